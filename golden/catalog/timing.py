@@ -23,6 +23,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ from golden.paths import spec_folder
 from golden.yamlfile import Section, read
 
 CYCLES = "cycles"
+PARTS = ("matrix", "wmma", "scalar", "memory", "kernels", "s4")
+"""What the files of one board hold: `of_board` names them. s4, which matrix holds, is a file of its own where
+a board has no other."""
 QUANTITIES = (
     "completion_latency",
     "latency",
@@ -130,6 +134,16 @@ def load(name: str | Path) -> list[Figure]:
         SpecError: the file is wrong; file and line.
     """
     path = _path(name)
+    try:
+        about = path.stat()
+    except OSError:
+        return list(_figures(path, 0, 0))  # says why it cannot be read
+    return list(_figures(path, about.st_mtime_ns, about.st_size))
+
+
+@lru_cache(maxsize=16)
+def _figures(path: Path, _written: int, _size: int) -> tuple[Figure, ...]:
+    """The figures of one file as it was then: reading one with every point takes a second."""
     top = read(path)
     origin = {key: str(top.take(key, str)).strip() for key in ("source", "device", "architecture")}
     top.take("measured", Section, None)
@@ -138,7 +152,7 @@ def load(name: str | Path) -> list[Figure]:
     top.done()
     if not figures:
         raise top.error("no table holds a figure", "tables")
-    return figures
+    return tuple(figures)
 
 
 def _path(name: str | Path) -> Path:
@@ -151,6 +165,11 @@ def _path(name: str | Path) -> Path:
             )
         path = spec_folder() / "timing" / f"{name}.yaml"
     return path
+
+
+def of_board(board: str, part: str) -> str:
+    """The name of a board's file with one of PARTS: "hopper_h100", "hopper_h100_wmma"."""
+    return board if part == "matrix" else f"{board}_{part}"
 
 
 def measured(name: str | Path) -> bool:
@@ -181,10 +200,10 @@ class Difference:
 def differences(name: str | Path) -> list[Difference]:
     """Returns the list `differences` of a file, the first that explains a figure counts; raises SpecError."""
     top = read(_path(name))
-    if top.take("differences", list, None) is None:
+    if "differences" not in top:
         return []
     found = []
-    for item in sections(read(_path(name)), "differences"):
+    for item in sections(top, "differences"):
         lists = [item.take(key, list, ["*"]) for key in ("instructions", "quantities")]
         instructions, quantities = (tuple(str(text) for text in texts) for texts in lists)
         found.append(

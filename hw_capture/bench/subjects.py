@@ -45,15 +45,19 @@ def of_instruction(ins: Instruction, form: str = "registers") -> Subject:
     return Subject(ins.name, variant, group, work, "FMA/clk/SM", ins.formats["a"].name, ins, form)
 
 
-def all_subjects(architecture: str = "hopper") -> list[Subject]:
-    """Everything that is measured on an architecture."""
+def matrix_subjects(architecture: str = "hopper") -> list[Subject]:
+    """Every matrix instruction but wmma, and what moves matrices."""
     return [
         *_mma(architecture),
-        *(of_instruction(ins) for ins in _wmma(architecture)),
-        *wmma_moves.subjects(_wmma(architecture)),
         *movement.subjects(get_architecture(architecture).movement),
         *_wgmma(architecture),
     ]
+
+
+def wmma_subjects(architecture: str = "hopper") -> list[Subject]:
+    """Every wmma, and its loads and stores."""
+    found = _wmma(architecture)
+    return [*(of_instruction(ins) for ins in found), *wmma_moves.subjects(found)]
 
 
 def _mma(architecture: str) -> Iterable[Subject]:

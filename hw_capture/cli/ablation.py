@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from golden.cli.progress import progress_bar
 if TYPE_CHECKING:
     from hw_capture.bench.ablation.run import Result
     from hw_capture.bench.ablation.variants import Variant
+    from hw_capture.cli.timing_run import Run
 
 SIZE_UNIT = 256
 
@@ -32,7 +34,9 @@ def bench_kernels(
             "--size", min=SIZE_UNIT, help="Rows, columns and K; multiples of 256 (2048, 4096, 8192)."
         ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each kernel; the median counts.")] = 9,
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, help="Runs of 10 ms for TFLOP/s; the median counts.")
+    ] = 9,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Build and check the machine code; needs no GPU.")
@@ -44,7 +48,7 @@ def bench_kernels(
     measured.
     """
     from golden.errors import no_match
-    from hw_capture.bench.ablation.variants import all_variants
+    from hw_capture.bench.ablation.variants import SIZES, all_variants
     from hw_capture.cli.app import check_writable
     from hw_capture.cli.timing import nvcc_target
 
@@ -53,7 +57,7 @@ def bench_kernels(
     chosen = [variant for variant in known if only in variant.label]
     if not chosen:
         raise no_match(f"kernel of {arch}", only, (variant.label for variant in known))
-    sizes = list(dict.fromkeys(size or (2048, 4096, 8192)))
+    sizes = list(dict.fromkeys(size or SIZES))
     if wrong := [one for one in sizes if one % SIZE_UNIT]:
         raise typer.BadParameter(f"{wrong[0]} is no multiple of {SIZE_UNIT}", param_hint="--size")
     check_writable(out, csv)
@@ -62,13 +66,23 @@ def bench_kernels(
         return
     if out is None and csv is None:
         raise typer.BadParameter("name a file", param_hint="--out")
-    from hw_capture.bench.ablation import report
     from hw_capture.cli.timing_run import Run
 
-    result = _measure(chosen, arch, gpu, sizes, runs)
+    record(chosen, Run(arch, gpu, runs, out, csv), sizes)
+
+
+def record(chosen: list[Variant], run: Run, sizes: Sequence[int]) -> None:
+    """Measures kernels at each size, writes the files and prints a table.
+
+    Raises:
+        typer.Exit: 1, a product is not as the model says; nothing is written. HwError: a kernel was not
+            measured, or nothing could be.
+    """
+    from hw_capture.bench.ablation import report
+
+    result = _measure(chosen, run, sizes)
     if result.points:
-        yaml_text = report.yaml_text(result, arch, chosen, runs)
-        Run(arch, gpu, runs, out, csv).write(yaml_text, report.csv_text(result))
+        run.write(report.yaml_text(result, run.arch, chosen, run.runs), report.csv_text(result))
     _summary(result)
 
 
@@ -90,16 +104,16 @@ def _report(chosen: list[Variant], target: str) -> None:
         raise HwError(f"{wrong} of {len(chosen)} kernels do not hold what they have to")
 
 
-def _measure(chosen: list[Variant], arch: str, gpu: int, sizes: list[int], runs: int) -> Result:
+def _measure(chosen: list[Variant], asked: Run, sizes: Sequence[int]) -> Result:
     from hw_capture.bench.ablation import machine_code, run
     from hw_capture.gpu import device
     from hw_capture.record.capture import target_for
 
-    with device.open(gpu) as opened, progress_bar() as progress:
-        with closing(machine_code.build(chosen, target_for(arch, opened.facts()))) as built:
+    with device.open(asked.gpu) as opened, progress_bar() as progress:
+        with closing(machine_code.build(chosen, target_for(asked.arch, opened.facts()))) as built:
             kernels = list(built)
         try:
-            return run.measure(opened, kernels, sizes, runs, progress=progress)
+            return run.measure(opened, kernels, sizes, asked.runs, progress=progress)
         except run.ResultError as error:
             typer.echo(str(error))
             raise typer.Exit(1) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from hw_capture.cli.timing_board import bench_board
 from hw_capture.cli.timing_run import Run
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def _tables() -> list[str]:
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands into `mmagold`."""
     app.command("bench-gpu")(bench_gpu)
+    app.command("bench-board")(bench_board)
     app.add_typer(timing_app, name="timing")
 
 
@@ -38,6 +40,7 @@ class Group(StrEnum):
     """What `bench-gpu` measures."""
 
     MATRIX = "matrix"
+    WMMA = "wmma"
     SCALAR = "scalar"
     MEMORY = "memory"
 
@@ -58,36 +61,39 @@ def bench_gpu(
         bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
     ] = False,
 ) -> None:
-    """Measures latency and throughput on the GPU in this machine: of matrix or of scalar instructions, or of
-    memory.
+    """Measures latency and throughput on the GPU in this machine: of matrix instructions, of wmma, of scalar
+    instructions, or of memory.
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
     from hw_capture.cli.app import check_writable
 
     target = nvcc_target(arch)
-    wanted = _wanted(group, arch, only)
+    chosen = wanted(group, arch, only)
     check_writable(out, csv)
     if not compile_only and out is None and csv is None:
         raise typer.BadParameter("name a file", param_hint="--out")
     with progress_bar() as progress:
         if compile_only:
-            wanted.compile_only(target, progress)
+            chosen.compile_only(target, progress)
         else:
-            wanted.record(Run(arch, gpu, runs, out, csv), progress)
+            chosen.record(Run(arch, gpu, runs, out, csv), progress)
 
 
-def _wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
+def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
+    from hw_capture.bench.subjects import matrix_subjects, wmma_subjects
     from hw_capture.cli.timing_groups import Matrix, Memory, Scalar
 
     match group:
+        case Group.MATRIX:
+            return Matrix(matrix_subjects(arch), arch, only)
+        case Group.WMMA:
+            return Matrix(wmma_subjects(arch), arch, only)
         case Group.SCALAR:
             return Scalar(only)
         case Group.MEMORY:
             return Memory(only)
-        case Group.MATRIX:
-            return Matrix(arch, only)
 
 
 def nvcc_target(arch: str) -> str:
@@ -180,15 +186,12 @@ def compare(
 
 
 def _ours(name: str) -> list[Figure]:
-    """The figures of our file, and of those beside it with scalar instructions, memory, wmma, s4 and whole
-    products; "hopper_h100" stands for all that there are."""
+    """The figures of our file, and where it is a board's name those of all files of the board."""
     from golden.catalog import timing as tables
 
     known = tables.names()
-    kinds = ("scalar", "memory", "wmma", "s4", "kernels")
-    parts = [part for part in (f"{name}_{kind}" for kind in kinds) if part in known]
-    own = [] if parts and name not in known else [name]
-    return [figure for part in (*own, *parts) for figure in tables.load(part)]
+    files = [file for part in tables.PARTS if (file := tables.of_board(name, part)) in known]
+    return [figure for file in files or [name] for figure in tables.load(file)]
 
 
 def _same_architecture(name: str, architecture: str) -> bool:

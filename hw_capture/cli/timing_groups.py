@@ -83,8 +83,7 @@ class Measured(ABC, Generic[Built, Result]):
 class Matrix(Measured[list[Any], bench.Result]):
     """Matrix instructions, and what moves matrices."""
 
-    def __init__(self, arch: str, only: str) -> None:
-        everything = subjects.all_subjects(arch)
+    def __init__(self, everything: Sequence[Subject], arch: str, only: str) -> None:
         self._chosen: Sequence[Subject] = subjects.select(everything, only)
         if not self._chosen:
             raise no_match(f"measured instruction of {arch}", only, (subject.name for subject in everything))

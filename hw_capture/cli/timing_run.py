@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +18,15 @@ class Run:
     csv: Path | None
 
     def write(self, yaml_text: str, csv_text: str) -> None:
-        """Writes the files that were asked for, each whole or not at all."""
+        """Writes the files that were asked for, each whole or not at all; compressed where the name ends
+        with .gz."""
         from golden.files.output import write_whole
 
         def write(path: Path | None, text: str) -> None:
             if path is not None:
-                write_whole(path, lambda stream: stream.write(text.encode()))
+                data = text.encode()
+                content = gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+                write_whole(path, lambda stream: stream.write(content))
 
         write(self.out, yaml_text)
         write(self.csv, csv_text)

@@ -15,21 +15,31 @@ static __device__ __forceinline__ void tile_of_block(u32 m, u32 n, u32 &row, u32
     column = place / high * TILE_N;
 }
 
-static __device__ __forceinline__ u64 now()
+// This multiprocessor's clock, and the GPU's timer in nanoseconds.
+struct Time {
+    u64 cycles, nanoseconds;
+};
+
+static __device__ __forceinline__ Time now()
 {
-    u64 clock;
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(clock)::"memory");
-    return clock;
+    Time time;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(time.cycles)::"memory");
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time.nanoseconds)::"memory");
+    return time;
 }
 
-// Three words a block: its multiprocessor, and that one's clock when the block began and when it was done.
-static __device__ __forceinline__ void write_clocks(u64 *clocks, u64 start)
+// Five words a block: its multiprocessor, and both clocks when the block began and when it was done.
+static __device__ __forceinline__ void write_clocks(u64 *clocks, Time start)
 {
+    const Time stop = now();
     u32 multiprocessor;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
-    clocks[3 * blockIdx.x] = multiprocessor;
-    clocks[3 * blockIdx.x + 1] = start;
-    clocks[3 * blockIdx.x + 2] = now();
+    u64 *own = clocks + 5 * blockIdx.x;
+    own[0] = multiprocessor;
+    own[1] = start.cycles;
+    own[2] = stop.cycles;
+    own[3] = start.nanoseconds;
+    own[4] = stop.nanoseconds;
 }
 
 // The accumulators of 16 x 8 elements: lane l holds columns 2 (l % 4) and the next one, of rows l / 4 and l / 4 + 8.

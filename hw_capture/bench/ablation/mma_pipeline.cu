@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     run(const bf16 *a, const bf16 *b, float *d, u64 *clocks, u32 m, u32 n, u32 k)
 {
     extern __shared__ __align__(128) u8 tiles[];
-    const u64 start = now();
+    const Time start = now();
     u32 row, column;
     tile_of_block(m, n, row, column);
     const Tiles from(a, b, row, column, k);

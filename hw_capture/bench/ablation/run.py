@@ -1,17 +1,23 @@
 """Runs the ladder on a GPU: time, cycles and share of the peak of whole matrix products, with their results
 checked.
 
-Times are those of two events around some launches; cycles are the longest that a multiprocessor took from the
-start of its first block to the end of its last one, by its own clock. Every run begins with D full of NaN. Of
-D, whole rows and whole columns at full K are held against golden.gemm, for the chain of that kernel's
-instruction, and all of D against the first kernel with the same instruction.
+Cycles are the longest that a multiprocessor took from the start of its first block to the end of its last
+one, by its own clock. What waits for the L2 or DRAM takes fewer of them when power management lowers that
+clock, and a few percent more or less by where the matrices lie. So they are those of single launches with
+pauses, the median of each of several places in memory, and of those the mean. TFLOP/s are what the board
+sustains: two events around launches without a pause, after as much work as settles its power.
+
+The first launch begins with D full of NaN. Of D, whole rows and whole columns at full K are held against
+golden.gemm, for the chain of that kernel's instruction, and all of D against the first kernel with the same
+instruction.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +38,14 @@ PEAK = {(8, 0): 1024, (8, 6): 512, (8, 9): 512, (9, 0): 2048}
 white papers of the A100, the GA102 and AD102 of professional boards, and the H100."""
 LINES = 4
 """Rows and columns of D that the model computes, whole."""
+PLACES = 8
+"""Places in memory of A, B and D."""
+_LAUNCHES = (3, 25)
+"""Launches at each place, least and most."""
+_AT_A_PLACE, _GROUP, _SETTLING = 8.0, 10.0, 250.0
+"""Milliseconds of launches at a place, between two events, and before these."""
+_PAUSE, _LEAST_PAUSE = 10, 1.0
+"""A pause by the time of a product; and at least so many milliseconds."""
 CUBLAS = "cublas"
 Codes = npt.NDArray[Any]
 
@@ -42,17 +56,22 @@ class ResultError(HwError):
 
 @dataclass(frozen=True)
 class Point:
-    """One kernel at one size. cycles: median, least and most of the runs, None of a library. checked:
-    elements of D that the model computed."""
+    """One kernel at one size.
+
+    milliseconds: of a product, sustained. cycles: the mean over the places in memory, least and most of
+    them; None of a library, as mhz, the clock of the same launches. checked: elements of D that the model
+    computed.
+    """
 
     label: str
     name: str
     options: str
     size: int
     milliseconds: float
-    cycles: tuple[float, float, float] | None
-    share: float | None
-    checked: int
+    cycles: tuple[float, float, float] | None = None
+    mhz: float | None = None
+    share: float | None = None
+    checked: int = 0
 
     @property
     def teraflops(self) -> float:
@@ -65,13 +84,12 @@ class Result:
     """Everything of one run.
 
     loops: what a kernel's step of K holds. same_bits: of a library, the instructions whose chain over K gives
-    all bits of its D. mhz: cycles of a kernel by its time.
+    all bits of its D.
     """
 
     conditions: Conditions
     points: list[Point] = field(default_factory=list)
     loops: dict[str, dict[str, int]] = field(default_factory=dict)
-    mhz: dict[str, float] = field(default_factory=dict)
     same_bits: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -97,19 +115,25 @@ def measure(
             result.loops[item.variant.label] = item.loop
         else:
             result.conditions.left_out[item[0].label] = item[1]
-    for size in sizes:
-        product = Product(gpu, size, seed)
-        for done, one in enumerate(kernels):
+    products = [Product(gpu, size, seed) for size in sizes]
+    jobs = [(product, one) for product in products for one in kernels]
+
+    def each(what: str) -> Iterator[tuple[Product, Built]]:
+        for done, (product, one) in enumerate(jobs):
             if progress:
-                progress(f"{one.variant.label}, {size}", done, len(kernels))
-            point, mhz = _point(product, one, runs)
-            result.points.append(point)
-            result.mhz[f"{one.variant.label}, {size}"] = mhz
+                progress(f"{one.variant.label}, {product.size}, {what}", done, len(jobs))
+            yield product, one
+
+    # What draws the board's power comes last, since it takes a while to get over it.
+    points = [_alone(product, one) for product, one in each("cycles")]
+    times = [_sustained(gpu, product, one, runs) for product, one in each("TFLOP/s")]
+    result.points = [replace(p, milliseconds=ms) for p, ms in zip(points, times, strict=True)]
+    for product in products:
         try:
-            point, result.same_bits[f"{CUBLAS}, {size}"] = _library(product, runs)
+            point, result.same_bits[f"{CUBLAS}, {product.size}"] = _library(product, runs)
             result.points.append(point)
         except ToolMissing as error:
-            result.conditions.left_out[f"{CUBLAS}, {size}"] = str(error)
+            result.conditions.left_out[f"{CUBLAS}, {product.size}"] = str(error)
     result.conditions.state_after = state()
     return result
 
@@ -127,20 +151,21 @@ class Product:
     def __init__(self, gpu: Device, size: int, seed: int) -> None:
         self.gpu, self.size = gpu, size
         self.a, self.b = operands(size, seed)
-        self.on_gpu = gpu.upload(self.a), gpu.upload(self.b)
+        self.places = [
+            (gpu.upload(self.a), gpu.upload(self.b), gpu.empty(4 * size * size)) for _ in range(PLACES)
+        ]
         drawn = np.random.default_rng(seed + 1)
         self.lines = np.sort(drawn.choice(size, LINES, replace=False))
-        self.d = gpu.empty(4 * size * size)
         self._expected: dict[str, tuple[Codes, Codes]] = {}
         self._first: dict[str, Codes] = {}
 
     def spoil(self) -> None:
-        """Fills D with NaN, so that what a kernel does not write is seen."""
-        self.gpu.fill(self.d, 4 * self.size * self.size, 0xFF)
+        """Fills the first D with NaN, so that what a kernel does not write is seen."""
+        self.gpu.fill(self.places[0][2], 4 * self.size * self.size, 0xFF)
 
     def result(self) -> Codes:
-        """D as it is on the GPU."""
-        return self.gpu.download(self.d, (self.size, self.size), np.uint32)
+        """The first D as it is on the GPU."""
+        return self.gpu.download(self.places[0][2], (self.size, self.size), np.uint32)
 
     def check(self, variant: Variant, d: Codes) -> int:
         """Holds D against the model and the first kernel of the same instruction; returns how many elements
@@ -169,72 +194,129 @@ class Product:
         return [name for name, first in self._first.items() if np.array_equal(d, first)]
 
 
-def _point(product: Product, built: Built, runs: int) -> tuple[Point, float]:
-    """Measures one kernel; returns the clock beside it, in MHz, as cycles by time."""
+class _Launcher:
+    """A kernel with its matrices at each place, and the clocks of several launches."""
+
+    def __init__(self, product: Product, built: Built) -> None:
+        gpu, variant, size = product.gpu, built.variant, product.size
+        self.gpu, self.name = gpu, variant.label
+        self.kernel = gpu.load(built.cubin).get("run")
+        if variant.dynamic_shared:
+            self.kernel.allow_shared(variant.dynamic_shared)
+        self.blocks = (size // variant.tile[0]) * (size // variant.tile[1])
+        self._given = {"grid": self.blocks, "block": variant.threads, "shared": variant.dynamic_shared}
+        self._matrices = [(*_matrices(product, variant, *place[:2]), place[2]) for place in product.places]
+        self._size = (size, size, size)
+        self._clocks = gpu.empty(_LAUNCHES[1] * _BYTES * self.blocks, 0)
+
+    def launch(self, place: int = 0, number: int = 0) -> None:
+        """Launches at a place; its clocks are those of that number."""
+        clocks = np.uint64(int(self._clocks) + number * _BYTES * self.blocks)
+        self.kernel.launch(*self._matrices[place], clocks, *self._size, **self._given)
+
+    def alone(self, place: int, count: int, pause: float) -> tuple[float, float]:
+        """Cycles, the median of so many launches at a place, each after a pause in seconds, and MHz."""
+        self.gpu.fill(self._clocks, count * _BYTES * self.blocks, 0)
+        for number in range(count):
+            time.sleep(pause)
+            self.launch(place, number)
+            self.gpu.wait(self.name)
+        found = self.gpu.download(self._clocks, (count, self.blocks, _WORDS), np.uint64)
+        cycles = statistics.median(longest(self.kernel, clocks) for clocks in found)
+        return cycles, statistics.median(rate(clocks) for clocks in found)
+
+    def milliseconds(self) -> float:
+        """What a launch takes."""
+        return self.gpu.milliseconds(self.launch, self.name)
+
+
+_WORDS, _BYTES = 5, 40
+"""What a block writes (common.cuh)."""
+
+
+def _alone(product: Product, built: Built) -> Point:
+    """Cycles of one kernel, of single launches at each place in memory, with its product checked."""
     gpu, variant, size = product.gpu, built.variant, product.size
-    kernel = gpu.load(built.cubin).get("run")
-    if variant.dynamic_shared:
-        kernel.allow_shared(variant.dynamic_shared)
-    blocks = (size // variant.tile[0]) * (size // variant.tile[1])
-    clocks = gpu.empty(24 * blocks)
-    arguments = (*_matrices(product, variant), product.d, clocks, size, size, size)
-
-    def launch() -> None:
-        kernel.launch(*arguments, grid=blocks, block=variant.threads, shared=variant.dynamic_shared)
-
+    run = _Launcher(product, built)
     product.spoil()
-    launch()
+    run.launch()
     gpu.wait(variant.label)
     checked = product.check(variant, product.result())
-    count = _launches(gpu.milliseconds(launch, variant.label))
-
-    def launch_all() -> None:
-        for _ in range(count):
-            launch()
-
-    times, cycles = [], []
-    for _ in range(runs):
-        gpu.fill(clocks, 24 * blocks, 0)
-        times.append(gpu.milliseconds(launch_all, variant.label) / count)
-        cycles.append(longest(kernel, gpu.download(clocks, (blocks, 3), np.uint64)))
-    typical = statistics.median(cycles)
-    peak = PEAK.get(gpu.compute_capability)
-    share = size**3 / (typical * gpu.sm_count * peak) if peak else None
-    spread = (typical, min(cycles), max(cycles))
-    milliseconds = statistics.median(times)
-    point = Point(variant.label, variant.name, variant.options, size, milliseconds, spread, share, checked)
-    return point, typical / milliseconds / 1e3
+    once = run.milliseconds()
+    least, most = _LAUNCHES
+    count = min(most, max(least, round(_AT_A_PLACE / once)))
+    pause = max(_LEAST_PAUSE, _PAUSE * once) / 1000
+    found = [run.alone(place, count, pause) for place in range(len(product.places))]
+    cycles = [cycles for cycles, _ in found]
+    typical, peak = statistics.fmean(cycles), PEAK.get(gpu.compute_capability)
+    return Point(
+        *(variant.label, variant.name, variant.options, size, once),
+        cycles=(typical, min(cycles), max(cycles)),
+        mhz=statistics.fmean(mhz for _, mhz in found),
+        share=size**3 / (typical * gpu.sm_count * peak) if peak else None,
+        checked=checked,
+    )
 
 
-def _launches(milliseconds: float) -> int:
-    """Launches between two events: about 10 ms of them, since the host takes its time for each."""
-    return max(1, min(50, round(10 / milliseconds)))
+def _sustained(gpu: Device, product: Product, built: Built, runs: int) -> float:
+    """Milliseconds of a product where one follows the other, the median of `runs` groups."""
+    run = _Launcher(product, built)
+
+    def group(count: int) -> float:
+        def launch_all() -> None:
+            for _ in range(count):
+                run.launch()
+
+        return gpu.milliseconds(launch_all, run.name) / count
+
+    return settled(group, runs)
 
 
-def _matrices(product: Product, variant: Variant) -> tuple[Any, Any]:
+def settled(group: Callable[[int], float], runs: int) -> float:
+    """Median milliseconds of one of `runs` groups of launches, after as many as settle the board's power.
+
+    Args:
+        group: makes that many launches; returns the milliseconds of one.
+    """
+    group(1)  # a library chooses a kernel
+    count = max(1, round(_GROUP / group(1)))
+    spent = 0.0
+    while spent < _SETTLING:
+        spent += count * group(count)
+    return statistics.median(group(count) for _ in range(runs))
+
+
+def _matrices(product: Product, variant: Variant, a: Any, b: Any) -> tuple[Any, Any]:
     """Addresses of A and B, or of maps of them for the copy engine.
 
     Maps go through memory: by value they have to lie on 128 bytes, which the driver's packed parameters are
     not moved to.
     """
     if not variant.warpgroups:
-        return product.on_gpu
+        return a, b
     m, n, _ = variant.tile
     boxes = (m, n // variant.cluster)
-    a, b = (
+    first, second = (
         product.gpu.upload(bf16_rows(int(matrix), product.size, product.size, box))
-        for matrix, box in zip(product.on_gpu, boxes, strict=True)
+        for matrix, box in zip((a, b), boxes, strict=True)
     )
-    return a, b
+    return first, second
 
 
 def longest(kernel: Kernel, clocks: Codes) -> float:
-    """Cycles of the multiprocessor that took longest; clocks: (multiprocessor, start, stop) of every
-    block."""
-    places, starts, stops = clocks.T
+    """Cycles of the multiprocessor that took longest; clocks: (multiprocessor, start, stop, the same two in
+    nanoseconds) of every block."""
+    places, starts, stops = clocks.T[:3]
     if not ((starts > 0) & (stops > starts)).all():
         raise DeviceError(f"kernel {kernel.name}: it gave no time for some of its {len(clocks)} blocks")
     return float(max(int(stops[places == at].max() - starts[places == at].min()) for at in np.unique(places)))
+
+
+def rate(clocks: Codes) -> float:
+    """MHz of the multiprocessors during a launch, by the GPU's timer; 0 where that stood still."""
+    _, starts, stops, begun, ended = clocks.T.astype(np.int64)
+    nanoseconds = int((ended - begun).sum())
+    return 1000 * float((stops - starts).sum()) / nanoseconds if nanoseconds > 0 else 0.0
 
 
 def _library(product: Product, runs: int) -> tuple[Point, list[str]]:
@@ -260,8 +342,6 @@ def _library(product: Product, runs: int) -> tuple[Point, list[str]]:
         after.synchronize()
         return float(before.elapsed_time(after)) / count
 
-    timed(1)  # chooses a kernel
-    count = _launches(timed(1))
-    milliseconds = statistics.median(timed(count) for _ in range(runs))
+    milliseconds = settled(timed, runs)
     same = product.same_bits(d.view(torch.int32).cpu().numpy().view(np.uint32))
-    return Point(CUBLAS, CUBLAS, "", product.size, milliseconds, None, None, 0), same
+    return Point(CUBLAS, CUBLAS, "", product.size, milliseconds), same

@@ -17,6 +17,8 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16"
 MOST_SHARED = {"ampere": 163 << 10, "ada": 99 << 10, "hopper": 227 << 10}
 """Bytes of shared memory of a block, dynamic and static together (CUDA C++ Programming Guide, technical
 specifications by compute capability; of Ampere those of 8.0)."""
+SIZES = (2048, 4096, 8192)
+"""Rows, columns and K of a product: the paper's, and larger."""
 _BARRIERS = 16
 """Bytes of the two barriers of a stage."""
 

@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
     run(const CUtensorMap *a, const CUtensorMap *b, float *d, u64 *clocks, u32 m, u32 n, u32 k)
 {
     extern __shared__ __align__(1024) u8 tiles[];
-    const u64 start = now();
+    const Time start = now();
     const u32 first = shared_address(tiles), full = first + STAGES * STAGE_BYTES, empty = full + 8 * STAGES;
     u32 row, column;
     tile_of_block(m, n, row, column);

@@ -195,13 +195,69 @@ def test_kernels_compiled_from_a_changed_source_are_seen(label, before, after, s
 
 
 class FakeGpu:
-    """Keeps buffers as they are."""
+    """Keeps buffers as they are. At 1000 MHz a launch takes 1000 cycles more at each further place, and every
+    fourth launch twice as long."""
+
+    compute_capability, sm_count = (9, 0), 132
+
+    def __init__(self):
+        self.launched = 0
 
     def upload(self, data):
         return data
 
     def empty(self, nbytes, fill=None):
-        return np.zeros(nbytes, np.uint8)
+        return 4096 if fill == 0 else np.zeros(nbytes, np.uint8)
+
+    def fill(self, buffer, nbytes, value):
+        self.clocks = np.zeros((nbytes // 40, 5), np.uint64)
+
+    def load(self, cubin):
+        return self
+
+    def get(self, name):
+        return SimpleNamespace(name=name, launch=self.launch)
+
+    def launch(self, a, b, d, clocks, *sizes, grid, block, shared):
+        self.launched += 1
+        place = next(i for i, one in enumerate(self.product.places) if one[2] is d)
+        cycles = (10_000 + 1000 * place) * (2 if self.launched % 4 == 0 else 1)
+        first = (int(clocks) - 4096) // 40
+        self.clocks[first : first + grid] = (7, 1000, 1000 + cycles, 500, 500 + cycles)
+
+    def wait(self, what=""):
+        """All is done."""
+
+    def milliseconds(self, launch, what=""):
+        launch()
+        return 4.0
+
+    def download(self, buffer, shape, dtype):
+        return self.clocks.reshape(shape) if len(shape) == 3 else np.zeros(shape, dtype)
+
+
+def test_cycles_are_the_mean_of_the_places_and_the_median_at_each(monkeypatch) -> None:
+    pauses = []
+    monkeypatch.setattr(run.time, "sleep", pauses.append)
+    monkeypatch.setattr(Product, "check", lambda *_: 2048)
+    gpu = FakeGpu()
+    gpu.product = product = Product(gpu, 256, 1)
+    point = run._alone(product, machine_code.Built(_variant("mma_baseline"), b"", {}))
+    assert point.cycles == (13_500, 10_000, 17_000)  # 10,000 to 17,000 at eight places
+    assert point.mhz == 1000 and point.checked == 2048
+    assert point.share == pytest.approx(256**3 / (13_500 * 132 * 2048))
+    assert pauses == [0.04] * 8 * 3  # 10 times what one takes; 3 launches at each
+
+
+def test_a_rate_begins_when_the_power_has_settled() -> None:
+    """The first 250 ms do not count."""
+    spent: list[float] = []
+
+    def group(count: int) -> float:
+        spent.append(count * (1.0 if sum(spent) < 250 else 2.0))
+        return spent[-1] / count
+
+    assert run.settled(group, 5) == 2.0 and sum(spent[:-5]) >= 250
 
 
 def test_operands_are_as_drawn() -> None:
@@ -239,8 +295,9 @@ def test_a_first_kernel_that_wrote_nothing_is_seen() -> None:
 
 def test_cycles_are_those_of_the_slowest_multiprocessor() -> None:
     kernel = SimpleNamespace(name="run")
-    clocks = np.array([(0, 100, 150), (1, 1000, 1100), (0, 160, 300), (1, 1010, 1090)], np.uint64)
-    assert run.longest(kernel, clocks) == 200
+    rows = [(0, 100, 150), (1, 1000, 1100), (0, 160, 300), (1, 1010, 1090)]
+    clocks = np.array([(*row, 10, 10 + (row[2] - row[1]) // 2) for row in rows], np.uint64)
+    assert run.longest(kernel, clocks) == 200 and run.rate(clocks) == 2000
     clocks[2] = 0
     with pytest.raises(DeviceError, match="no time for some of its 4 blocks"):
         run.longest(kernel, clocks)
@@ -252,11 +309,11 @@ def test_cycles_are_those_of_the_slowest_multiprocessor() -> None:
 def _result() -> Result:
     facts = {"name": "NVIDIA Test", "compute_capability": "9.0"}
     points = [
-        Point("mma_baseline", "mma_baseline", "", 2048, 0.1, (2e5, 1.9e5, 2.1e5), 0.155, 16384),
-        Point("mma_permuted", "mma_permuted", "", 2048, 0.07, (1.3e5, 1.3e5, 1.3e5), 0.24, 16384),
-        Point("cublas", "cublas", "", 2048, 0.04, None, None, 0),
+        Point("mma_baseline", "mma_baseline", "", 2048, 0.1, (2e5, 1.9e5, 2.1e5), 1980.2, 0.155, 16384),
+        Point("mma_permuted", "mma_permuted", "", 2048, 0.07, (1.3e5, 1.3e5, 1.3e5), 1980.1, 0.24, 16384),
+        Point("cublas", "cublas", "", 2048, 0.04),
     ]
-    return Result(Conditions(facts, {}), points, {"mma_baseline": {"LDG": 8}}, {"mma_baseline, 2048": 1980.2})
+    return Result(Conditions(facts, {}), points, {"mma_baseline": {"LDG": 8}})
 
 
 def test_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:

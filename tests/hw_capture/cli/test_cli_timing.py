@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sys
@@ -12,12 +13,16 @@ import pytest
 from long_run import long_after
 from typer.testing import CliRunner
 
+from golden.catalog.timing import PARTS, of_board
 from golden.cli.app import app
 from hw_capture.bench import bench as matrix_bench
 from hw_capture.bench import clocks
 from hw_capture.bench.memory import bench as memory_bench
 from hw_capture.bench.scalar import bench as scalar_bench
+from hw_capture.cli import ablation, timing_board
 from hw_capture.cli.timing import nvcc_target
+from hw_capture.cli.timing_groups import Measured, Memory
+from hw_capture.cli.timing_run import Run
 from hw_capture.errors import DeviceError
 from hw_capture.gpu import device
 from hw_capture.kernels import toolchain
@@ -133,7 +138,7 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
             "no timed scalar instruction matches 'mad.lo.u33'; nearest: mad.lo.u32",
         ),
         (["--group", "memory", "--only", "ld.global", "--compile-only"], "memory is measured whole"),
-        (["--group", "scalars"], "'scalars' is not one of 'matrix', 'scalar', 'memory'"),
+        (["--group", "scalars"], "'scalars' is not one of 'matrix', 'wmma', 'scalar', 'memory'"),
         (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
         ([], "name a file"),
         (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
@@ -245,6 +250,65 @@ def test_a_throttled_clock_is_one_line(group: list[str], tmp_path, monkeypatch) 
     _one_line(
         group, "the SM clock is throttled by the temperature (1200 MHz of 1980 MHz)", tmp_path / "ours.yaml"
     )
+
+
+@pytest.fixture
+def recorded(monkeypatch) -> dict[str, str]:
+    """What stands in for every part's measurement: part by file, in order; "scalar" finds a slow clock."""
+    written: dict[str, str] = {}
+
+    def record(part: timing_board.Part, run: Run) -> None:
+        if part == "scalar":
+            raise DeviceError("the SM clock is throttled by the power limit")
+        run.write("yaml", "csv")
+        written[run.out.name] = part
+
+    monkeypatch.setattr(device, "open", lambda number: _Card("9.0"))
+    monkeypatch.setattr(timing_board, "_record", record)
+    return written
+
+
+def test_a_board_is_recorded_into_the_files_that_the_tables_know(recorded, tmp_path) -> None:
+    """One part that fails is named, and does not hinder the others."""
+    result = RUN.invoke(app, ["bench-board", str(tmp_path / "hopper_x")])
+    assert result.exit_code == 2 and result.stderr.splitlines() == [
+        "scalar: the SM clock is throttled by the power limit",
+        "mmagold: 1 of 5 parts were not recorded whole; again with --part scalar",
+    ]
+    parts = [part for part in PARTS if part not in ("scalar", "s4")]
+    assert recorded == {f"{of_board('hopper_x', part)}.yaml": part for part in parts}
+    for name in recorded:
+        assert (tmp_path / name).read_text() == "yaml"
+        assert gzip.decompress((tmp_path / name).with_suffix(".csv.gz").read_bytes()) == b"csv"
+    assert len(list(tmp_path.iterdir())) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no/such/folder"], "no/such/folder.yaml: cannot be written"),
+        (["hopper_x.yaml"], "expected a name without suffix"),
+        (["hopper_x", "--part", "s4"], "'s4' is not one of 'matrix', 'wmma', 'scalar', 'memory', 'kernels'"),
+        (["hopper_x", "--arch", "ampere"], "(sm_90), expected NVIDIA Ampere"),
+    ],
+)
+def test_a_board_that_cannot_be_recorded_is_one_line(
+    arguments, said, recorded, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = RUN.invoke(app, ["bench-board", *arguments])
+    assert result.exit_code == 2 and said in " ".join(result.stderr.split()), result.stderr
+    assert len(result.stderr.splitlines()) == 1 and not recorded and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("part", list(timing_board.Part))
+def test_every_part_of_a_board_is_measured(part, monkeypatch) -> None:
+    found = []
+    monkeypatch.setattr(ablation, "record", lambda chosen, run, sizes: found.append(len(chosen)))
+    monkeypatch.setattr(Measured, "record", lambda self, run, progress: found.append(len(self._chosen)))
+    monkeypatch.setattr(Memory, "record", lambda self, run, progress: found.append(0))
+    timing_board._record(part, Run("hopper", 0, 5, Path("x.yaml"), None))
+    assert found == [{"matrix": 440, "wmma": 208, "scalar": 285, "memory": 0, "kernels": 26}[part]]
 
 
 def test_timing_rerun(tmp_path: Path) -> None:

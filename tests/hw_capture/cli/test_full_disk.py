@@ -26,7 +26,7 @@ from hw_capture.bench import bench as timing_bench
 from hw_capture.bench import report as timing_report
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.bench.records import Conditions
-from hw_capture.bench.subjects import all_subjects
+from hw_capture.bench.subjects import matrix_subjects
 from hw_capture.campaign import report as campaign_report
 from hw_capture.campaign.run import Outcome
 from hw_capture.campaign.source import COUNTS
@@ -98,7 +98,7 @@ def test_a_campaign_report(tmp_path: Path, full_disk: FullDisk) -> None:
 def test_bench_gpu_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: FullDisk, name: str
 ) -> None:
-    (subject,) = (one for one in all_subjects("hopper") if one.label == "ldmatrix.x1")
+    (subject,) = (one for one in matrix_subjects("hopper") if one.label == "ldmatrix.x1")
     timings = [Timing(subject, "c", 1, 1, operands, 29.0, 29.0, 29.0) for operands in ("random", "zeros")]
     card = {"name": "NVIDIA Test", "compute_capability": "9.0"}
     result = Result(Conditions(card, {}), loops={subject.label: {}}, timings=timings)
