@@ -16,9 +16,8 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -82,8 +81,10 @@ class Row:
         return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {self.seconds:.1f} |"
 
 
-def row(name: str, given: argparse.Namespace) -> Row:
-    """Dissects one instruction, the model of it or the GPU."""
+def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
+    """Dissects one instruction, the model of it or the GPU; None after the end, on time.time."""
+    if time.time() > end:
+        return None
     time.monotonic = time.process_time
     ins = resolve(name)
     box = open_gpu(f"gpu:{name}") if given.gpu else FunctionUnit.like(ins, ins.dot)
@@ -105,14 +106,19 @@ def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
     print("\n".join(lines), flush=True)
     names = [f"{ins.architecture}:{ins.name}" for ins in units]
     rows: list[Row] = []
+    end = time.time() + given.until
     with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
-        for one in pool.map(partial(row, given=given), names):
-            rows.append(one)
-            lines.append(one.text())
-            print(lines[-1], flush=True)
+        for done in as_completed([pool.submit(row, name, given, end) for name in names]):
+            one = done.result()
+            if one is not None:
+                rows.append(one)
+                print(one.text(), flush=True)
+    rows.sort(key=lambda one: names.index(one.name))
+    lines += [one.text() for one in rows]
     exact = sum(one.fresh == 0 and one.differ == 0 for one in rows)
     seconds = sorted(one.seconds for one in rows)
-    said = f"{exact} of {len(rows)} without a difference; CPU s: median {seconds[len(rows) // 2]:.1f}, "
+    said = f"{exact} of {len(rows)} (of {len(units)}) without a difference; "
+    said += f"CPU s: median {seconds[len(rows) // 2]:.1f}, "
     lines += ["", f"{said}most {seconds[-1]:.1f}."]
     print(lines[-1])
     return lines
@@ -128,9 +134,12 @@ def main() -> None:
     parser.add_argument("--match", default="", help="only names that hold this text")
     parser.add_argument("--gpu", default="", help="ask the GPU in this machine, of this architecture")
     parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
+    parser.add_argument("--until", type=float, default=1e9, help="begin none after so many seconds")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    units = distinct() if given.all else classes(distinct())
+    units = classes(distinct())
+    if given.all:  # those of other classes first
+        units = list(dict.fromkeys([*units, *distinct()]))
     if given.gpu:
         units = [ins for ins in units if ins.architecture == given.gpu and kernels.forms(ins)]
     units = [ins for ins in units if given.match in f"{ins.architecture}:{ins.name}"]

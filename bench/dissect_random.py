@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -216,6 +218,21 @@ def row(drawn: Drawn, seed: int, given: argparse.Namespace) -> Row:
     return Row(seed, drawn.what, fresh=wrong, of=of, missed=names, said=said, **common)
 
 
+def row_of(kind: str, seed: int, given: argparse.Namespace, end: float) -> Row | None:
+    """Draws and dissects one unit; None after the end, on time.time."""
+    return None if time.time() > end else row(draw(kind, seed), seed, given)
+
+
+def drawn_rows(kind: str, given: argparse.Namespace) -> Iterator[Row]:
+    """The rows of one draw, as they come."""
+    seeds, end = range(given.seed, given.seed + given.units), time.time() + given.until
+    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(row_of, kind, seed, given, end) for seed in seeds]):
+            one = done.result()
+            if one is not None:
+                yield one
+
+
 def summary(draw_kind: str, rows: list[Row]) -> dict[str, Any]:
     """Counts over all units of one draw."""
     lost = Counter(
@@ -296,17 +313,21 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=150, help="fresh operands of each kind and aim")
     parser.add_argument("--seconds", type=float, default=60, help="for each dissection")
     parser.add_argument("--asks", type=int, default=150_000, help="for each dissection")
+    parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
+    parser.add_argument(
+        "--until", type=float, default=1e9, help="of each draw, begin none after so many seconds"
+    )
     parser.add_argument("--out", type=Path, help="a file of JSON or Markdown, written after each unit")
     given = parser.parse_args()
     found: list[dict[str, Any]] = []
     for kind in given.draw:
         rows: list[Row] = []
-        for seed in range(given.seed, given.seed + given.units):
-            rows.append(row(draw(kind, seed), seed, given))
-            print(_line(rows[-1]), flush=True)
+        for one in drawn_rows(kind, given):
+            rows.append(one)
+            print(_line(one), flush=True)
             if given.out is not None:
                 write(given.out, [*found, summary(kind, rows)], given)
-        found.append(summary(kind, rows))
+        found.append(summary(kind, sorted(rows, key=lambda one: one.seed)))
         print({name: value for name, value in found[-1].items() if name != "rows"}, flush=True)
 
 

@@ -77,6 +77,8 @@ class FunctionUnit(Signature):
     ...}."""
 
     function: Function
+    takes: Signature | None = None
+    """The unit that it takes the operands of, where it was made like one."""
 
     def __init__(
         self,
@@ -95,7 +97,14 @@ class FunctionUnit(Signature):
     def like(cls, takes: Signature, function: Function, name: str | None = None) -> FunctionUnit:
         """A function that takes what another unit takes."""
         given = {one.name: getattr(takes, one.name) for one in fields(Signature)}
-        return cls(function, given.pop("formats"), given.pop("k"), **given | {"name": name or takes.name})
+        made = cls(function, given.pop("formats"), given.pop("k"), **given | {"name": name or takes.name})
+        object.__setattr__(made, "takes", takes)
+        return made
+
+    def of_mode(self, code: int) -> Signature:
+        """What the unit takes in one mode, whose formats can be others."""
+        chosen = Signature.of_mode(self, code) if self.takes is None else self.takes.of_mode(code)
+        return Signature(**{one.name: getattr(chosen, one.name) for one in fields(Signature)})
 
     def dot(
         self,

@@ -38,6 +38,12 @@ def dissect(
     pattern: Annotated[
         str | None, typer.Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
     ] = None,
+    modes: Annotated[
+        int | None, typer.Option("--modes", help="Of functions and programs that take mode: how many codes.")
+    ] = None,
+    state: Annotated[
+        bool, typer.Option("--state", help="They keep their accumulator: clear in place of c.")
+    ] = False,
     seconds: Annotated[float, typer.Option("--seconds", help="Ask no question after this time.")] = 60,
     asks: Annotated[
         int, typer.Option("--asks", min=8_000, help="Dot products that the box may be asked.")
@@ -72,13 +78,14 @@ def dissect(
     named = None if formats is None else read_formats(formats)
     given = (box, named, k, scale_block, pattern)
     recording = open_recording(*given)
-    unit = open_box(*given) if recording is None else recording
+    unit = open_box(*given, modes, state) if recording is None else recording
     with progress_bar() as progress:
         found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume)
     if found.instruction is None:
         raise OperandError(found.sentence())
-    if out is not None and found.yaml is not None:
-        output.write_text(out, found.yaml)
+    if out is not None:
+        for file, text in found.files(out).items():
+            output.write_text(file, text)
     for file in report or ():
         dissection.write(found, file)
     if as_json:

@@ -54,7 +54,7 @@ def write(found: Found, out: str | Path) -> None:
 
 def text(found: Found) -> str:
     """The report with its pictures, as Markdown with inline SVG."""
-    pictures = "\n\n".join(_pictures(found))
+    pictures = "" if found.modes else "\n\n".join(_pictures(found))
     report = found.report.replace(f"{STEPS}\n", f"{pictures}\n\n{STEPS}\n", 1) if pictures else found.report
     if found.yaml is None:
         return report

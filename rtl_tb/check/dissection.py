@@ -12,6 +12,7 @@ from typing import Any
 from golden.dissect.blackbox.dissecting import dissect as search
 from golden.dissect.blackbox.found import Found
 from golden.dissect.blackbox.nearness import differences
+from golden.instruction import Instruction
 from rtl_tb.check.unit import DutRun
 from rtl_tb.engines.job import Job
 
@@ -54,12 +55,22 @@ def dissect(job: Job, engine: str, seconds: float, progress: Progress) -> Dissec
     """Asks the DUT of a job, built for the fast engine, until it is known or the time is over.
 
     Raises:
-        OperandError: the DUT has modes, a state, or no b or c. RtlError: it does not answer.
+        OperandError: the DUT has no b or no c. RtlError: it does not answer.
     """
     if engine != ENGINE:
         job = replace(job, program=None, simulator="verilator")
     found = search(DutRun(job, ENGINE).unit(), seconds=seconds, asks=ASKS, progress=progress)
-    differs = None
-    if found.explains and found.instruction is not None:
-        differs = differences(found.instruction, job.dut.instruction, found.alternatives)
+    differs = _differences(found, job.dut.instruction) if found.explains else None
     return Dissection(found, None if differs is None else tuple(differs))
+
+
+def _differences(found: Found, meant: Instruction) -> list[str] | None:
+    """The keys in which a unit is not the one that was meant, mode by mode; None where it adds in other
+    operations."""
+    if found.modes:
+        told = {code: _differences(one, meant.mode_units[code]) for code, one in found.modes.items()}
+        if any(one is None for one in told.values()):
+            return None
+        return [f"mode {code:#x}: {said}" for code, one in told.items() for said in one or ()]
+    assert found.instruction is not None
+    return differences(found.instruction.stateless, meant.stateless, found.alternatives)

@@ -17,6 +17,7 @@ from golden.errors import MmagoldError, OperandError
 from golden.model.trials import Trials
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
+from golden.stimuli.sequences import making
 from golden.unit import Unit, name_of, signature_of
 
 Mask = npt.NDArray[np.bool_]
@@ -31,19 +32,46 @@ class Box:
     """A unit that is asked and nothing else.
 
     Attributes:
-        unit: whatever answers dot products, without modes and without a state.
+        unit: whatever answers dot products, without modes.
         asks: dot products that may still be asked.
         deadline: on time.monotonic; no question is asked after it.
+        own: what the unit takes. takes: what a question is made of, always with c.
     """
 
     unit: Unit
     asks: int
     deadline: float
     asked: int = 0
+    own: Signature = field(init=False)
     takes: Signature = field(init=False)
 
     def __post_init__(self) -> None:
-        self.takes = signature_of(self.unit)
+        self.own = signature_of(self.unit)
+        self.takes = self.own.stateless
+
+    def ask(self, operands: Operands) -> tuple[Operands, Bits]:
+        """Questions (n, ...) as they were asked, and the answers (n,).
+
+        A unit that keeps its accumulator is given c by a dot product before each question, which makes it as
+        nearly as one can from zero; what the unit then answers is the c of the question. +0 is what `clear`
+        makes it, whatever the unit held.
+
+        Raises:
+            BudgetEnded, OperandError: as `answer`.
+        """
+        if not self.own.state:
+            return operands, self.answer(operands)
+        count = len(operands["a"])
+        rest = {name: codes for name, codes in operands.items() if name != "c"}
+        first = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
+        zero = operands["c"] == 0
+        clear = np.stack([np.ones(count, np.uint8), zero.astype(np.uint8)], axis=1)
+        both = {name: np.stack([first[name], codes], axis=1) for name, codes in rest.items()}
+        for name, codes in rest.items():  # anything but zero is there to be cleared
+            both[name][zero, 0] = codes[zero]
+        flat = {name: codes.reshape(2 * count, *codes.shape[2:]) for name, codes in both.items()}
+        held, answers = self.answer(flat | {"clear": clear.reshape(-1)}).reshape(count, 2).T
+        return operands | {"c": np.where(zero, held.dtype.type(0), held)}, answers.copy()
 
     def answer(self, operands: Operands) -> Bits:
         """The codes of d (n,) for a batch of dot products (n, ...).
@@ -60,7 +88,7 @@ class Box:
             given = np.asarray(self.unit.dot(**operands))
         except MmagoldError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise OperandError(
                 f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"

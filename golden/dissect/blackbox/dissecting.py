@@ -23,8 +23,9 @@ from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import fitting, memory
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
-from golden.dissect.blackbox.found import Example, Found
+from golden.dissect.blackbox.found import Example, Found, of_modes
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
@@ -34,7 +35,7 @@ from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
-from golden.dissect.blackbox.views import as_taken, dense_view, selected
+from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
 from golden.files import output
@@ -50,9 +51,12 @@ _SIMPLE = 12
 """The same of each number of terms and kind."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
+_LAST = 48
+"""Questions of each kind that are asked at once, where there are no more for a third of them."""
 _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
-_SHRUNK = 3
+_SHRUNK, _SHRUNK_ASKS = 3, 192
+"""Counterexamples that are made simpler in one round, and questions at once for that."""
 _MOST_FITS = 6
 _ALTERNATIVE_SECONDS = 5.0
 _TELLING = 2
@@ -134,6 +138,10 @@ def dissect(
         raise OperandError(f"argument 'asks' is {asks}, expected {_SMALLEST} or more")
     if not seconds > 0:
         raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
+    if signature_of(unit).modes is not None:
+        if resume is not None:
+            raise OperandError("argument 'resume' is for a unit of one mode")
+        return _mode_by_mode(unit, seconds, asks, seed, progress)
     search = _Search(unit, seconds, asks, seed, progress)
     if resume is None:
         return search.run()
@@ -152,7 +160,7 @@ def _as_unit(
     if hasattr(box, "dot") and hasattr(box, "formats"):
         if formats is not None or k is not None or more:
             raise OperandError("arguments 'formats' and 'k' are for a function; a unit has its own")
-        unit: Unit = box.stateless if isinstance(box, Instruction) else box
+        unit: Unit = box
     elif not callable(box):
         raise OperandError(f"argument 'box' is {type(box).__name__}, expected a unit or a function")
     elif formats is None or k is None:
@@ -163,15 +171,34 @@ def _as_unit(
             raise OperandError(f"argument 'formats' lacks {', '.join(missing)}, expected a, b, c and d")
         unit = FunctionUnit(box, formats, k, getattr(box, "__name__", "function"), **more)
     takes = signature_of(unit)
-    if takes.modes is not None:
-        raise OperandError(f"{takes.name} has modes, expected a unit of one mode (`mode_units`)")
-    if takes.state:
-        raise OperandError(f"{takes.name} keeps its accumulator, expected a unit with c as an operand")
+    if takes.state and takes.pattern is not None:
+        raise OperandError(f"{takes.name} keeps its accumulator and is sparse, expected one or the other")
     if takes.absent:
         raise OperandError(
             f"{takes.name} has no {' and no '.join(takes.absent)}, expected a unit with a, b and c"
         )
     return unit
+
+
+def _mode_by_mode(unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None) -> Found:
+    """What a unit is in each mode: each search begins with what was found of the mode before."""
+    modes, started = signature_of(unit).modes, time.monotonic()
+    assert modes is not None
+    codes = [code for code, _ in modes.codes()]
+    if asks < _SMALLEST * len(codes):
+        raise OperandError(
+            f"argument 'asks' is {asks}, expected {_SMALLEST} or more for each of {len(codes)} modes"
+        )
+    found: dict[int, Found] = {}
+    start: Candidate | None = None
+    for turn, code in enumerate(codes):
+        left = (started + seconds - time.monotonic()) / (len(codes) - turn)
+        search = _Search(
+            mode_view(unit, code), max(left, _LEAST_SECONDS), asks // len(codes), seed, progress, start
+        )
+        found[code] = search.run()
+        start = search.state.fit.candidate if search.state.fit is not None else start
+    return of_modes(name_of(unit), modes, found)
 
 
 @dataclass
@@ -188,15 +215,23 @@ class _State:
 class _Search:
     """One dissection."""
 
-    def __init__(self, unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        seconds: float,
+        asks: int,
+        seed: int,
+        progress: Progress | None,
+        start: Candidate | None = None,
+    ) -> None:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
         self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
         self.box = Box(unit, asks, self.deadline)
         self.dense = Box(dense_view(unit), asks, self.deadline)
-        self.takes = self.dense.takes
+        self.own, self.takes = self.box.own, self.dense.takes
         self.bank = Bank(self.takes)
-        self.seed, self.progress, self.state = seed, progress, _State()
+        self.seed, self.progress, self.state, self.start = seed, progress, _State(), start
         self.ranked: list[fitting.Fit] = []
         self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
 
@@ -208,17 +243,19 @@ class _Search:
         Raises:
             FileFormatError: it is of another box or version. OperandError: the box answers otherwise now.
         """
-        kept = memory.load(path, name_of(self.box.unit), self.box.takes, self.takes)
+        kept = memory.load(path, name_of(self.box.unit), self.own, self.takes)
         some = np.random.default_rng([self.seed, kept.turn]).permutation(len(kept.bank))[:_ASKED_AGAIN]
         if len(some):
             part = kept.bank.part(some)
             try:
-                wrong = int((self.dense.answer(part.operands) != part.answers).sum())
+                asked, answers = self.dense.ask(part.operands)
+                again = answers != part.answers
+                wrong = int((again & (asked["c"] == part.operands["c"])).sum())
             except BudgetEnded:
                 raise OperandError(f"{path}: the limits leave no time to ask its questions again") from None
             if wrong:
-                again = f"{wrong} of {len(some)} of its questions, asked again, had another answer"
-                raise OperandError(f"{path}: {again}: the box is not deterministic, or not the one of then")
+                said = f"{wrong} of {len(some)} of its questions, asked again, had another answer"
+                raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one of then")
         self.bank, self.state.tree, self.turn = kept.bank, kept.tree, kept.turn
         self.remembered, self.before = len(kept.bank) > 0, kept.asked
         candidate = kept.candidate()
@@ -237,7 +274,7 @@ class _Search:
         if fit is not None and text is not None:
             known.order, known.told = fit.candidate.order, fit.told
             known.differing = self.state.differing
-        memory.save(path, name_of(self.box.unit), self.box.takes, known)
+        memory.save(path, name_of(self.box.unit), self.own, known)
 
     # The whole ----------------------------------------------------------------------------------------------
 
@@ -252,6 +289,7 @@ class _Search:
                 self._tell("finding the order of the sum", 0, 1)
                 state.tree = find_order(self.dense, self.bank)
                 self._first_questions()
+                self._begin_with(self.start)
             self._first_candidate()
             checked = self._check()
         except BudgetEnded:
@@ -275,14 +313,15 @@ class _Search:
             for i, kind in enumerate(stimuli.KINDS)
         ]
         operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        first = self.box.answer(operands)
+        asked, first = self.box.ask(operands)
         turned = np.arange(len(first))[::-1]
         parts_again = np.split(
             turned, [1, len(turned) // 3]
         )  # one alone, too: batches may be summed otherwise
-        answers = [self.box.answer({n: codes[part] for n, codes in operands.items()}) for part in parts_again]
-        again = np.concatenate(answers)[turned]
-        differ = int((first != again).sum())
+        told = [self.box.ask({n: codes[part] for n, codes in operands.items()}) for part in parts_again]
+        again = np.concatenate([answers for _, answers in told])[turned]
+        same = np.concatenate([part["c"] for part, _ in told])[turned] == asked["c"]
+        differ = int(((first != again) & same).sum())
         if differ:
             self.state.undecided.append(
                 f"the box is not deterministic: {differ} of {len(first)} dot products, asked again in "
@@ -293,9 +332,16 @@ class _Search:
     def _first_questions(self) -> None:
         for index, kind in enumerate(stimuli.KINDS):
             operands = stimuli.generate(self.takes, kind, _FIRST, self._rng(1, index))
-            self.bank.add(kind, operands, self.dense.answer(operands))
+            self.bank.add(kind, *self.dense.ask(operands))
         for kind, operands in simple(self.takes, _SIMPLE, self._rng(1, len(stimuli.KINDS))):
-            self.bank.add(kind, operands, self.dense.answer(operands))
+            self.bank.add(kind, *self.dense.ask(operands))
+
+    def _begin_with(self, start: Candidate | None) -> None:
+        """A candidate of another mode, with what one change at a time makes of it."""
+        made = None if start is None else made_candidate(self.takes, start.operations, start.order)
+        if made is not None:
+            first = fitting.Fit(made, fitting.wrong_of(self.bank, made))
+            self.state.fit = fitting.fit(self.bank, first, time.monotonic() + self.dense.left / _SHARERS)
 
     def _first_candidate(self) -> None:
         kept = self.state.fit
@@ -342,7 +388,8 @@ class _Search:
         told: object = None
         while self.state.fit is not None:
             fit, candidate = self.state.fit, self.state.fit.candidate
-            share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], self._share_left())
+            left = self._share_left()  # a round that finds a difference leaves enough for those behind it
+            share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], max(left // 3, min(left, _LAST)))
             if share < _LEAST or self.dense.left < self.reserve:
                 return bool(self.state.differing)
             if fit.wrong:
@@ -387,7 +434,7 @@ class _Search:
         if not found:
             return False
         whole = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
-        answers = self.dense.answer(whole)
+        whole, answers = self.dense.ask(whole)
         self.bank.add("between neighbours", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
@@ -411,37 +458,38 @@ class _Search:
         """One round of checking; whether the candidate was wrong anywhere."""
         assert self.state.fit is not None
         candidate = self.state.fit.candidate
-        unit = as_taken(candidate.instruction, self.box.takes)
+        unit = as_taken(candidate.instruction, self.own)
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
         self._tell("checking", self.turn, 0)
         operands = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
-        wrong = np.asarray(unit.dot(**operands) != answers)
+        operands = self.own.resolve(operands, answers)
+        wrong = np.asarray(unit.stateless.dot(**operands) != answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
-        for index, (kind, part) in enumerate(drawn):
+        for index, (kind, _) in enumerate(drawn):
             hits = np.flatnonzero(wrong[index * share : (index + 1) * share])
             before = self.state.differing.get(kind, (0, 0))
             self.state.differing[kind] = before[0] + len(hits), before[1] + share
             if len(hits):
-                taken = hits[:_TAKEN]
-                few = {name: codes[taken] for name, codes in part.items()}
-                wrong_kinds.append((kind, few, answers[index * share + taken]))
-        for kind, part, answers in wrong_kinds:
-            self._keep(kind, part, answers)
-        if wrong_kinds and self.box.takes.pattern is None:
+                taken = index * share + hits[:_TAKEN]
+                few = {name: codes[taken] for name, codes in operands.items()}
+                wrong_kinds.append((kind, few, answers[taken]))
+        for kind, part, told in wrong_kinds:
+            self._keep(kind, part, told)
+        if wrong_kinds and self.own.pattern is None:
             self._shrink(candidate, wrong_kinds)
         return bool(wrong_kinds)
 
     def _drawn(self, unit: Instruction, share: int, turn: int) -> Iterator[tuple[str, Operands]]:
         """Operands of every kind: drawn from the formats alone, and aimed at the candidate's steps."""
         for index, kind in enumerate(stimuli.KINDS):
-            for aim, target in enumerate((self.box.takes, unit)):
+            for aim, target in enumerate((self.own, unit)):
                 yield kind, stimuli.generate(target, kind, share, self._rng(2 + turn, index, aim))
 
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Counterexamples join the bank; those of a sparse box as the products that were selected."""
-        self.bank.add(kind, selected(self.box.takes, operands), answers)
+        self.bank.add(kind, selected(self.own, operands), answers)
 
     def _shrink(self, candidate: Candidate, wrong: list[tuple[str, Operands, Any]]) -> None:
         """The simplest forms of a few counterexamples join the bank with all that was asked on the way."""
@@ -449,15 +497,19 @@ class _Search:
             asked: list[tuple[Operands, Any]] = []
 
             def fails(batch: Operands, asked: list[tuple[Operands, Any]] = asked) -> Any:
-                answers = self.dense.answer(batch)
-                asked.append((batch, answers))
-                return candidate.dot(**batch) != answers
+                count = len(batch["a"])
+                some = np.unique(np.linspace(0, count - 1, min(count, _SHRUNK_ASKS)).astype(int))
+                given = {name: codes[some] for name, codes in batch.items()}
+                put, answers = self.dense.ask(given)
+                asked.append((put, answers))
+                differ = np.zeros(count, bool)
+                differ[some] = (candidate.dot(**put) != answers) & (put["c"] == given["c"])
+                return differ
 
             first = {name: codes[0] for name, codes in operands.items()}
             least = minimise(self.takes, first, fails, rounds=12)
             batch = {name: codes[None] for name, codes in least.items()}
-            answer = self.dense.answer(batch)
-            self.bank.add("shrunk", batch, answer)
+            self.bank.add("shrunk", *self.dense.ask(batch))
             for part, answers in asked[-3:]:
                 self.bank.add("shrunk", {name: codes[:64] for name, codes in part.items()}, answers[:64])
 
@@ -481,7 +533,7 @@ class _Search:
             self.bank.add(_SHOWN, operands, answers)
             wrong = wrong or bool(count)
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
-        unit = as_taken(fit.candidate.instruction, self.box.takes)
+        unit = as_taken(fit.candidate.instruction, self.own)
         text = self._text(fit.candidate, f"dissected: {name}")
         unwritten = () if text else ("the schema of units has no words for the candidate",)
         known = () if wrong else self._known(unit)
@@ -493,7 +545,7 @@ class _Search:
             (*state.undecided, *unwritten, *self._open(differing, alternatives), *_untried(evidence)),
             rules=(fit.candidate.order, *fit.told),
             known=known,
-            near=None if known or not evidence.properties else nearest(unit, alternatives),
+            near=None if known or not evidence.properties else nearest(unit.stateless, alternatives),
             example=self._example(fit.candidate) if wrong else None,
             alternatives=alternatives,
             fresh=sum(count for _, count in state.differing.values()),
@@ -510,7 +562,7 @@ class _Search:
 
     def _text(self, candidate: Candidate, title: str) -> str | None:
         """The candidate as YAML, where that reads back as a unit with the same answers."""
-        text = unit_text(candidate.instruction, "dissected", title)
+        text = unit_text(replace(candidate.instruction, state=self.own.state), "dissected", title)
         if text is None:
             return None
         try:
@@ -518,7 +570,7 @@ class _Search:
         except SpecError:
             return None
         expected = candidate.dot(**self.bank.operands)
-        return text if np.array_equal(again.dot(**self.bank.operands), expected) else None
+        return text if np.array_equal(again.stateless.dot(**self.bank.operands), expected) else None
 
     def _all_counts(self, candidate: Candidate) -> dict[str, tuple[int, int]]:
         """By kind, the checks of this candidate, and the bank held against it once more."""
@@ -543,7 +595,7 @@ class _Search:
         found: list[str] = []
         if unit.pattern is not None:
             return ()
-        for one in relatives(unit, same=True):
+        for one in relatives(unit.stateless, same=True):
             if one.links == 1 and not self.bank.wrong(one.instruction.program).any():
                 found += [f"{one.instruction.architecture}:{one.instruction.name}"]
         return tuple(found)
@@ -553,11 +605,11 @@ class _Search:
         limit = time.monotonic() + _ALTERNATIVE_SECONDS
         return weigh(candidate, self.bank, self._neighbours(candidate), limit, self._asked_at_the_end)
 
-    def _asked_at_the_end(self, operands: Operands) -> Bits:
-        """The answers to a few questions more, within the limits."""
+    def _asked_at_the_end(self, operands: Operands) -> tuple[Operands, Bits]:
+        """A few questions more as they were asked, with the answers, within the limits."""
         if len(operands["a"]) > self.dense.asks - self.dense.asked - self.box.asked:
             raise BudgetEnded
-        return self.dense.answer(operands)
+        return self.dense.ask(operands)
 
     def _open(
         self, differing: Mapping[str, tuple[int, int]], alternatives: Mapping[str, tuple[str, ...]]

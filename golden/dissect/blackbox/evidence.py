@@ -105,13 +105,14 @@ def weigh(
     bank: Bank,
     neighbours: Iterable[Move],
     deadline: float,
-    ask: Callable[[Operands], Bits] | None = None,
+    ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
 ) -> Evidence:
     """Holds the neighbours of a candidate that explains a bank against its questions.
 
     Args:
         deadline: on time.monotonic; neighbours after it are left.
-        ask: the box, which is asked about simpler forms of the questions shown; None: it cannot be.
+        ask: the box, which is asked about simpler forms of the questions shown, and tells them as it was
+            asked (its c can be another); None: it cannot be.
     """
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
     shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
@@ -166,7 +167,7 @@ def _simplified(
     bank: Bank,
     shown: dict[str, list[tuple[Witness, Candidate]]],
     deadline: float,
-    ask: Callable[[Operands], Bits],
+    ask: Callable[[Operands], tuple[Operands, Bits]],
 ) -> tuple[Operands, Bits] | None:
     """Puts simpler questions in the place of the first ones shown, where the box answers those as the
     candidate does; what was asked, with the answers."""
@@ -183,14 +184,14 @@ def _simplified(
         return None
     batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
     try:
-        answers = ask(batch)
+        told, answers = ask(batch)
     except BudgetEnded:
         return None
-    right = answers == candidate.dot(**batch)
+    right = (answers == candidate.dot(**told)) & (told["c"] == batch["c"])
     for place, (key, operands) in enumerate(least.items()):
         witness, other = shown[key][0]
         if right[place]:
-            told = int(other.dot(**{name: codes[None] for name, codes in operands.items()})[0])
-            simple = replace(witness, operands=operands, box=int(answers[place]), other=told)
+            says = int(other.dot(**{name: codes[None] for name, codes in operands.items()})[0])
+            simple = replace(witness, operands=operands, box=int(answers[place]), other=says)
             shown[key][0] = simple, other
-    return batch, answers
+    return told, answers

@@ -80,9 +80,11 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
     if aligned and fits[0].wrong:
         guess = _widths(bank, aligned[0], Hints(), deadline)
-        few = bank.part(np.random.default_rng(0).permutation(len(bank))[:_FEW])
-        guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
-        more = (Fit(one, wrong_of(bank, one)) for one in guessed if one is not None)
+        more: list[Fit] = []
+        if guess.wrong:
+            few = bank.part(np.random.default_rng(0).permutation(len(bank))[:_FEW])
+            guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
+            more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
         fits = _sorted([guess, *more, *fits])
     found: list[Fit] = []
     for fit in fits[:_FITTED]:

@@ -4,12 +4,17 @@ not decided."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from golden import yamlfile
+from golden.catalog.unit_files import build_instruction
+from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox.evidence import Property
 from golden.instruction import Instruction
 from golden.notebook import Shown
+from golden.program.modes import Modes, mode_text
 from golden.program.signature import Operands
 
 
@@ -71,6 +76,8 @@ class Found(Shown):
         recorded: whether the box was a recording, of which nothing could be asked; of that `fresh` counts
             what the search did not use.
         rivals: of a recording, other units that explain it, with operands that would tell.
+        modes: of a unit with modes, what was found of each, by the code of `mode`; everything else is of all
+            of them together, `rules`, `order` and `properties` stand there alone.
         asked: dot products that the box answered in all.
         seconds: how long it took.
     """
@@ -90,6 +97,7 @@ class Found(Shown):
     near: tuple[str, tuple[str, ...]] | None = None
     recorded: bool = False
     rivals: tuple[Rival, ...] = ()
+    modes: Mapping[int, Found] = field(default_factory=dict)
     seconds: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of keys that no question told from those of the candidate, by key."""
@@ -111,7 +119,8 @@ class Found(Shown):
     def explains(self) -> bool:
         """Whether the candidate answered every question as the box did, among them questions that it was not
         made from."""
-        return self.instruction is not None and self.fresh > 0 and self.wrong == 0
+        whole = self.instruction is not None and self.fresh > 0 and self.wrong == 0
+        return whole and all(one.explains for one in self.modes.values())
 
     def sentence(self) -> str:
         """The outcome in a sentence or two."""
@@ -138,6 +147,13 @@ class Found(Shown):
 
         return markdown(self)
 
+    def files(self, out: Path) -> dict[Path, str]:
+        """The unit's text as a file, or a file for each mode where no one text says them all."""
+        if self.yaml is not None or not self.modes:
+            return {} if self.yaml is None else {out: self.yaml}
+        named = {out.with_suffix(f".mode_{code:#x}{out.suffix}"): one for code, one in self.modes.items()}
+        return {file: one.yaml for file, one in named.items() if one.yaml is not None}
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, stable for machines."""
         return {
@@ -159,6 +175,41 @@ class Found(Shown):
             "rivals": [one.as_dict() for one in self.rivals],
             "properties": [one.as_dict() for one in self.properties],
             "alternatives": {key: list(values) for key, values in self.alternatives.items()},
+            "modes": {f"{code:#x}": one.as_dict() for code, one in self.modes.items()},
             "example": None if self.example is None else self.example.as_dict(),
             "yaml": self.yaml,
         }
+
+
+def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
+    """What was found of each mode of a unit, as one: its text is that of a unit with modes, where the values
+    of their fields say all that differs."""
+    differing: dict[str, tuple[int, int]] = {}
+    for one in found.values():
+        for kind, (wrong, count) in one.differing.items():
+            before = differing.get(kind, (0, 0))
+            differing[kind] = before[0] + wrong, before[1] + count
+    words = {code: mode_text(values) for code, values in modes.codes()}
+    units = {code: unit for code, one in found.items() if (unit := _as_read(one)) is not None}
+    whole = None
+    if len(units) == len(found):
+        own = {code: replace(unit, mode_code=code) for code, unit in units.items()}
+        whole = replace(next(iter(own.values())), modes=modes, mode_units=own, mode_code=None)
+    return Found(
+        name,
+        whole,
+        None if whole is None else unit_text(whole, "dissected", f"dissected: {name}"),
+        differing,
+        tuple(f"{words[code]}: {said}" for code, one in found.items() for said in one.undecided),
+        modes=dict(found),
+        asked=sum(one.asked for one in found.values()),
+        fresh=sum(one.fresh for one in found.values()),
+        seconds=sum(one.seconds for one in found.values()),
+    )
+
+
+def _as_read(one: Found) -> Instruction | None:
+    """The unit as its text says it, where that says all of it: texts of modes are held against each other."""
+    if one.instruction is None or one.instruction.sparse or one.yaml is None:
+        return one.instruction
+    return build_instruction(yamlfile.parse(one.yaml))

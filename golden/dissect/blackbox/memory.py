@@ -20,7 +20,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.order import Node
-from golden.errors import FileFormatError, MmagoldError
+from golden.errors import FileFormatError, MmagoldError, SpecError
 from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.program.signature import Bits, Signature
@@ -40,6 +40,7 @@ _HEAD = (
     "kinds",
     "differing",
 )
+_KINDS = {"asked": int, "turn": int, "order": str, "told": list, "text": str | None, "kinds": list}
 
 
 @dataclass
@@ -68,7 +69,10 @@ class Memory:
         """The candidate; None where there was none."""
         if self.text is None:
             return None
-        ins = build_instruction(yamlfile.parse(self.text))
+        try:
+            ins = build_instruction(yamlfile.parse(self.text))
+        except SpecError as error:
+            raise FileFormatError(f"the candidate that was kept cannot be read: {error}") from None
         return Candidate(self.bank.takes, ins.program.operations, self.order)
 
 
@@ -76,7 +80,7 @@ def digest(name: str, takes: Signature) -> str:
     """What a file is bound to: the box's name and what it takes; of a function of a file that file, too."""
     told = hashlib.sha256()
     kinds = {operand: str(fmt) for operand, fmt in takes.formats.items()}
-    told.update(repr((name, takes.k, kinds, str(takes.pattern), takes.scale_block)).encode())
+    told.update(repr((name, takes.k, kinds, str(takes.pattern), takes.scale_block, takes.state)).encode())
     for part in name.split(":"):
         if Path(part).suffix and Path(part).is_file():
             told.update(Path(part).read_bytes())
@@ -125,6 +129,9 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         head: dict[str, Any] = json.loads(bytes(arrays["head"]))
         if set(head) != set(_HEAD) or head["form"] != FORM:
             raise ValueError
+        for key, kind in _KINDS.items():
+            if not isinstance(head[key], kind):
+                raise TypeError
     except (KeyError, ValueError, TypeError):
         raise FileFormatError(f"{path}: is no dissection that can be continued") from None
     if head["version"] != __version__:

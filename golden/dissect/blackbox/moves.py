@@ -214,7 +214,7 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
                 yield Move(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
-            for mode in ("nearest_even", "toward_zero"):
+            for mode in ("nearest_even", "toward_zero", "to_odd"):
                 changed = replace(step, format=fmt, rounding=mode)
                 yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
@@ -431,6 +431,7 @@ def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
+    yield from _same_words(one, hints)
     yield from _converted(one)
     yield from _inserted(one, hints)
     yield from _split(one)
@@ -445,6 +446,30 @@ def _flushes(one: Candidate) -> Iterator[Move]:
         for of in (("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
             flush = Flush(of=of, sign=sign)
             yield Move(f"flush of {' and '.join(of)}", sign, lambda steps, f=flush: (f, *steps))  # type: ignore[misc]
+
+
+def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
+    """One word for every NaN that a step makes, with those of operands handed on, or not: while a later step
+    makes words of its own, what earlier ones make does not show."""
+    for word in hints.words:
+        for kept in (False, True):
+
+            def change(steps: Steps, word: int = word, kept: bool = kept) -> Steps:
+                return tuple(_with_words(step, word, kept) for step in steps)
+
+            said = f"{word:#x}, those of operands {'handed on' if kept else 'not'}"
+            yield Move("nan of every step", said, change, where=one.formats["d"])
+
+
+def _with_words(step: Step, word: int, kept: bool) -> Step:
+    match step:
+        case Additions():
+            return replace(step, nan=word, first_nan=kept)
+        case Fma():
+            return replace(step, nan=word, nan_order=("a", "b", "c") if kept else ())
+        case SpecialValues():
+            return replace(step, nan=word, nans=(("factor", None), ("c", None)) if kept else ())
+    return step
 
 
 def _converted(one: Candidate) -> Iterator[Move]:

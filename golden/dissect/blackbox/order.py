@@ -130,7 +130,10 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]])
     takes, n = box.takes, box.takes.k + 1
     places = [(C if i == n - 1 else i, C if j == n - 1 else j) for i, j in pairs]
     operands = _questions(takes, marks, places)
-    answers = box.answer(operands)
+    wanted = operands["c"]
+    operands, answers = box.ask(operands)
+    if (operands["c"] != wanted).any():
+        return None
     kept = slice(None, None, max(len(pairs) // _MOST_PAIRS, 1))
     bank.add(KIND, {name: codes[kept] for name, codes in operands.items()}, answers[kept])
     codes, places_of = np.unique(answers, return_inverse=True)
@@ -223,7 +226,7 @@ def _by_pivots(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
 def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
     """Whether y counts where nothing is large: a unit that flushes it loses it everywhere."""
     operands = _questions(box.takes, marks, [()])
-    answers = box.answer(operands)
+    operands, answers = box.ask(operands)
     bank.add(KIND, operands, answers)
     number = box.takes.formats["d"].decode(int(answers[0]))
     return number.kind < Kind.INFINITY and number.value == (box.takes.k + 1) * Fraction(2) ** marks.small

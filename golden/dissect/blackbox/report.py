@@ -3,12 +3,14 @@ that show each rule, and what was not decided."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from golden.dissect.blackbox.evidence import Property
+from golden.dissect.blackbox.nearness import differences
 from golden.explain.numbers import hex_text
 from golden.files import escape
 from golden.number.formats import Format
@@ -26,6 +28,8 @@ _MOST_VALUES = 6
 
 def markdown(found: Found) -> str:
     """The whole report."""
+    if found.modes:
+        return "\n".join((*_head(found), *_modes(found)))
     parts = (_head(found), _steps(found), _shown(found), _rivals(found), _open(found), _counts(found))
     return "\n".join(line for part in parts for line in part) + "\n"
 
@@ -42,6 +46,31 @@ def _head(found: Found) -> Iterator[str]:
         yield from (f"It is {escape.markdown(name)}{but}.", "")
     if found.order:
         yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
+
+
+def _modes(found: Found) -> Iterator[str]:
+    """A row for each mode: in what it differs from the first; then what was found of each."""
+    first = next(iter(found.modes.values()))
+    yield from ("## Modes", "")
+    rows = (
+        (f"{code:#x}", one.name, one.sentence(), _beside(one, first)) for code, one in found.modes.items()
+    )
+    yield from _table(("mode", "What it is called", "Outcome", "What differs from the first"), rows)
+    for code, one in found.modes.items():
+        yield from (f"## Mode {code:#x}", "")
+        yield re.sub(r"^#", "##", one.report, flags=re.MULTILINE)
+
+
+def _beside(one: Found, first: Found) -> str:
+    if one.instruction is None or first.instruction is None:
+        return "not known"
+    if one is first:
+        return "it is the first"
+    formats = one.instruction.formats.items()
+    others = [f"{name} is {fmt.name}" for name, fmt in formats if fmt != first.instruction.formats[name]]
+    alike = {**first.alternatives, **one.alternatives}
+    said = differences(one.instruction.stateless, first.instruction.stateless, alike)
+    return "; ".join(others + (["it adds in other operations"] if said is None else said)) or "nothing"
 
 
 def _counts(found: Found) -> Iterator[str]:

@@ -16,11 +16,16 @@ from golden.dissect.blackbox.order import Node, terms_of
 from golden.dissect.blackbox.trees import binary as is_binary
 from golden.dissect.blackbox.trees import rounded_trees
 from golden.number.formats import Format, get_format
+from golden.program.keys import Candidate as Largest
 from golden.program.program import Operation
 from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 START_BITS = 24
+_PLAIN = (
+    *("one aligned sum", "one exact sum", "one aligned sum, by leading bits"),
+    *("one aligned sum, c by its leading bit", "one aligned sum, both by leading bits"),
+)
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 Group = tuple[str, int]
@@ -42,6 +47,14 @@ class _Frame:
         """Products, scaled where the unit has scales."""
         scaled: list[Step] = [Scale(of=("products",))] if self.takes.scale_block else []
         return [Multiply(to="products"), *scaled]
+
+    @property
+    def either(self) -> list[tuple[str, list[Step]]]:
+        """Exact products, and rounded ones where that is a step of its own."""
+        exact = [("products", self.products)]
+        if not self.d.is_float or self.takes.scale_block:
+            return exact
+        return [*exact, ("rounded products", [Multiply(to="products", format=self.inner, rounding=_RNE)])]
 
     def specials(self, *of: str) -> list[Step]:
         """Infinities and NaNs end the operation."""
@@ -79,12 +92,29 @@ def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, lis
     of = ("products", *extra)
     head = [*f.products, *f.specials(*of)]
     yield "one aligned sum", [*head, align(of), Sum(of=of, to="total"), f.last()]
+    if f.d.is_float:
+        for name, widest in _leading(f, "products", extra):
+            aligned = replace(align(of), maximum=widest)
+            yield f"one aligned sum, {name}", [*head, aligned, Sum(of=of, to="total"), f.last()]
     yield "one exact sum", [*head, Sum(of=of, to="total"), f.last()]
     if f.d.is_float and f.d.fraction_bits < _F64.fraction_bits:  # what a function of doubles gives
         double = replace(f.last(), to="partial", format=_F64)
         yield "one exact sum, rounded in f64", [*head, Sum(of=of, to="total"), double, f.last("partial")]
     if extra == ("c",):
         yield from _late(f)
+
+
+def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tuple[str, tuple[Largest, ...]]]:
+    """What alignments are to that look at leading bits: the exponents that products carry, and where the
+    highest bit of a sum can be, two places up for its carries; of subnormal numbers the least exponent, too.
+    """
+    carried = Largest((products,), False, 0, None)
+    yield "by leading bits", (carried, Largest((products, *others), True, -2, None))
+    least = f.takes.formats["c"].min_exponent if f.takes.formats["c"].is_float else None
+    found = (carried, Largest(others, True, -2, least))
+    yield "c by its leading bit", found
+    if products == "products":
+        yield "both by leading bits", (*found, Largest((products,), True, -2, None))
 
 
 def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
@@ -95,12 +125,21 @@ def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
     for name, dot in (("aligned", aligned), ("exact", exact)):
         meet: list[Step] = [align(("dot", "c")), Sum(of=("dot", "c"), to="total")]
         yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]
+        if f.d.is_float:
+            meet = [_by_its_leading_bit(f, "dot"), *meet[1:]]
+            yield f"{name} dot product, then c aligned by its leading bit", [*head, *dot, *meet, f.last()]
         rounded = replace(f.last("dot"), to="partial")
         if f.d.is_float:
             yield (
                 f"{name} dot product, rounded, plus c",
                 [*f.products, *f.specials("products"), *dot, rounded, f.adds(("partial", "c"), "sequential")],
             )
+
+
+def _by_its_leading_bit(f: _Frame, name: str) -> Align:
+    """A sum and c, to what the sum carries and the leading bit of c."""
+    (_, widest), *_ = [one for one in _leading(f, name, ("c",)) if one[0].startswith("c ")]
+    return replace(align((name, "c")), maximum=widest, rounding="down")
 
 
 def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
@@ -114,16 +153,17 @@ def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
                 f.adds(("c", "dot"), "sequential"),
             ],
         )
-    yield "products added to c one after the other", [*f.products, f.adds(("c", "products"), "sequential")]
-    for order in ("sequential", "tree"):
-        yield (
-            f"rounded additions of the products ({order}), plus c",
-            [*f.products, f.adds(("products",), order, "dot"), f.adds(("c", "dot"), "sequential")],
-        )
-        yield (
-            f"rounded additions of the products and c ({order})",
-            [*f.products, f.adds(("products", "c"), order)],
-        )
+    for name, products in f.either:
+        yield f"{name} added to c one after the other", [*products, f.adds(("c", "products"), "sequential")]
+        for order in ("sequential", "tree"):
+            yield (
+                f"rounded additions of the {name} ({order}), plus c",
+                [*products, f.adds(("products",), order, "dot"), f.adds(("c", "dot"), "sequential")],
+            )
+            yield (
+                f"rounded additions of the {name} and c ({order})",
+                [*products, f.adds(("products", "c"), order)],
+            )
 
 
 def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
@@ -133,8 +173,11 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
     inner: dict[str, list[Step]] = {
         "aligned": [*head, *bad, align(one, group), Sum(of=one, to="groups", group=group)],
         "exact": [*head, *bad, Sum(of=one, to="groups", group=group)],
-        "tree": [*head, f.adds(one, "tree", "groups", group)],
-        "sequential": [*head, f.adds(one, "sequential", "groups", group)],
+        **{
+            f"{order} ({name})": [*products, f.adds(one, order, "groups", group)]
+            for name, products in f.either
+            for order in ("tree", "sequential")
+        },
         "fma": [Fma(to="groups", format=f.inner, rounding=_RNE, start="product", group=group)],
         "fma from zero": [Fma(to="groups", format=f.inner, rounding=_RNE, start="zero", group=group)],
     }
@@ -143,6 +186,11 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
         inner["exact, then scaled"] = [*scaled, Scale(of=many)]
     outer: dict[str, list[Step]] = {
         "aligned with c": [align(("groups", "c")), Sum(of=("groups", "c"), to="total"), f.last()],
+        "aligned with c by its leading bit": [
+            _by_its_leading_bit(f, "groups"),
+            Sum(of=("groups", "c"), to="total"),
+            f.last(),
+        ],
         "aligned, then c": [
             align(many),
             Sum(of=many, to="dot"),
@@ -155,6 +203,8 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
         "added as a tree, then c": [f.adds(many, "tree", "dot"), f.adds(("c", "dot"), "sequential")],
         "added exactly with c": [Sum(of=("groups", "c"), to="total"), f.last()],
     }
+    if not f.d.is_float:
+        del outer["aligned with c by its leading bit"]
     for first, steps in inner.items():
         for second, rest in outer.items():
             yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
@@ -355,8 +405,8 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
             links = [_Link(one, index == 0) for index, one in enumerate(members)]
             after = [*(_Link(one, False) for one in members), _Link((), True)]
             for chain in (links, after):
-                yield from (_chain(f, chain, form, f.d) for form in ("one aligned sum", "one exact sum"))
-        wanted = "then c", "with c"
+                yield from (_chain(f, chain, form, f.d) for form in dict(_flat(f)) if form in _PLAIN)
+        wanted = "then c", "with c", "with c by its leading bit", "one by one"
         yield from _both(f, (one for one in _grouped(f, (kind, size)) if one[0].endswith(wanted)), everything)
     yield from _both(f, _chains(f), everything)
 

@@ -28,6 +28,7 @@ from golden.files.function import named_function
 from golden.files.output import write_text
 from golden.number.formats import get_format
 from golden.processes import CANNOT_BE_RUN, started
+from golden.program.modes import MOST_MODES, ModeField, Modes
 from golden.program.signature import INPUTS, Bits, Signature
 from golden.registers.sparsity import PATTERNS
 from golden.unit import FunctionUnit, Unit
@@ -42,24 +43,29 @@ def open_box(
     k: int | None = None,
     scale_block: int | None = None,
     pattern: str | None = None,
+    modes: int | None = None,
+    state: bool = False,
 ) -> Unit:
     """The unit that a text names.
 
     Args:
         formats, k: of functions and programs.
         scale_block, pattern: of those that have scales, or a sparse a ("2:4").
+        modes: of those that take `mode`: its codes are 0 to modes - 1.
+        state: whether they keep their accumulator and take `clear` in place of c.
 
     Raises:
         UnknownNameError, OperandError, FileFormatError, ...: with what was expected.
     """
     kind, _, rest = text.partition(":")
     if kind in ("python", "program") and rest:
-        takes = taken(text, formats, k, scale_block, pattern)
+        takes = taken(text, formats, k, scale_block, pattern, modes, state)
         return FunctionUnit.like(
             takes, named_function(rest) if kind == "python" else _program(rest, takes), text
         )
-    if formats is not None or k is not None:
-        raise OperandError(f"{text} has formats and K of its own, expected neither beside it")
+    if formats is not None or k is not None or modes is not None or state:
+        said = "formats, K, modes and state of its own, expected none of them beside it"
+        raise OperandError(f"{text} has {said}")
     for opener in OPENERS:
         unit = opener(text)
         if unit is not None:
@@ -92,7 +98,13 @@ def read_formats(text: str) -> dict[str, str]:
 
 
 def taken(
-    text: str, formats: Mapping[str, str] | None, k: int | None, scale_block: int | None, pattern: str | None
+    text: str,
+    formats: Mapping[str, str] | None,
+    k: int | None,
+    scale_block: int | None,
+    pattern: str | None,
+    modes: int | None = None,
+    state: bool = False,
 ) -> Signature:
     """What a text names takes, from what was said beside it.
 
@@ -112,9 +124,12 @@ def taken(
         raise OperandError("scales need scale_a and scale_b among the formats, and a scale block")
     if scale_block is not None and (scale_block < 1 or k % scale_block):
         raise OperandError(f"scale block is {scale_block}, expected a divisor of K = {k}")
+    if modes is not None and not 1 <= modes <= MOST_MODES:
+        raise OperandError(f"modes is {modes}, expected 1 to {MOST_MODES}")
     chosen = None if pattern is None else PATTERNS[pattern]
+    field = None if modes is None else Modes((ModeField("mode", tuple(range(modes))),))
     found = {name: get_format(fmt) for name, fmt in formats.items()}
-    return Signature(text, 1, 1, k, found, pattern=chosen, scale_block=scale_block)
+    return Signature(text, 1, 1, k, found, pattern=chosen, scale_block=scale_block, modes=field, state=state)
 
 
 # Programs ---------------------------------------------------------------------------------------------------

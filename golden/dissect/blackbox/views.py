@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from golden.instruction import Instruction
+from golden.program.modes import mode_text
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, Unit, signature_of
 
@@ -36,6 +39,19 @@ def dense_view(unit: Unit) -> Unit:
     )
 
 
+def mode_view(unit: Unit, code: int) -> FunctionUnit:
+    """The unit in one mode."""
+    takes = signature_of(unit)
+    assert takes.modes is not None
+
+    def answer(**operands: Bits) -> Bits:
+        mode = np.full(len(operands["a"]), code, takes.code_format("mode").dtype)
+        return unit.dot(**operands, mode=mode)
+
+    said = mode_text(dict(takes.modes.codes())[code])
+    return FunctionUnit.like(takes.of_mode(code), answer, f"{takes.name} ({said})")
+
+
 def selected(takes: Signature, operands: Operands) -> Operands:
     """The operands (n, ...) of the dense unit: of b those that the metadata select."""
     if takes.pattern is None:
@@ -47,7 +63,7 @@ def selected(takes: Signature, operands: Operands) -> Operands:
 def as_taken(found: Instruction, takes: Signature) -> Instruction:
     """What was found of a dense view as the unit with the operands that the box takes."""
     if takes.pattern is None:
-        return found
+        return replace(found, state=takes.state)
     return Instruction(
         found.name,
         takes.m,

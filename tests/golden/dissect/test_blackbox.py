@@ -300,6 +300,10 @@ def wrong(call: Callable[[], Any], error: type[Exception], text: str) -> None:
         call()
 
 
+def leave(a: Any, b: Any, c: Any) -> Any:
+    sys.exit(3)
+
+
 def test_wrong_calls_are_refused() -> None:
     ins = golden.instruction("hopper", "HMMA.16816.F32")
     wrong(lambda: golden.dissect(lambda a, b, c: c), OperandError, "'formats' and 'k' are missing")
@@ -309,6 +313,7 @@ def test_wrong_calls_are_refused() -> None:
     wrong(lambda: golden.dissect(ins, seconds=0), OperandError, "seconds")
     wrong(lambda: golden.dissect(ins, seconds=float("nan")), OperandError, "seconds")
     wrong(lambda: golden.dissect(box("ieee.py:broken")), OperandError, "ZeroDivisionError: no answer")
+    wrong(lambda: golden.dissect(leave, formats=FORMATS, k=4), OperandError, "raised SystemExit: 3")
     wrong(lambda: box("ieee.py:pairwis"), UnknownNameError, "nearest: pairwise")
     wrong(lambda: read_formats("a=f16,b=f16,c=f32"), OperandError, "lack d")
     wrong(lambda: read_formats("a=f16,a=f16"), OperandError, "twice")

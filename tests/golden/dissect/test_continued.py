@@ -82,11 +82,29 @@ def test_another_version_or_file_is_refused(ended: tuple[Path, Any], tmp_path: P
     with pytest.raises(FileFormatError, match="is no dissection that can be continued"):
         golden.dissect(unit(wrapping), resume=path, **LIMITS)
     checked = json.loads(bytes(arrays["head"])) | {"differing": {"wide": [0, 1_000_000]}}
+    forged = {name: code for name, code in arrays.items() if name != "sum"}
+    for bad in ({"text": 5}, {"told": "x"}, {"kinds": {}}):
+        wrong = json.loads(bytes(arrays["head"])) | bad
+        whole = forged | {"head": np.frombuffer(json.dumps(wrong).encode(), np.uint8)}
+        np.savez(path, **whole | {"sum": memory._sum(whole)})
+        with pytest.raises(FileFormatError, match="is no dissection that can be continued"):
+            golden.dissect(unit(wrapping), resume=path, **LIMITS)
+    whole = forged | {
+        "head": np.frombuffer(json.dumps(head_of(arrays) | {"text": "unit: ["}).encode(), np.uint8)
+    }
+    np.savez(path, **whole | {"sum": memory._sum(whole)})
+    with pytest.raises(FileFormatError, match="the candidate that was kept cannot be read"):
+        golden.dissect(unit(wrapping), resume=path, **LIMITS)
     edits = {"answers": arrays["answers"][:5], "head": np.frombuffer(json.dumps(checked).encode(), np.uint8)}
     for name, edited in edits.items():
         np.savez(path, **arrays | {name: edited})
         with pytest.raises(FileFormatError, match="was edited or cut short"):
             golden.dissect(unit(wrapping), resume=path, **LIMITS)
+
+
+def head_of(arrays: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(bytes(arrays["head"]))
+    return found
 
 
 def test_a_file_that_cannot_be_written_is_told_before_the_search(tmp_path: Path) -> None:
