@@ -32,8 +32,12 @@ def _build_uncached(
     m, n, k = shape_of(variables, entry.section)
     formats = {operand: get_format(fill(text, variables)) for operand, text in family.formats.items()}
     scales = {name: fmt for name, fmt in formats.items() if name in SCALES}
+    stored_k, scale_block = k // 2 if family.sparse else k, fill(family.scale_block, variables)
     operands = OperandFormats(
-        formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales
+        *(formats[name] for name in "abcd"),
+        stored_k,
+        scales=scales,
+        scale_block=None if scale_block is None else scale_block * stored_k // k,
     )
     return Instruction(
         name,
@@ -43,7 +47,7 @@ def _build_uncached(
         formats,
         family.pattern,
         family.ordered(variables),
-        fill(family.scale_block, variables),
+        scale_block,
         architecture=architecture,
         program=_program(entry, variables, operands),
         evidence=_evidence(architecture, name, entry),
@@ -62,7 +66,7 @@ def _program(entry: architectures.Entry, variables: dict[str, str], operands: Op
     """The compiled program; the thousands of instructions that differ in M and N alone share one."""
     items = fill(entry.program, variables)
     formats = (operands.a, operands.b, operands.c, operands.d, *operands.scales.items())
-    key = entry.section.file, repr(items), operands.k, formats
+    key = entry.section.file, repr(items), operands.k, operands.scale_block, formats
     if key not in _programs:
         _programs[key] = compile_program(items, entry.section, operands)
     return _programs[key]

@@ -118,7 +118,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
     status = take_flags(document)
     a, b, c, d = (formats[name] for name in "abcd")
-    operands = OperandFormats(a, b, c, d, k, local, scales, bool(status))
+    operands = OperandFormats(a, b, c, d, k, local, scales, bool(status), scale_block)
     items = _program_items(document)
     program = compile_program(fill(items, values, document) if values else items, document, operands)
     document.done()

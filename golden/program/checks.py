@@ -14,6 +14,7 @@ from golden.program.extents import (
     Extent,
     follow,
     group_sizes,
+    groups_of,
     joined,
     longest_sum,
     operands_of,
@@ -88,11 +89,16 @@ class StepChecks:
         self.missing = {"b"} if operands.b == ONE else set()
         self.missing |= {"c"} if frame.seed == NO_SEED else set()
         self.scales = 0
+        self.scale_block = operands.scale_block if operands.scales else None
+        self.blocks: dict[str, list[set[int]]] = {}
+        """Of each number of a register: the blocks whose scales its products have."""
+        if self.scale_block is not None:
+            self.blocks["a"] = [{k // self.scale_block} for k in frame.k_index]
 
     def fork(self) -> StepChecks:
         """The same after the same steps; other ones can follow in each."""
         other = copy(self)
-        other.registers = dict(self.registers)
+        other.registers, other.blocks = dict(self.registers), dict(self.blocks)
         return other
 
     def add(self, step: Step, body: Section) -> None:
@@ -105,6 +111,7 @@ class StepChecks:
         self._check_bits(step, body)
         self._check_integers(step, body)
         self._check_formats(step, body)
+        self._follow_blocks(step)
         self.registers |= follow(step, self.registers)
         if step.to == "d" and (count := self.registers["d"].count) != 1:
             raise body.error(f"step '{step.op}' would write {count} values to d")
@@ -129,6 +136,7 @@ class StepChecks:
                 raise body.error(
                     "a 'scale' step needs the formats scale_a and scale_b, and there is at most one"
                 )
+            self._check_blocks(step, body)
         group = grouping(step)
         members = (
             self.registers["a"].count
@@ -139,6 +147,31 @@ class StepChecks:
             raise body.error(
                 f"a group of {group[1]} is larger than the {members} terms that step '{step.op}' reads"
             )
+
+    def _follow_blocks(self, step: Step) -> None:
+        """Which scales belong to the numbers that a step writes."""
+        if self.scale_block is None or not step.to:
+            return
+        read = ("a",) if isinstance(step, Multiply | Fma) else step.of
+        terms = [blocks for name in read for blocks in self._blocks_of(name)]
+        parts = groups_of(step, len(terms)) if isinstance(step, Sum | Additions | Fma) else []
+        self.blocks[step.to] = [set().union(*terms[part]) for part in parts] or terms
+
+    def _blocks_of(self, name: str) -> list[set[int]]:
+        return self.blocks.get(name, [set()] * self.registers[name].count)
+
+    def _check_blocks(self, step: Scale, body: Section) -> None:
+        """The model scales number i of n by the scale of product i * k / n, which all its products have."""
+        index, size = self.frame.k_index, self.scale_block
+        for name in step.of if size is not None else ():
+            numbers = self._blocks_of(name)
+            stride = max(len(index) // len(numbers), 1)
+            if any(blocks - {index[i * stride] // size} for i, blocks in enumerate(numbers)):
+                raise body.error(
+                    f"step 'scale' would give a number of '{name}' one scale, but its products have several; "
+                    f"expected groups of neighbours whose size divides the scale block of {size}",
+                    "of",
+                )
 
     def _check_bits(self, step: Step, body: Section) -> None:
         """What the core can hold: long numbers, sums of terms far apart, and what it had to shorten

@@ -109,7 +109,8 @@ class OperandFormats:
     sparse).
 
     `scales`: the formats of scale_a and scale_b, where there are scales. b is `ONE` and c `NOTHING` in units
-    without them; no step reads either. `flags`: whether there are status flags.
+    without them; no step reads either. `flags`: whether there are status flags. `scale_block`: how many of
+    the products share a scale; None where nobody knows.
     """
 
     a: Format
@@ -120,3 +121,4 @@ class OperandFormats:
     local_formats: dict[str, Format] = field(default_factory=dict)
     scales: dict[str, Format] = field(default_factory=dict)
     flags: bool = False
+    scale_block: int | None = None

@@ -112,6 +112,7 @@ def corner_codes(fmt: Format) -> Bits:
         fmt.largest - unit,
         fmt.largest,
     }
+    codes = {code for code in codes if 0 <= code < least_normal << fmt.exponent_bits}
     codes |= {code for code in (fmt.infinity, fmt.nan) if code is not None}
     if fmt.infinity is not None and fmt.fraction_bits > 1:
         codes.add(fmt.infinity + unit)  # a signalling NaN: the quiet bit is clear

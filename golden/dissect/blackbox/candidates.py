@@ -125,15 +125,15 @@ def _sound(takes: Signature, one: Operation) -> bool:
     """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
     formats = tuple(takes.formats[name] for name in "abcd")
     scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
-    frame = _frame(
-        len(one.k_index), one.seed, one.addends, one.operand_format, one.seed_format, one.out_format
-    )
-    return _checked(one.steps, frame, formats, scales, takes.stored_k)
+    block = None if takes.scale_block is None else takes.scale_block * takes.stored_k // takes.k
+    places = tuple(range(len(one.k_index))) if block is None else one.k_index
+    frame = _frame(places, one.seed, one.addends, one.operand_format, one.seed_format, one.out_format)
+    return _checked(one.steps, frame, formats, scales, takes.stored_k, block)
 
 
 @lru_cache(maxsize=1 << 10)
 def _frame(
-    k: int,
+    places: tuple[int, ...],
     seed: str,
     addends: tuple[str, ...],
     operand_format: Format | None,
@@ -142,9 +142,7 @@ def _frame(
 ) -> Operation:
     """An operation without its steps, and without what they do not depend on: the same object for the same
     frame."""
-    return Operation(
-        OWN_STEPS, (), tuple(range(k)), seed, addends, operand_format, seed_format, out_format, ""
-    )
+    return Operation(OWN_STEPS, (), places, seed, addends, operand_format, seed_format, out_format, "")
 
 
 def _is_nan(word: int | None, fmt: Format) -> bool:
@@ -160,8 +158,9 @@ def _checked(
     formats: tuple[Format, ...],
     scales: tuple[tuple[str, Format], ...],
     k: int,
+    block: int | None,
 ) -> bool:
-    if _followed(steps, frame, formats, scales, k) is None:
+    if _followed(steps, frame, formats, scales, k, block) is None:
         return False
     last, out = steps[-1], frame.out_format
     if not all(_is_nan(getattr(step, "nan", None), format_of(step) or out) for step in steps):
@@ -194,13 +193,14 @@ def _followed(
     formats: tuple[Format, ...],
     scales: tuple[tuple[str, Format], ...],
     k: int,
+    block: int | None,
 ) -> StepChecks | None:
     """The registers after some steps; None where the loader refuses one. Neighbours of a candidate share
     their first steps with it, and what is known of those is not asked again."""
     a, b, c, d = formats
     if not steps:
-        return StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales)))
-    before = _followed(steps[:-1], frame, formats, scales, k)
+        return StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales), scale_block=block))
+    before = _followed(steps[:-1], frame, formats, scales, k, block)
     if before is None:
         return None
     checks, step = before.fork(), steps[-1]

@@ -186,7 +186,11 @@ def test_sass_names(architecture: str, sass: str, name: str) -> None:
         ("volta", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", "it exists on ampere"),
         ("hopper", "", "unknown instruction ''"),
         ("hopper", "HMMA.16816.F31", "unknown instruction"),
-        ("hopper", "mxf4nvf4", "'mxf4nvf4' is in the names or types of .*blackwell:tcgen05.*rtx_blackwell:mma"),
+        (
+            "hopper",
+            "mxf4nvf4",
+            "'mxf4nvf4' is in the names or types of .*blackwell:tcgen05.*rtx_blackwell:mma",
+        ),
         ("ampere", "QMMA.16832.F32.E4M3.E4M3", "unknown instruction"),
     ],
 )

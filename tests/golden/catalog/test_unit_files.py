@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_units import load
 
 import golden
 from golden import stimuli
@@ -344,3 +345,24 @@ def test_errors_name_file_line_and_key(tmp_path: Path, old: str, new: str, messa
         golden.load_instruction(path)
     line = text[: text.index(old)].count("\n") + 1 + new.count("\n")
     assert str(caught.value).startswith(f"{path}:{line}: ") and message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("group", "shared"),
+    [
+        ("contiguous: 16", True),
+        ("contiguous: 8", True),
+        ("contiguous: 3", False),
+        ("contiguous: 32", False),
+        ("interleaved: 2", False),
+    ],
+)
+def test_a_group_that_is_scaled_lies_in_one_block(group: str, shared: bool) -> None:
+    """The scale of a number is that of every product in it."""
+    text = (EXAMPLES / "block_scaled.yaml").read_text()
+    text = text.replace("contiguous: 16", group)
+    if shared:
+        assert load(text).scale_block == 16
+        return
+    with pytest.raises(golden.SpecError, match="one scale, but its products have several"):
+        load(text)

@@ -112,6 +112,13 @@ def test_corner_codes_hold_every_kind() -> None:
     assert {fmt.decode(code).kind for code in codes} == set(Kind)
 
 
+def test_corner_codes_of_the_narrowest_scale() -> None:
+    """One number and one NaN, of a unit's own: nothing lies below the one or above the other."""
+    for specials, codes in (("all_ones_nan", {0, 1}), ("none", {0, 1})):
+        fmt = Format("own", True, 8, exponent_bits=1, bias=0, specials=specials, signed=False, has_zero=False)
+        assert set(stimuli.corner_codes(fmt).tolist()) == codes
+
+
 def kinds_of(fmt: Format, codes: Any) -> set[Kind]:
     return {fmt.decode(int(code)).kind for code in np.ravel(codes)}
 
