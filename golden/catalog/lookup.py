@@ -34,7 +34,10 @@ def _build_uncached(
     scales = {name: fmt for name, fmt in formats.items() if name in SCALES}
     stored_k, scale_block = k // 2 if family.sparse else k, fill(family.scale_block, variables)
     operands = OperandFormats(
-        *(formats[name] for name in "abcd"),
+        formats["a"],
+        formats["b"],
+        formats["c"],
+        formats["d"],
         stored_k,
         scales=scales,
         scale_block=None if scale_block is None else scale_block * stored_k // k,

@@ -163,7 +163,9 @@ class StepChecks:
     def _check_blocks(self, step: Scale, body: Section) -> None:
         """The model scales number i of n by the scale of product i * k / n, which all its products have."""
         index, size = self.frame.k_index, self.scale_block
-        for name in step.of if size is not None else ():
+        if size is None:
+            return
+        for name in step.of:
             numbers = self._blocks_of(name)
             stride = max(len(index) // len(numbers), 1)
             if any(blocks - {index[i * stride] // size} for i, blocks in enumerate(numbers)):
