@@ -95,6 +95,7 @@ def fill_moves(left: Any, right: Any, figures: Sequence[Figure]) -> None:
     ):
         bars = axes.barh(range(len(shown)), [values.get(place, 0.0) for place in shown], color=_COLOURS[0])
         axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=2)
+        axes.margins(x=0.1)  # room for the longest bar's label
         axes.set_yticks(range(len(shown)), names if axes is left else [""] * len(shown), fontsize=7)
         axes.set_title(title, fontsize=10)
         axes.grid(axis="x", alpha=0.3)

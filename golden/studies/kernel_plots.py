@@ -43,7 +43,7 @@ def _best(axes: Any, shown: Sequence[_Shown]) -> None:
         axes.bar(x, values, width, label=str(size), color=_COLOURS[place % len(_COLOURS)])
     axes.set_xticks(range(len(kernels)), [str(name).replace("_", "\n") for name in kernels], fontsize=7)
     axes.set_title("best of each kernel, by size (TFLOP/s)", fontsize=10)
-    _finish(axes)
+    _finish(axes, "upper left")
 
 
 def _by_stages(axes: Any, shown: Sequence[_Shown]) -> None:
@@ -55,13 +55,13 @@ def _by_stages(axes: Any, shown: Sequence[_Shown]) -> None:
         axes.plot(list(points), list(points.values()), marker="o", markersize=4, label=label)
     axes.set_xlabel("Stages")
     axes.set_xticks(sorted({stages for points in series.values() for stages in points}))
-    _finish(axes)
+    _finish(axes, "lower right")
 
 
-def _finish(axes: Any) -> None:
+def _finish(axes: Any, corner: str) -> None:
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=7)
+    axes.legend(frameon=False, fontsize=7, loc=corner, ncols=2)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

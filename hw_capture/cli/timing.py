@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from csv import DictWriter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,6 +116,7 @@ def show(
         str, typer.Option("--only", metavar="TEXT", help="Only instructions that have this in their name.")
     ] = "",
     as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
     """Prints the figures of one file of timings."""
 
@@ -125,11 +128,16 @@ def show(
     figures = [figure for figure in every if only in figure.instruction]
     if not figures:
         raise no_match(f"instruction of {name}", only, (figure.instruction for figure in every))
+    rows_ = [{**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures]
     if as_json:
-        rows_ = [
-            {**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures
-        ]
         typer.echo(json.dumps(rows_, indent=1))
+        return
+    if as_csv:
+        text = io.StringIO()
+        lines = DictWriter(text, list(rows_[0]), lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(rows_)
+        typer.echo(text.getvalue(), nl=False)
         return
     rows = table("table", "instruction", "variant", "quantity", "warps>", "ILP>", "value>", "unit")
     for f in figures:
@@ -167,8 +175,10 @@ def compare(
         if not tables.measured(name) and _same_architecture(name, mine[0].architecture)
     ]
     found = pairs(mine, [figure for name in others for figure in tables.load(name)])
-    known = [difference for name in others for difference in tables.differences(name)]
-    reasons = ["" if pair.within(tolerance / 100) else pair.reason(known) for pair in found]
+    known = {tables.load(name)[0].source: tables.differences(name) for name in others}
+    reasons = [
+        "" if pair.within(tolerance / 100) else pair.reason(known[pair.theirs.source]) for pair in found
+    ]
     if as_json:
         rows = [
             {
