@@ -11,6 +11,9 @@ _KINDS = {
     re.compile(r"\$(?:test|value)\$plusargs\b"): "asks the simulator's command line",
     re.compile(r"\$(?:f(?:read|getc|gets|scanf)|system)\b"): "reads files, or starts programs",
     re.compile(r"\bforce\b"): "forces signals, which no chip does",
+    re.compile(r"\(\*[^*]*\b(?:(?:black|white)box|(?:any|all)(?:const|seq))\b"): (
+        "has an attribute by which synthesis takes no logic from it"
+    ),
 }
 """What code does, by what it says."""
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
@@ -20,7 +23,7 @@ def beyond(text: Reading | None) -> list[str]:
     """One sentence for each such thing in the text that a simulator read."""
     first: dict[str, tuple[str, str]] = {}
     for code, place in text.lines() if text is not None else ():
-        if not re.search(r"\$|force|randomize", code):
+        if not re.search(r"\$|force|randomize|\(\*", code):
             continue
         plain = _STRING.sub('""', code)
         for pattern, what in _KINDS.items():

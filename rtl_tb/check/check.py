@@ -412,7 +412,7 @@ def _read_otherwise(result: Check, job: Job, report: Progress) -> Job:
         result.synthesis = [unknown(error)] if policy != "off" else []
     else:
         result.beyond = beyond(text)
-        report("trying other bits in variables that nothing sets", 0, 0)
+        report("trying other bits where the text leaves them open", 0, 0)
         whole = _fill(result, job, text)
         if not result.passed:
             return whole
@@ -425,13 +425,13 @@ def _read_otherwise(result: Check, job: Job, report: Progress) -> Job:
 
 
 def _fill(result: Check, job: Job, text: Reading | None) -> Job:
-    """Runs all vectors with other bits in variables that nothing sets; returns the job of that run."""
+    """Runs all vectors with other bits where the text leaves them open; returns the job of that run."""
     job = replace(job, vectors=result.vectors, traffic=replace(job.traffic, resets=0))
     try:
         result.unset, job, result.verdict = ask_fills(job, result.verdict, text)
     except RtlError as error:
         why = " ".join(str(error).split())
-        result.beyond.append(f"whether a variable is read before it is set is not known: {why}")
+        result.beyond.append(f"whether it leaves bits open is not known: {why}")
     return job
 
 

@@ -1,8 +1,11 @@
-"""A unit that passed is run twice more with other bits in the variables that hold nothing at each call.
+"""A unit that passed is run twice more with other bits where its text leaves them open.
 
 A variable of an automatic function, and what a function or a task returns, is X until something sets it.
-Verilator has 0 there at every call, whatever the start; no start of rtl_tb/check/starts.py shows it. So the
-text is compiled with bits written into such variables, and once more with their complement.
+Verilator has 0 there at every call, whatever the start; no start of rtl_tb/check/starts.py shows it. What a
+`case` declared full sets is anyone's choice in synthesis where no item matches (`unique`, `priority`, pragma
+or attribute full_case; an `if` as well), and of items declared parallel (`unique`, `unique0`, parallel_case)
+none goes before another. So the text is compiled with bits written into all these, and the items in reverse;
+and once more with the complement of the bits.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +29,10 @@ from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
 
+_AS_SIMULATED = "as simulated"
 _PATTERNS = {"a pattern": 0, "its complement": -1}
 """What is written into them: bits, and -1: these bits exchanged."""
+_WORDS = ("function", "task", "automatic", "unique", "priority", "full_case", "parallel_case")
 _DECLARATIONS = (
     *("DataDeclaration", "PortDeclaration", "ParameterDeclarationStatement", "LocalVariableDeclaration"),
     *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
@@ -36,19 +41,41 @@ _DECLARATIONS = (
 _ROUTINES = ("FunctionDeclaration", "TaskDeclaration")
 
 
+_FULL, _PARALLEL = ("Unique", "Priority"), ("Unique", "Unique0")
+
+
 @dataclass(frozen=True)
 class Hole:
-    """A variable that holds nothing at a call.
+    """A place of the text at which bits are open.
 
     Attributes:
-        place: "file:line: name".
-        at: byte of the text at which it can be given a value.
+        place: "file:line: what".
+        at: byte of the text at which they can be given.
         given: the text that does it, with the bits of each of `_PATTERNS`.
     """
 
     place: str
     at: int
     given: tuple[str, ...]
+
+
+@dataclass
+class Open:
+    """All that a text leaves open: bits by place, and the items of parallel cases, from byte to byte."""
+
+    holes: dict[int, Hole] = field(default_factory=dict)
+    items: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    places: list[str] = field(default_factory=list)
+    """Of the parallel cases."""
+
+    def add(self, key: int, hole: Hole) -> None:
+        """Notes a hole. Of a module with several widths that with the most bits serves all."""
+        self.holes[key] = max(hole, self.holes.get(key, hole), key=lambda each: len(each.given[0]))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every place, once."""
+        return tuple(dict.fromkeys([*(hole.place for hole in self.holes.values()), *self.places]))
 
 
 def ask_fills(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[Unset | None, Job, Verdict]:
@@ -62,24 +89,23 @@ def ask_fills(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[Unset 
         SimulatorMissing, ElaborationError: nobody looked, for want of slang or Verilator, or since one of
             them refuses the text.
     """
-    if plain is None or not any(word in plain.text for word in ("function", "task", "automatic")):
+    if plain is None or not any(word in plain.text for word in _WORDS):
         return None, job, verdict
     file = kept_text(job.build, "as_run", plain.text)
-    holes, text = find_holes(job.dut, file), file.read_text(encoding="utf-8")
-    wrong = {"zeros": 0}
-    for number, pattern in enumerate(_PATTERNS if holes else ()):
-        mine = on_text(job, filled(text, holes, number), "filled")
+    found, text = find_open(job.dut, file), file.read_text(encoding="utf-8")
+    wrong = {_AS_SIMULATED: 0}
+    for number, pattern in enumerate(_PATTERNS if found.named else ()):
+        mine = on_text(job, filled(text, found, number), "filled")
         mine = replace(mine, program=engines.build("fast", mine))
-        found = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
-        wrong[pattern] = int(found.failed.sum())
-        if not found.passed:
-            names = tuple(hole.place for hole in holes)
-            return Unset(wrong, len(mine.vectors), names, at_calls=True), mine, found
+        again = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
+        wrong[pattern] = int(again.failed.sum())
+        if not again.passed:
+            return Unset(wrong, len(mine.vectors), found.named, of_text=True), mine, again
     return None, job, verdict
 
 
-def find_holes(dut: Dut, file: Path) -> list[Hole]:
-    """The variables in a text of a DUT that may be read before they are set in a call.
+def find_open(dut: Dut, file: Path) -> Open:
+    """What a text of a DUT leaves open.
 
     Raises:
         SimulatorMissing: there is no slang. ElaborationError: it refuses the text, or a variable has a type
@@ -88,29 +114,56 @@ def find_holes(dut: Dut, file: Path) -> list[Hole]:
     wrapper = kept_text(file.parent, NAME, wrapper_of(dut))
     compilation, _ = elaborated(Design((file, wrapper), NAME))
     ast = importlib.import_module("pyslang.ast")
-    sources, whole, found = compilation.sourceManager, file.resolve(), dict[int, Hole]()
+    sources, whole, found = compilation.sourceManager, file.resolve(), Open()
+    text = file.read_bytes()
+
+    def own(place: Any) -> bool:
+        return bool(sources.getFullPath(place.buffer) == whole)
+
+    def statement(node: Any) -> Any:
+        if isinstance(node, ast.Expression):
+            return ast.VisitAction.Skip
+        if isinstance(node, (ast.CaseStatement, ast.ConditionalStatement)) and own(node.sourceRange.start):
+            _add_choice(found, node, text, sources)
+        return None
 
     def look(node: Any) -> Any:
         if isinstance(node, (ast.Expression, ast.Statement)):
             return ast.VisitAction.Skip
         for symbol in _unset_in(node):
-            if symbol.type.isFourState and sources.getFullPath(symbol.location.buffer) == whole:
-                hole, key = _hole(symbol, node, sources), symbol.location.offset
-                found[key] = max(hole, found.get(key, hole), key=lambda each: len(each.given[0]))
+            if symbol.type.isFourState and own(symbol.location):
+                found.add(symbol.location.offset, _hole(symbol, node, sources))
+        if isinstance(node, (ast.ProceduralBlockSymbol, ast.SubroutineSymbol)):
+            node.body.visit(statement)
         return None
 
     compilation.getRoot().visit(look)
-    return list(found.values())
+    return found
 
 
-def filled(text: str, holes: Iterable[Hole], number: int) -> str:
-    """A text with one of `_PATTERNS` in its holes."""
-    data, last = text.encode(), 0
-    pieces = [b"/* verilator lint_off ENUMVALUE */ "]
-    for hole in sorted(holes, key=lambda each: each.at):
-        pieces += [data[last : hole.at], hole.given[number].encode()]
-        last = hole.at
-    return b"".join([*pieces, data[last:]]).decode()
+def filled(text: str, found: Open, number: int) -> str:
+    """A text with one of `_PATTERNS` where it leaves bits open, and parallel items in reverse."""
+    data = text.encode()
+    holes = sorted(found.holes.values(), key=lambda each: each.at)
+
+    def plain(start: int, end: int) -> bytes:
+        pieces, last = [], start
+        for hole in holes:
+            if start <= hole.at < end:
+                pieces += [data[last : hole.at], hole.given[number].encode()]
+                last = hole.at
+        return b"".join([*pieces, data[last:end]])
+
+    def part(start: int, end: int) -> bytes:
+        pieces, last = [], start
+        for _, items in sorted(found.items.items()):
+            if last <= items[0][0] and items[-1][1] <= end:
+                for (first, behind), other in zip(items, reversed(items), strict=True):
+                    pieces += [plain(last, first), part(*other)]
+                    last = behind
+        return b"".join([*pieces, plain(last, end)])
+
+    return "/* verilator lint_off ENUMVALUE */ " + part(0, len(data)).decode()
 
 
 # Which variables --------------------------------------------------------------------------------------------
@@ -171,6 +224,65 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
             found.add(symbol.location.offset)
     held.clear()
     return found
+
+
+# Which choices ---------------------------------------------------------------------------------------------
+
+
+def _add_choice(found: Open, node: Any, text: bytes, sources: Any) -> None:
+    """Notes a `case` or `if` that is declared full and is not, and a `case` that is declared parallel."""
+    check, is_case = node.check.name, node.kind.name == "Case"
+    syntax, declared = node.syntax, b""
+    if is_case:  # an attribute stands before it, a pragma behind its expression
+        declared = text[syntax.sourceRange.start.offset : syntax.items[0].sourceRange.start.offset]
+    full, parallel = (
+        check in _FULL or b"full_case" in declared,
+        check in _PARALLEL or b"parallel_case" in declared,
+    )
+    where = node.sourceRange.start
+    place = f"{Path(sources.getFileName(where)).name}:{sources.getLineNumber(where)}"
+    last = node
+    while not is_case and last.ifFalse is not None and last.ifFalse.kind.name == "Conditional":
+        last = last.ifFalse
+    if full and (node.defaultCase if is_case else last.ifFalse) is None:
+        at = syntax.endcase.location.offset if is_case else last.sourceRange.end.offset
+        texts = [
+            " ".join(
+                f"{target} {sign} {_value(kind, place + target, exchanged)};"
+                for target, sign, kind in _targets(node, text)
+            )
+            for exchanged in _PATTERNS.values()
+        ]
+        before = " default: " if is_case else " else "
+        what = f"{place}: {'case' if is_case else 'if'}, where nothing matches"
+        found.add(at, Hole(what, at, tuple(f"{before}begin {each} end " for each in texts)))
+    spans = [
+        item.sourceRange for item in getattr(syntax, "items", ()) if item.kind.name == "StandardCaseItem"
+    ]
+    if parallel and len(spans) > 1:
+        found.items[spans[0].start.offset] = [(span.start.offset, span.end.offset) for span in spans]
+        found.places.append(f"{place}: case, of which several items match")
+
+
+def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:
+    """What a choice assigns, as it is written, with = or <= and its type; but for variables of its own."""
+    ast = importlib.import_module("pyslang.ast")
+    start, end = node.sourceRange.start.offset, node.sourceRange.end.offset
+    found: dict[str, tuple[str, str, Any]] = {}
+
+    def visit(each: Any) -> None:
+        if isinstance(each, ast.AssignmentExpression) and each.left.type.isIntegral:
+            inner: list[Any] = []
+            each.left.visit(
+                lambda part: inner.append(part) if isinstance(part, ast.NamedValueExpression) else None
+            )
+            span = each.left.sourceRange
+            written = text[span.start.offset : span.end.offset].decode()
+            if not any(start <= part.symbol.location.offset < end for part in inner):
+                found[written] = (written, "<=" if each.isNonBlocking else "=", each.left.type)
+
+    node.visit(visit)
+    return list(found.values())
 
 
 # What is written into them ----------------------------------------------------------------------------------

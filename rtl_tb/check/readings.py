@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,6 +48,7 @@ _PRAGMA = re.compile(
     rf"\s*(?:{_VENDOR}\s*,?\s*)+"
     r"(?:(?P<off>(?:translate|synthesis)_off\b|off\s*$)|(?P<on>(?:translate|synthesis)_on\b|on\s*$))"
 )
+_FLAGS = re.compile(rf"\s*(?:{_VENDOR}\s*,?\s*)+((?:(?:full|parallel)_case\s*)+)$")
 _PIECES = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\\[^\s]+'  # strings and escaped names, which hold anything
     r"|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|\(\*(?P<attribute>\s*synthesis\s*,[^*]*)\*\)",
@@ -105,9 +106,7 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
         sources += library_modules(dut, files_read(dut, simulators.verilator(), options))
     with tempfile.TemporaryDirectory(prefix="mmagold_text_") as name:
         text = _preprocessed(dut, sources, options, Path(name))
-        if not pragmas:
-            return Reading(text)
-        if copies := _marked(dut, sources, text, Path(name)):
+        if copies := _marked(dut, sources, text, Path(name), _as_attribute if pragmas else _as_flag):
             own = {file: copy for copy, file in copies.items() if file in sources}
             folders = [Path(name) / f"headers{at}" for at, _ in enumerate([*dut.include, *dut.libraries])]
             marked = [own.get(path, path) for path in sources]
@@ -115,7 +114,7 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
             text = _LINE.sub(
                 lambda line: line[0].replace(line[2], str(copies.get(Path(line[2]), line[2]))), text
             )
-    return Reading(_without_off(text))
+    return Reading(_without_off(text) if pragmas else text)
 
 
 def on_text(job: Job, text: str, name: str) -> Job:
@@ -151,14 +150,16 @@ def _preprocessed(
     return text
 
 
-def _marked(dut: Dut, sources: Sequence[Path], text: str, folder: Path) -> dict[Path, Path]:
-    """Copies of the files that have pragmas in comments, with attributes in their place, which the
+def _marked(
+    dut: Dut, sources: Sequence[Path], text: str, folder: Path, mark: Callable[[re.Match[str]], str]
+) -> dict[Path, Path]:
+    """Copies of the files that have pragmas in comments, with what `mark` makes of them, which the
     preprocessor keeps, and the file of each: of sources one each, of headers as they are included."""
     copies: dict[Path, Path] = {}
     headers = dict.fromkeys(folder / name for _, name in _LINE.findall(text))
     for number, file in enumerate(dict.fromkeys([*sources, *filter(Path.is_file, headers)])):
         before = file.read_text(encoding="utf-8", errors="surrogateescape")
-        after = _PIECES.sub(_as_attribute, before)
+        after = _PIECES.sub(mark, before)
         if after == before:
             continue
         targets = [folder / f"source{number}" / file.name]
@@ -175,10 +176,18 @@ def _marked(dut: Dut, sources: Sequence[Path], text: str, folder: Path) -> dict[
     return copies
 
 
+def _as_flag(piece: re.Match[str]) -> str:
+    """A pragma of a `case` as the comment in which Verilator keeps it; all else as it is."""
+    said = _FLAGS.match(piece["line"] or piece["block"] or "")
+    if said is None:
+        return piece[0]
+    return "".join(f"/*verilator {flag}*/" for flag in said[1].split()) + "\n" * piece[0].count("\n")
+
+
 def _as_attribute(piece: re.Match[str]) -> str:
     said = _PRAGMA.match(piece["line"] or piece["block"] or "")
     if said is None:
-        return piece[0]
+        return _as_flag(piece)
     return f"(* synthesis, translate_{'off' if said['off'] else 'on'} *)" + "\n" * piece[0].count("\n")
 
 

@@ -32,25 +32,24 @@ class Unset:
 
     Attributes:
         wrong: failing vectors of `tried`, by start.
-        suspects: what Verilator's lint says of signals without a driver and of latches; or the variables.
-        at_calls: whether it is variables that hold nothing at a call (rtl_tb/check/fills.py).
+        suspects: what Verilator's lint says of signals without a driver and of latches; or the places.
+        of_text: whether it is bits that the text leaves open (rtl_tb/check/fills.py).
     """
 
     wrong: dict[str, int]
     tried: int
     suspects: tuple[str, ...]
-    at_calls: bool = False
+    of_text: bool = False
 
     @property
     def sentence(self) -> str:
         """One sentence for the reader."""
         counts = ", ".join(f"{start} {wrong:,}" for start, wrong in self.wrong.items())
-        if self.at_calls:
+        if self.of_text:
             more = f" and {len(self.suspects) - SHOWN} more" if len(self.suspects) > SHOWN else ""
             return (
-                f"the result depends on a variable that is read before it is set: {counts} of {self.tried:,} "
-                f"vectors fail where such variables hold that; not set on every path: "
-                f"{'; '.join(self.suspects[:SHOWN])}{more}"
+                f"the result depends on bits that the text leaves open: {counts} of {self.tried:,} vectors "
+                f"fail; open: {'; '.join(self.suspects[:SHOWN])}{more}"
             )
         named = "; ".join(self.suspects[:SHOWN]) or (
             "none is without a driver, so look for one that is read before it is set"

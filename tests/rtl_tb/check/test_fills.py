@@ -11,10 +11,10 @@ from changed_unit import DUT, OWN, PASSING
 
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.check import Options, check
-from rtl_tb.check.fills import ask_fills, filled, find_holes
-from rtl_tb.check.readings import as_run
+from rtl_tb.check.fills import Hole, Open, ask_fills, filled, find_open
+from rtl_tb.check.readings import SIMULATORS, as_run, read
 from rtl_tb.check.verdict import judge
-from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.simulators import simulators
 
@@ -56,11 +56,15 @@ def unit(folder: Path, extra: str, result: str) -> Path:
     return folder / "dut.yaml"
 
 
+def list_holes(dut: Dut, file: Path) -> list[Hole]:
+    return list(find_open(dut, file).holes.values())
+
+
 @pytest.mark.parametrize(("body", "names"), HOLES.values(), ids=HOLES)
 def test_which_variables_hold_nothing(tmp_path: Path, body: str, names: list[str]) -> None:
     extra = f"{OUT}\n{FUNCTION.format(body)}"
     dut = load_dut(unit(tmp_path, extra if "out(" in body else extra.partition("\n")[2], "32'(f(sum[7:0]))"))
-    holes = find_holes(dut, dut.sources[0])
+    holes = list_holes(dut, dut.sources[0])
     assert sorted(hole.place.rpartition(" ")[2] for hole in holes) == names
     assert all(one != other for one, other in (hole.given for hole in holes))
 
@@ -70,7 +74,7 @@ def test_a_variable_of_a_block(tmp_path: Path) -> None:
     dut = load_dut(unit(tmp_path, text, "sum[31:0]"))
     file = dut.sources[0]
     file.write_text(file.read_text().replace("assign rdy_o", "other other();\nassign rdy_o"))
-    assert [hole.place for hole in find_holes(dut, file)] == ["mac4.sv:3: t"]
+    assert [hole.place for hole in list_holes(dut, file)] == ["mac4.sv:3: t"]
 
 
 def test_verilator_takes_what_is_written_into_them(tmp_path: Path) -> None:
@@ -78,10 +82,10 @@ def test_verilator_takes_what_is_written_into_them(tmp_path: Path) -> None:
     functions = [re.sub(r"\bf\b", f"f{at}", FUNCTION.format(body)) for at, body in enumerate(bodies)]
     calls = " ^ ".join(f"f{at}(sum[7:0])" for at in range(len(bodies)))
     dut = load_dut(unit(tmp_path, "\n".join([OUT, *functions]), f"32'({calls})"))
-    holes, text = find_holes(dut, dut.sources[0]), dut.sources[0].read_text()
+    holes, text = list_holes(dut, dut.sources[0]), dut.sources[0].read_text()
     assert len(holes) > len(bodies) > 7
     for number in (0, 1):
-        (tmp_path / "filled.sv").write_text(filled(text, holes, number))
+        (tmp_path / "filled.sv").write_text(filled(text, find_open(dut, dut.sources[0]), number))
         words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
         simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
 
@@ -104,9 +108,44 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
     right = Outcome("fast", "verilator", "", c, np.ones(4, bool), np.zeros(4, bool))
     unset, mine, verdict = ask_fills(job, judge(vectors, right, dut.compare), as_run(job))
     assert unset is not None
-    assert (unset.wrong, unset.suspects) == ({"zeros": 0, "a pattern": 1}, ("mac4.sv:3: t",))
+    assert (unset.wrong, unset.suspects) == ({"as simulated": 0, "a pattern": 1}, ("mac4.sv:3: t",))
     assert verdict.failed.tolist() == [False, False, False, True]
     assert mine.dut.sources[0].parent.name == "texts"
+
+
+CHOICES = {
+    "unique": ("unique case (x) 0: f = 1; 1: begin f = 2; end endcase", 1, 1),
+    "a pragma": ("case (x) // synthesis full_case parallel_case\n0: f = 1; 1: f = 2; endcase", 1, 1),
+    "priority": ("priority if (x[0]) f = 1; else if (x[1]) f = 2;", 1, 0),
+    "an attribute": ("(* parallel_case *) casez (x) 8'b1???????: f = 1; 8'b?1??????: f = 2; endcase", 0, 1),
+    "with the rest": ("unique case (x) 0: f = 1; default: f = 2; endcase", 0, 0),
+    "with else": ("unique if (x[0]) f = 1; else f = 2;", 0, 0),
+    "nothing declared": ("case (x) 0: f = 1; 1: f = 2; endcase", 0, 0),
+}
+"""Choices, how many are full and are not, and how many have items whose order is open."""
+
+
+@pytest.mark.parametrize(("body", "full", "parallel"), CHOICES.values(), ids=CHOICES)
+def test_which_choices_are_open(tmp_path: Path, body: str, full: int, parallel: int) -> None:
+    dut = load_dut(unit(tmp_path, FUNCTION.format(f"f = 0; {body}"), "32'(f(sum[7:0]))"))
+    text = read(dut, SIMULATORS["verilator"], pragmas=False)
+    assert text is not None
+    (tmp_path / "text.sv").write_text(text.text)
+    found = find_open(dut, tmp_path / "text.sv")
+    assert (len(found.holes), len(found.items)) == (full, parallel)
+    for number in (0, 1) if found.named else ():
+        (tmp_path / "filled.sv").write_text(filled(text.text, found, number))
+        words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
+        simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+
+
+def test_items_change_places_with_all_in_them() -> None:
+    text = "{ a{1 2} b c{3 4} }"
+    spans = [
+        (text.index(word), text.index(word) + len(word)) for word in ("a{1 2}", "b", "c{3 4}", "1", "2", "3")
+    ]
+    found = Open({0: Hole("", text.index("4"), ("+",))}, {2: spans[:3], 4: spans[3:5]})
+    assert filled(text, found, 0).rpartition("*/ ")[2] == "{ c{3 +4} b a{2 1} }"
 
 
 @pytest.mark.long
@@ -116,4 +155,4 @@ def test_the_check_fails_by_what_depends_on_them_alone(tmp_path: Path, body: str
     result = check(replaced(tmp_path, body), options)
     assert result.passed == passes == (result.unset is None)
     if result.unset is not None:
-        assert "read before it is set" in result.as_dict()["unset"]["sentence"]
+        assert "bits that the text leaves open" in result.as_dict()["unset"]["sentence"]
