@@ -115,7 +115,7 @@ def find_open(dut: Dut, file: Path) -> Open:
     compilation, _ = elaborated(Design((file, wrapper), NAME))
     ast = importlib.import_module("pyslang.ast")
     sources, whole, found = compilation.sourceManager, file.resolve(), Open()
-    text = file.read_bytes()
+    text, scopes = file.read_bytes(), list[Any]()
 
     def own(place: Any) -> bool:
         return bool(sources.getFullPath(place.buffer) == whole)
@@ -124,7 +124,7 @@ def find_open(dut: Dut, file: Path) -> Open:
         if isinstance(node, ast.Expression):
             return ast.VisitAction.Skip
         if isinstance(node, (ast.CaseStatement, ast.ConditionalStatement)) and own(node.sourceRange.start):
-            _add_choice(found, node, text, sources)
+            _add_choice(found, node, scopes[-1], text, sources)
         return None
 
     def look(node: Any) -> Any:
@@ -134,6 +134,7 @@ def find_open(dut: Dut, file: Path) -> Open:
             if symbol.type.isFourState and own(symbol.location):
                 found.add(symbol.location.offset, _hole(symbol, node, sources))
         if isinstance(node, (ast.ProceduralBlockSymbol, ast.SubroutineSymbol)):
+            scopes.append(node if isinstance(node, ast.SubroutineSymbol) else node.parentScope)
             node.body.visit(statement)
         return None
 
@@ -229,39 +230,57 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
 # Which choices ---------------------------------------------------------------------------------------------
 
 
-def _add_choice(found: Open, node: Any, text: bytes, sources: Any) -> None:
-    """Notes a `case` or `if` that is declared full and is not, and a `case` that is declared parallel."""
-    check, is_case = node.check.name, node.kind.name == "Case"
-    syntax, declared = node.syntax, b""
-    if is_case:  # an attribute stands before it, a pragma behind its expression
-        declared = text[syntax.sourceRange.start.offset : syntax.items[0].sourceRange.start.offset]
-    full, parallel = (
-        check in _FULL or b"full_case" in declared,
-        check in _PARALLEL or b"parallel_case" in declared,
-    )
+def _add_choice(found: Open, node: Any, scope: Any, text: bytes, sources: Any) -> None:
+    """Notes a `case` or `if` that is declared full and is not, and a `case` that is declared parallel and of
+    which several items may match."""
     where = node.sourceRange.start
     place = f"{Path(sources.getFileName(where)).name}:{sources.getLineNumber(where)}"
-    last = node
-    while not is_case and last.ifFalse is not None and last.ifFalse.kind.name == "Conditional":
-        last = last.ifFalse
-    if full and (node.defaultCase if is_case else last.ifFalse) is None:
-        at = syntax.endcase.location.offset if is_case else last.sourceRange.end.offset
-        texts = [
-            " ".join(
-                f"{target} {sign} {_value(kind, place + target, exchanged)};"
-                for target, sign, kind in _targets(node, text)
-            )
-            for exchanged in _PATTERNS.values()
-        ]
-        before = " default: " if is_case else " else "
-        what = f"{place}: {'case' if is_case else 'if'}, where nothing matches"
-        found.add(at, Hole(what, at, tuple(f"{before}begin {each} end " for each in texts)))
-    spans = [
-        item.sourceRange for item in getattr(syntax, "items", ()) if item.kind.name == "StandardCaseItem"
-    ]
-    if parallel and len(spans) > 1:
+    if node.kind.name != "Case":
+        last = node
+        while last.ifFalse is not None and last.ifFalse.kind.name == "Conditional":
+            last = last.ifFalse
+        if node.check.name in _FULL and last.ifFalse is None:
+            _add_rest(found, node, text, last.sourceRange.end.offset, "else", f"{place}: if")
+        return
+    syntax, values, chosen = node.syntax, _values(node, scope), node.expr
+    while chosen.kind.name == "Conversion":  # to the width of the items
+        chosen = chosen.operand
+    # An attribute stands before it, a pragma behind its expression.
+    declared = text[syntax.sourceRange.start.offset : syntax.items[0].sourceRange.start.offset]
+    every = None not in values and len(set(values)) == 1 << chosen.type.bitWidth
+    full = node.check.name in _FULL or b"full_case" in declared
+    if full and node.defaultCase is None and not every:
+        _add_rest(found, node, text, syntax.endcase.location.offset, "default:", f"{place}: case")
+    spans = [item.sourceRange for item in syntax.items if item.kind.name == "StandardCaseItem"]
+    parallel = node.check.name in _PARALLEL or b"parallel_case" in declared
+    apart = None not in values and len(set(values)) == len(values)
+    if parallel and not apart and len(spans) > 1:
         found.items[spans[0].start.offset] = [(span.start.offset, span.end.offset) for span in spans]
         found.places.append(f"{place}: case, of which several items match")
+
+
+def _add_rest(found: Open, node: Any, text: bytes, at: int, before: str, place: str) -> None:
+    """Notes what a choice may give where nothing matches."""
+    targets = _targets(node, text)
+    given = [
+        " ".join(f"{name} {sign} {_value(kind, place + name, bits)};" for name, sign, kind in targets)
+        for bits in _PATTERNS.values()
+    ]
+    texts = tuple(f" {before} begin {each} end " for each in given)
+    found.add(at, Hole(f"{place}, where nothing matches", at, texts))
+
+
+def _values(node: Any, scope: Any) -> list[int | None]:
+    """What the items of a `case` are compared with; None of what is no constant, or has open bits."""
+    ast = importlib.import_module("pyslang.ast")
+    context = ast.EvalContext(ast.ASTContext(scope, ast.LookupLocation.max))
+    found: list[int | None] = []
+    for item in node.items:
+        for each in item.expressions:
+            value = each.eval(context).value
+            plain = node.condition.name == "Normal" and hasattr(value, "hasUnknown") and not value.hasUnknown
+            found.append(int(value) if plain else None)
+    return found
 
 
 def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:

@@ -31,8 +31,10 @@ def headline(report: Report) -> str:
     subject = f"{report['dut']} against {report['instruction']}"
     noun = "tiles" if report["level"] == "tile" else "vectors"
     if report["passed"]:
-        open_end = "; not checked as synthesis reads it" if unsynthesised(report) else ""
-        return f"PASS: {subject}: 0 of {total:,} {noun} differ{open_end}"
+        four = report["four_states"]
+        but = "; Icarus answers otherwise" if four is not None and four["other"] else ""
+        but += "; not checked as synthesis reads it" if unsynthesised(report) else ""
+        return f"PASS: {subject}: 0 of {total:,} {noun} differ{but}"
     parts = [
         f"{report[key]:,} {words}"
         for key, words in (("wrong", "wrong"), ("unknown", "with X or Z"), ("missing", "never answered"))
@@ -306,6 +308,8 @@ def junit(report: Report) -> str:
         elif each["failed"]:
             failures += 1
             ElementTree.SubElement(case, "failure", message=each["sentence"])
+    if report["notes"]:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(report["notes"])
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(failures))
     suite.set("skipped", str(len(unsynthesised(report))))

@@ -251,6 +251,26 @@ def test_an_accumulator_that_is_too_narrow_never_passes(tmp_path):
         assert check(tmp_path / "dut.yaml", options).passed == passes
 
 
+COPIED_CLOCK = (
+    (
+        "// extra",
+        "logic c2; always @(clock) c2 <= clock; logic [31:0] q; always @(posedge clock) q <= acc_i;",
+    ),
+    (".clock(clock)", ".clock(c2)"),
+    (".acc_i(acc_i)", ".acc_i(q)"),
+)
+"""A clock that a register makes is late by what the simulator takes for no time: Verilator's order of events
+gives right results, that of Icarus none."""
+
+
+@pytest.mark.parametrize(
+    "engine", [pytest.param(FAST, marks=pytest.mark.long), ICARUS], ids=["fast", "icarus"]
+)
+def test_a_clock_that_races_with_its_data_is_no_silent_pass(tmp_path, engine):
+    result = attacked(tmp_path, engine, *COPIED_CLOCK)
+    assert not result.passed or report.headline(result.as_dict()).endswith("; Icarus answers otherwise")
+
+
 def test_where_icarus_answers_otherwise_the_report_says_so(tmp_path, monkeypatch):
     """Which of two simulators is right is not for the check to say: no failure, but no silence either."""
     dut = write_small(tmp_path)

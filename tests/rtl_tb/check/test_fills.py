@@ -114,8 +114,11 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
 
 
 CHOICES = {
-    "unique": ("unique case (x) 0: f = 1; 1: begin f = 2; end endcase", 1, 1),
-    "a pragma": ("case (x) // synthesis full_case parallel_case\n0: f = 1; 1: f = 2; endcase", 1, 1),
+    "unique": ("unique case (1'b1) x[0]: f = 1; x[1]: begin f = 2; end endcase", 1, 1),
+    "a pragma": ("case (x) // synthesis full_case parallel_case\nx[0]: f = 1; 1: f = 2; endcase", 1, 1),
+    "constants that differ": ("unique case (x) 0: f = 1; 1: f = 2; endcase", 1, 0),
+    "all constants": ("unique case (x[1:0]) 0, 1: f = 1; 2: f = 2; 3: f = 3; endcase", 0, 0),
+    "one constant twice": ("unique case (x[0]) 0, 1: f = 1; 1: f = 2; endcase", 0, 1),
     "priority": ("priority if (x[0]) f = 1; else if (x[1]) f = 2;", 1, 0),
     "an attribute": ("(* parallel_case *) casez (x) 8'b1???????: f = 1; 8'b?1??????: f = 2; endcase", 0, 1),
     "with the rest": ("unique case (x) 0: f = 1; default: f = 2; endcase", 0, 0),

@@ -169,6 +169,8 @@ def test_text_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         ('initial if ($test$plusargs("x")) a = 1;', "command line ($test$plusargs at top.sv:2)"),
         ("initial n = $fgets(s, f);", "reads files"),
         ("initial force a = 1;", "forces signals"),
+        ("(* anyconst *) logic a;", "takes no logic from it ((* anyconst at top.sv:2)"),
+        ("(* keep *) logic anyconst;", ""),
         ('initial $display("force $random");', ""),
         ("wire reinforce, force_a; // force", ""),
         ("initial begin f = $fopen(n); $fdisplay(f, a); end", ""),
