@@ -251,6 +251,25 @@ def test_an_accumulator_that_is_too_narrow_never_passes(tmp_path):
         assert check(tmp_path / "dut.yaml", options).passed == passes
 
 
+DECLARED = "logic [31:0] y; always_comb begin y = acc; {} end"
+FULL = "unique case (acc[3:0]) 4'h7: y = acc; 4'h8: y = acc + 32'd0; endcase"
+PARALLEL = (
+    "case (1'b1) // synthesis parallel_case\nacc[31]: y = acc; 1'b1: y = acc ^ {31'd0, acc[31]}; endcase"
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("code", [FULL, PARALLEL], ids=["full", "parallel"])
+def test_a_unit_that_needs_what_synthesis_may_choose_never_passes(tmp_path, code):
+    """Simulators go on where no item matches, and take the first of several."""
+    result = attacked(
+        tmp_path, ICARUS, ("// extra", DECLARED.format(code)), ("acc_o = acc", "acc_o = y"), count=200
+    )
+    assert not result.passed
+    assert result.unset is not None and result.unset.wrong["as simulated"] == 0
+    assert "mac4.sv" in result.unset.suspects[0]
+
+
 COPIED_CLOCK = (
     (
         "// extra",
