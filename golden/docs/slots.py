@@ -2,12 +2,15 @@
 many are the same on many pages.
 
 `cut` takes them out of a page's Markdown and leaves slots; `put` fills the slots of the built page. Large
-pictures of registers go to files of their own, one for all pages that show it, which a page loads where its
-reader comes near (later_pictures.js): as scripts, which pages opened as files can load, too.
+pictures of registers and plots go to files of their own, one for all pages that show it, which a page loads
+where its reader comes near (later_pictures.js): as scripts, which pages opened as files can load, too, and
+packed, which leaves an eighth of them.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import html
 import json
@@ -20,9 +23,10 @@ FOLDER = "pictures"
 """Beside the source tree: where pictures wait; beside the scripts of the site: those that pages share."""
 _PICTURE = re.compile(r"<svg\b.*?</svg>", re.S)
 _SLOT = re.compile(r'<svg data-slot="(\d+)"></svg>')
-_SHARED = "mg-fragment"
+_SHARED = re.compile(r'class="[^"]*\b(mg-fragment|mg-plot)\b')
 _LARGE = 3000
 _TITLE = re.compile(r"<title id=\"[^\"]*\">(.*?)</title>", re.S)
+_NAME = re.compile(r' aria-label="([^"]*)"')
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -63,17 +67,18 @@ def put(folder: Path, site: Path) -> None:
 
 def _placed(picture: str, shared: Path) -> str:
     """What stands in the page for a picture: itself, or a place of its size that loads it."""
-    title, size = _TITLE.search(picture), _SIZE.search(picture)
-    if _SHARED not in picture or len(picture) < _LARGE or title is None or size is None:
+    title, size = _TITLE.search(picture) or _NAME.search(picture), _SIZE.search(picture)
+    if not _SHARED.search(picture) or len(picture) < _LARGE or title is None or size is None:
         return picture
     # The title names the instruction; without it the pictures of a layout are one.
-    drawing = re.sub(r' aria-labelledby="[^"]*"', ' aria-hidden="true"', _TITLE.sub("", picture, count=1))
+    drawing = re.sub(
+        r' aria-label(ledby)?="[^"]*"', ' aria-hidden="true"', _TITLE.sub("", picture, count=1), count=1
+    )
     key = hashlib.sha256(drawing.encode()).hexdigest()[:16]
     file = shared / f"{key}.js"
     if not file.exists():
-        file.write_text(
-            f"mmagoldPicture({json.dumps(key)},{json.dumps(drawing, ensure_ascii=False)});\n", "utf-8"
-        )
+        packed = base64.b64encode(gzip.compress(drawing.encode(), mtime=0)).decode()
+        file.write_text(f'mmagoldPicture("{key}","{packed}");\n', "ascii")
     label = html.escape(html.unescape(title[1]))
     return (
         f'<div class="mg-later" data-picture="{key}" role="img" aria-label="{label}" '

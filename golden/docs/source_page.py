@@ -47,8 +47,8 @@ def spec_paths() -> list[str]:
     return sorted(f"spec/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.yaml"))
 
 
-_COLOURED = 100_000
-"""Characters of the longest file whose text is coloured: colours take three times as much as the text."""
+_COLOURED = 20_000
+"""Characters of the longest file whose text is coloured: colours take up to ten times as much as the text."""
 
 
 def file_page(path: str) -> Page:

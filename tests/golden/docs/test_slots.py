@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from browser import Browser
 
 import golden
-from golden.docs import marked_pictures, slots
+from golden.docs import marked_pictures, slots, sphinx_source
 from golden.docs.pictures import datapath, fragments
 from golden.errors import DocsError, UnknownNameError
 
@@ -43,8 +47,24 @@ def test_pictures_of_registers_are_one_file_for_all_pages(tmp_path: Path) -> Non
     assert first == second and "lane and register of each element" in first and HOPPER.name in first
     key = first.split('data-picture="')[1].split('"')[0]
     script = (built / "_static" / slots.FOLDER / f"{key}.js").read_text("utf-8")
-    name, drawing = json.loads(f"[{script.removeprefix('mmagoldPicture(').removesuffix(');' + chr(10))}]")
+    name, packed = json.loads(f"[{script.removeprefix('mmagoldPicture(').removesuffix(');' + chr(10))}]")
+    drawing = gzip.decompress(base64.b64decode(packed)).decode()
     assert name == key and drawing.count("data-lane") == 32 and HOPPER.name not in drawing
+
+
+def test_a_browser_loads_them(browser: Browser, tmp_path: Path) -> None:
+    """The same elements as in the picture, with the page's name for it."""
+    picture = fragments.matrix(HOPPER, "a")
+    built = site(tmp_path, {"a": f'{picture}<script src="_static/later_pictures.js"></script>'})
+    shutil.copy(sphinx_source.TEMPLATES / "static" / "later_pictures.js", built / "_static")
+    browser.open(built / "a.html")
+    loaded = browser.evaluate(
+        "new Promise(done => (function wait() { const svg = document.querySelector('svg');"
+        " if (svg) done([svg.querySelectorAll('*').length, svg.getAttribute('aria-label')]);"
+        " else setTimeout(wait, 20); })())"
+    )
+    assert loaded[0] == picture.count("</") + picture.count("/>") - 2  # but for the svg and its title
+    assert HOPPER.name in loaded[1] and not browser.errors
 
 
 def test_a_picture_without_a_slot_is_an_error(tmp_path: Path) -> None:

@@ -4,7 +4,13 @@
   const root = document.currentScript.src.replace(/later_pictures\.js.*$/, "pictures/");
   const waiting = new Map(); // by key: the places for a picture that is under way
 
-  window.mmagoldPicture = (key, drawing) => {
+  function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  window.mmagoldPicture = async (key, packed) => {
+    const drawing = await unpacked(packed);
     for (const place of waiting.get(key) ?? []) {
       const label = place.getAttribute("aria-label");
       place.innerHTML = drawing;
