@@ -15,6 +15,7 @@ import golden
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.docs import schema
+from golden.docs.explorer.address import address
 from golden.errors import DocsError, SpecError
 from golden.number.formats import get_format
 from golden.number.rounding import MODES
@@ -130,6 +131,21 @@ def test_table_of_architectures_is_the_catalog() -> None:
     """Names in order, with the number of instructions of each."""
     rows = re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
     assert rows == [(name, str(len(golden.instructions(name)))) for name in golden.architectures()]
+
+
+def test_the_two_answers_on_the_start_page_are_those_of_the_models() -> None:
+    """Every number of its table stands in the reference's trace, and its link opens these operands."""
+    page = (DOCS / "index.md").read_text("utf-8")
+    a, b = (golden.from_float("f16", [2.0**exponent] * 4 + [0] * 12) for exponent in (-12, -13))
+    operands = {"a": a, "b": b, "c": golden.from_float("f32", 1.0)}
+    units = [golden.instruction(name, "HMMA.16816.F32") for name in ("hopper", "ampere")]
+    assert f"({address(units[0], operands, units[1])})" in page
+    table = [row for row in rows(section(page, "A small example")) if "`" in row[1]]
+    assert len(table) == 4
+    for column, ins in enumerate(units, 1):
+        trace = str(ins.trace(**operands)).split()
+        assert not {word for row in table for word in words(row[column])} - set(trace)
+        assert f"{int(ins.dot(**operands)):#010x}" in table[-1][column]
 
 
 def section(text: str, heading: str) -> str:

@@ -117,7 +117,7 @@ def example(group: Group) -> str:
 
 
 def _traced(ins: Instruction, operands: dict[str, Any]) -> list[str]:
-    trace = ins.trace(**operands).text(zeros=False)
+    trace = str(ins.trace(**operands))
     page = "" if ins.is_custom else f" bit by bit in {link('the explorer', address(ins, operands))}, or"
     return [code(trace), f"The same{page} from the command line:", code(command(ins, operands), "sh")]
 

@@ -1,6 +1,6 @@
 """The explanation of one dot product: every step of the reference model as a table, beside the exact value.
 
-`str(trace)` is plain text; `trace.as_dict()` is the same for machines; the CLI renders the dict with colours.
+`trace.as_dict()` has it for machines; golden/explain/terminal.py lays it out for readers, the same everywhere.
 """
 
 from __future__ import annotations
@@ -147,12 +147,10 @@ class Trace(Shown):
         )
 
     def __str__(self) -> str:
-        return self.text()
+        """The explanation as `mmagold explain` prints it, as plain text."""
+        from golden.explain.terminal import trace_text  # it imports this module
 
-    def text(self, zeros: bool = True) -> str:
-        """The explanation as plain text. With `zeros` false, operands and registers that are zero are
-        counted, not listed."""
-        return "\n".join(_lines(self.as_dict(), zeros))
+        return trace_text(self)
 
 
 def exact_terms(ins: Instruction, operands: Operands) -> list[Fraction] | None:
@@ -301,64 +299,3 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
 def raised_in(event: Event, instruction: Instruction) -> list[str]:
     """The status flags of the unit that a step raises."""
     return [name for name in instruction.status if name in event.raised]
-
-
-_ZEROS = ("+0", "-0", "0")
-
-
-def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
-    lines = [f"{data['architecture']}  {data['instruction']}", ""]
-    operands = [
-        row
-        for row in data["operands"]
-        if zeros or row["a_value"] not in _ZEROS or row.get("b_value", "0") not in _ZEROS
-    ]
-    lines += [
-        f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22}"
-        + (f" b {row['b']} = {row['b_value']}" if "b" in row else "")
-        for row in operands
-    ]
-    if len(operands) < len(data["operands"]):
-        lines.append(
-            f"  {'a and b are' if 'b' in data['operands'][0] else 'a is'} zero at "
-            f"{'the other ' if operands else 'all '}{len(data['operands']) - len(operands)} k"
-        )
-    lines += [f"  c     {data['c']} = {data['c_value']}"] if "c" in data else []
-    previous = None
-    for step in data["steps"]:
-        if step["operation"] != previous:
-            previous = step["operation"]
-            lines += ["", f"operation {previous}: {step['algorithm']} (seed {step['seed']})"]
-        head = f"  {step['step']}"
-        if step["max_exponents"]:
-            head += f"  max exponent {', '.join(map(str, step['max_exponents']))}"
-        lines.append(head + (f"  -> {step['result']}" if step["result"] else "") + _raised(step))
-        rows = [row for row in step["rows"] if zeros or row["value"] not in _ZEROS or row.get("lost")]
-        lines += [_row_line(row) for row in rows]
-        if len(rows) < len(step["rows"]):
-            lines.append(
-                f"    {len(step['rows']) - len(rows)} zero{'s' if len(step['rows']) - len(rows) > 1 else ''}"
-            )
-    lines += ["", f"d = {data['d']} = {data['d_value']}"]
-    lines += [f"flags = {data['flags']}"] if "flags" in data else []
-    if data["exact"] is not None:
-        ulp = data["error_ulp"]
-        lines.append(
-            f"exact = {data['exact_value']} ({data['exact']})"
-            + (f", error {ulp:+.4g} ULP" if ulp is not None else "")
-        )
-    return lines
-
-
-def _raised(step: dict[str, Any]) -> str:
-    return f"  raises {', '.join(step['raised'])}" if step.get("raised") else ""
-
-
-def _row_line(row: dict[str, Any]) -> str:
-    index = f"k={row['k']}" if "k" in row else str(row["index"])
-    text = f"    {row['register']:>9}[{index}]  {row['significand']}"
-    if row["exponent"] is not None:
-        text += f" * 2^{row['exponent']}"
-    if "shift" in row:
-        text += f"  shift {row['shift']}" + (f", cut {shortened_bits(row['lost'])}" if row["lost"] else "")
-    return f"{text}  = {row['value']}"

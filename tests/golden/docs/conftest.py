@@ -1,4 +1,4 @@
-"""The site, built once for all tests of it, and a browser to open its pages."""
+"""The site and the explorer, each built once for all tests of it, and a browser to open their pages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from browser import NAMES, Browser, find
 from filelock import FileLock
+
+from golden.docs.explorer import build, wasm
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,11 +30,24 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built before."""
     if ready := os.environ.get("MMAGOLD_SITE"):
         return Path(ready)
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "site"
+    return _once(tmp_path_factory, "site", _build)
+
+
+@pytest.fixture(scope="session")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the explorer alone, one for all processes of the tests."""
+    if not wasm.available():
+        pytest.skip(f"no {wasm.COMPILER}, which compiles the core for the browser")
+    return _once(tmp_path_factory, "explorer", build.build)
+
+
+def _once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """The folder that `make` fills; the first process of the tests makes it, the others wait."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with FileLock(folder.with_suffix(".lock")):
         if not folder.exists():
-            _build(folder)
+            make(folder)
     return folder
 
 

@@ -177,7 +177,7 @@ def test_the_example_is_executed(path: str) -> None:
     and it is the example's instruction."""
     part = section(path, "Example")
     ins, operands = from_command(re.search(r"^mmagold explain .*$", part, re.M)[0])  # type: ignore[index]
-    told = re.search(r"^d = (0x[0-9a-f]+)", part, re.M)
+    told = re.search(r"^d +(0x[0-9a-f]+)", part, re.M)
     assert ins is group(path).representative and told is not None
     assert int(ins.dot(**operands)) == int(told[1], 16)
     assert sum(np.count_nonzero(operands[name]) for name in "ab") <= 8, "a telling example is short"
