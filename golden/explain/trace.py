@@ -1,6 +1,6 @@
 """The explanation of one dot product: every step of the reference model as a table, beside the exact value.
 
-`trace.as_dict()` has it for machines; golden/explain/terminal.py lays it out for readers, the same everywhere.
+`trace.as_dict()` has it for machines; golden/explain/terminal.py lays it out for readers, one way everywhere.
 """
 
 from __future__ import annotations

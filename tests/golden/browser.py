@@ -145,8 +145,12 @@ class Browser:
 
     def open(self, path: Path, query: str = "") -> None:
         """Opens a file and waits until it is loaded."""
+        self.navigate(path.resolve().as_uri() + query)
+
+    def navigate(self, address: str) -> None:
+        """Opens an address and waits until it is loaded."""
         self.errors, self.requests, self._loaded = [], [], False
-        self.call("Page.navigate", url=path.resolve().as_uri() + query)
+        self.call("Page.navigate", url=address)
         while not self._loaded:
             self._read()
 

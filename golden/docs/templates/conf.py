@@ -5,6 +5,10 @@ import importlib.util
 import golden
 
 project = "mmagold"
+# A site is one version, named in its title and side bar, and one folder: links are relative and nothing
+# outside is read. Versions lie side by side (public/0.1, public/0.2), each as its release built it, and a
+# page over them lists them. There is no switcher in the pages: those of old versions would have to load the
+# list of new ones from outside of their folder, and many pages of one version have no counterpart in another.
 version = release = golden.__version__
 html_title = f"mmagold {version}"
 html_short_title = "mmagold"
