@@ -429,8 +429,11 @@ def _fill(result: Check, job: Job, text: Reading | None) -> Job:
     job = replace(job, vectors=result.vectors, traffic=replace(job.traffic, resets=0))
     try:
         result.unset, job, result.verdict = ask_fills(job, result.verdict, text)
-    except RtlError as error:
-        why = " ".join(str(error).split())
+    except Exception as error:  # slang may not know what Verilator takes; the verdict stands, with a note
+        if isinstance(error, (MmagoldError, OSError)) and not isinstance(error, RtlError):
+            raise
+        what = "" if isinstance(error, RtlError) else f"{type(error).__name__}: "
+        why = what + " ".join(str(error).split())
         result.beyond.append(f"whether it leaves bits open is not known: {why}")
     return job
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.util
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,11 +25,11 @@ from rtl_tb.check.starts import Unset
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
-from rtl_tb.dut.slang import elaborated
+from rtl_tb.dut.slang import GET_PYSLANG, elaborated
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError
+from rtl_tb.errors import ElaborationError, SimulatorMissing
 
 _AS_SIMULATED = "as simulated"
 _PATTERNS = {"a pattern": 0, "its complement": -1}
@@ -40,8 +41,6 @@ _DECLARATIONS = (
 )
 """What stands before the statements of a function."""
 _ROUTINES = ("FunctionDeclaration", "TaskDeclaration")
-
-
 _DECLARED = re.compile(
     r"\b(?:unique0?|priority)(?=\s+(?:case[xz]?|if)\b)|/\*verilator (?:full|parallel)_case\*/"
     r"|\(\*\s*(?:full|parallel)_case\s*(?:,\s*(?:full|parallel)_case\s*)?\*\)"
@@ -117,6 +116,8 @@ def find_open(dut: Dut, file: Path) -> Open:
         SimulatorMissing: there is no slang. ElaborationError: it refuses the text, or a variable has a type
             whose bits cannot be given.
     """
+    if importlib.util.find_spec("pyslang") is None:
+        raise SimulatorMissing(f"slang finds what a text leaves open; install it: {GET_PYSLANG}")
     wrapper = kept_text(file.parent, NAME, wrapper_of(dut))
     compilation, _ = elaborated(Design((file, wrapper), NAME))
     ast = importlib.import_module("pyslang.ast")
@@ -210,9 +211,7 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
             read(node)
 
     def assign(expression: Any) -> None:
-        expression.right.visit(
-            lambda node: read(node) if isinstance(node, ast.NamedValueExpression) else None
-        )
+        expression.right.visit(named)
         flow, whole = held["flow"], expression.left.kind.name == "NamedValue"
         argument = expression.right.kind.name == "EmptyArgument"  # of a call: when it is set is not known
         if whole and not argument and not expression.isCompound and flow.currentState is not None:
@@ -246,6 +245,10 @@ def _add_choice(found: Open, node: Any, scope: Any, text: bytes, sources: Any) -
         while last.ifFalse is not None and last.ifFalse.kind.name == "Conditional":
             last = last.ifFalse
         if node.check.name in _FULL and last.ifFalse is None:
+            if last.ifTrue.kind.name not in ("Block", "ExpressionStatement"):  # whose else would it be?
+                raise ElaborationError(
+                    f"{place}: a branch of an if that is declared full needs begin and end"
+                )
             _add_rest(found, node, text, last.sourceRange.end.offset, "else", f"{place}: if")
         return
     syntax, values, chosen = node.syntax, _values(node, scope), node.expr

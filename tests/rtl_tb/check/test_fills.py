@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rtl_tb.check.readings import SIMULATORS, as_run, read
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators import simulators
 
 HEAD = "typedef enum logic [1:0] {A, B, C} kind_t;\ntypedef struct {logic [3:0] x; int y;} pair_t;\n"
@@ -140,6 +142,16 @@ def test_which_choices_are_open(tmp_path: Path, body: str, full: int, parallel: 
         (tmp_path / "filled.sv").write_text(filled(text.text, found, number))
         words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
         simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+
+
+def test_what_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "f = 0; unique if (x[0]) if (x[1]) f = 1;"
+    dut = load_dut(unit(tmp_path, FUNCTION.format(body), "32'(f(sum[7:0]))"))
+    with pytest.raises(ElaborationError, match=r"mac4.sv:3: a branch of an if that is declared full"):
+        find_open(dut, dut.sources[0])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(SimulatorMissing, match="pip install"):
+        find_open(dut, dut.sources[0])
 
 
 def test_items_change_places_with_all_in_them() -> None:
