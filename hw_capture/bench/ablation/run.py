@@ -2,7 +2,7 @@
 checked.
 
 Cycles are the longest that a multiprocessor took from the start of its first block to the end of its last
-one, by its own clock. What waits for the L2 or DRAM takes fewer of them when power management lowers that
+one, by its own clock. What waits for the L2 or DRAM takes fewer of them when the board lowers that
 clock, and a few percent more or less by where the matrices lie. So they are those of single launches with
 pauses, the median of each of several places in memory, and of those the mean. TFLOP/s are what the board
 sustains: two events around launches without a pause, after as much work as settles its power.
