@@ -71,6 +71,25 @@ def test_which_variables_hold_nothing(tmp_path: Path, body: str, names: list[str
     assert all(one != other for one, other in (hole.given for hole in holes))
 
 
+@pytest.mark.parametrize(
+    ("around", "call"),
+    [
+        ("package P; {} endpackage", "P::f"),
+        ("virtual class P #(int W = 4); static {} endclass", "P#(8)::f"),
+    ],
+    ids=["package", "class"],
+)
+def test_functions_of_packages_and_of_classes_as_they_are_used(
+    tmp_path: Path, around: str, call: str
+) -> None:
+    wide = "[W-1:0]" if "W" in around else "[7:0]"
+    function = FUNCTION.format("logic [7:0] t; if (x[0]) t = x; return t;").replace("[7:0]", wide)
+    dut = load_dut(unit(tmp_path, around.format(function), f"32'({call}(sum[7:0]))"))
+    (hole,) = list_holes(dut, dut.sources[0])
+    assert hole.place == "mac4.sv:3: t"
+    assert hole.given[0].startswith(" = 8'h")
+
+
 def test_a_variable_of_a_block(tmp_path: Path) -> None:
     text = "module other; logic y; always_comb begin automatic logic t; logic s; y = t ^ s; end endmodule"
     dut = load_dut(unit(tmp_path, text, "sum[31:0]"))
