@@ -61,7 +61,16 @@ def declared_range(known: Facts) -> str | None:
     if counts_bits(known):
         return _range_text(0, k)
     edges = [x * y for x in _edges(known.ins.formats["a"]) for y in _edges(known.ins.formats["b"])]
-    return _range_text(k * min(edges), k * max(edges))
+    low, high = (_as_result(known, k * edge) for edge in (min(edges), max(edges)))
+    return _range_text(low, high)
+
+
+def _as_result(known: Facts, total: int) -> int:
+    """A sum as the format of results holds it: two products of s16 reach 2^31, one past the end of s32."""
+    low, high = _edges(known.ins.formats["d"])
+    if saturates(known):
+        return min(max(total, low), high)
+    return (total - low) % (high - low + 1) + low
 
 
 def _edges(fmt: Format) -> tuple[int, int]:

@@ -65,6 +65,9 @@ _OTHER_SUM = Finding(
 )
 
 
+_ONE_PRODUCT = Finding("one product", (), "The probes need two products that meet.")
+
+
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
     """Measures a property of an instruction and holds it against the spec.
 
@@ -72,6 +75,8 @@ def measure(chosen: Property, ins: Instruction) -> Finding | None:
         ProbeError: the probe found something else; the message names instruction, property and both.
     """
     known = facts(ins)
+    if chosen.of_sum and gives_floats(known) and ins.stored_k == 1:
+        return _ONE_PRODUCT
     if chosen.of_sum and gives_floats(known) and known.algorithm not in PROBED:
         return _OTHER_SUM
     finding = chosen.find(known)

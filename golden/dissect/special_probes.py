@@ -35,12 +35,17 @@ def zeros(probe: Probe) -> dict[str, str]:
     operands["b"][...] = exact_code(probe.formats["b"], -1)
     operands["c"][...] = exact_code(probe.formats["c"], -0.0)
     found["all -0"] = shown(probe, probe.run("every product 0 x -1 = -0, c = -0", operands))
-    found["1 - 1"] = shown(probe, probe.fire("1 - 1, c = -0", {probe.slots[0]: 1, probe.slots[1]: -1}, -0.0))
+    if len(probe.slots) > 1:
+        terms = {probe.slots[0]: 1, probe.slots[1]: -1}
+        found["1 - 1"] = shown(probe, probe.fire("1 - 1, c = -0", terms, -0.0))
+    else:
+        found["1 - 1"] = shown(probe, probe.fire("1 - 1", {probe.slots[0]: 1}, -1.0))
     with suppress(Unreachable):
         tiny = -(Fraction(2) ** (probe.d.min_exponent - probe.d.fraction_bits - 3))
-        found["underflow"] = shown(
-            probe, probe.fire("a negative total of an eighth of the least subnormal", {probe.slots[-1]: tiny})
-        )
+        said = "a negative total of an eighth of the least subnormal"
+        ends = (probe.slots[0], probe.slots[-1])  # a product of +0 behind it would make it +0
+        signs = [shown(probe, probe.fire(said, {slot: tiny})) for slot in dict.fromkeys(ends)]
+        found["underflow"] = "-0" if "-0" in signs else signs[-1]
     return found
 
 
@@ -144,10 +149,10 @@ def subnormals(probe: Probe, bits: int) -> dict[str, str]:
     found["c"] = _kept(probe, probe.fire("a subnormal c alone", {}, least), least)
     with suppress(Unreachable):
         normal = Fraction(2) ** d.min_exponent
-        shot = probe.fire(
-            "1.5 and -1 times the least normal number",
-            {probe.slots[0]: normal * Fraction(3, 2), probe.slots[1]: -normal},
-        )
+        first, *others = probe.slots
+        terms = {first: normal * Fraction(3, 2), **dict.fromkeys(others[:1], -normal)}
+        said = "1.5 and -1 times the least normal number"
+        shot = probe.fire(said, terms) if others else probe.fire(said, terms, -normal)
         found["result"] = _kept(probe, shot, normal / 2)
     return found
 

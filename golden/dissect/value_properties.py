@@ -62,7 +62,7 @@ def declared_zero(known: Facts) -> str | None:
     cleared = cleared or any(step.start == "zero" for step in known.steps_anywhere(Fma))
     earlier = known.steps(Round)[:-1]  # of results that are rounded twice
     cleared = cleared or any(step.zero == "positive" for step in earlier)
-    tiny = isinstance(last, Fma) or bool(earlier and all(step.flush == "none" for step in earlier))
+    tiny = isinstance(last, Fma | Round) and all(step.flush == "none" for step in earlier)
     kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if tiny else set())
     return _zero_text({what: "-0" for what in found if what in kept})
 
@@ -156,6 +156,8 @@ def find_inner(known: Facts) -> Finding | None:
     """Measures what overflows inside a step."""
     if not gives_floats(known):
         return integer_properties.find_clamped(known)
+    if len(known.probe.slots) < 2:
+        return None
     try:
         found, shots = known.measured(special_probes.inner_overflow)
     except Unreachable:

@@ -22,10 +22,6 @@ from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 START_BITS = 24
-_PLAIN = (
-    *("one aligned sum", "one exact sum", "one aligned sum, by leading bits"),
-    *("one aligned sum, c by its leading bit", "one aligned sum, both by leading bits"),
-)
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 Group = tuple[str, int]
@@ -91,11 +87,16 @@ def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, lis
     them."""
     of = ("products", *extra)
     head = [*f.products, *f.specials(*of)]
-    yield "one aligned sum", [*head, align(of), Sum(of=of, to="total"), f.last()]
+    forms = {"one aligned sum": align(of)}
     if f.d.is_float:
         for name, widest in _leading(f, "products", extra):
-            aligned = replace(align(of), maximum=widest)
-            yield f"one aligned sum, {name}", [*head, aligned, Sum(of=of, to="total"), f.last()]
+            forms[f"one aligned sum, {name}"] = replace(align(of), maximum=widest)
+    for name, aligned in forms.items():
+        total: list[Step] = [*head, aligned, Sum(of=of, to="total")]
+        yield name, [*total, f.last()]
+        if f.inner != f.d:
+            first = replace(f.last(), to="partial", format=f.inner)
+            yield f"{name}, rounded to {f.inner.name} first", [*total, first, f.last("partial")]
     yield "one exact sum", [*head, Sum(of=of, to="total"), f.last()]
     if f.d.is_float and f.d.fraction_bits < _F64.fraction_bits:  # what a function of doubles gives
         double = replace(f.last(), to="partial", format=_F64)
@@ -399,13 +400,14 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
     k = f.takes.stored_k
     everything = tuple(range(k))
     yield from _both(f, _flat(f), everything)
+    plain = [name for name, _ in _flat(f) if name.startswith("one aligned sum") or name == "one exact sum"]
     for kind, size in _divisions(k):
         members = _members(k, (kind, size))
         if len(members) <= 8:
             links = [_Link(one, index == 0) for index, one in enumerate(members)]
             after = [*(_Link(one, False) for one in members), _Link((), True)]
             for chain in (links, after):
-                yield from (_chain(f, chain, form, f.d) for form in dict(_flat(f)) if form in _PLAIN)
+                yield from (_chain(f, chain, form, f.d) for form in plain)
         wanted = "then c", "with c", "with c by its leading bit", "one by one"
         yield from _both(f, (one for one in _grouped(f, (kind, size)) if one[0].endswith(wanted)), everything)
     yield from _both(f, _chains(f), everything)
