@@ -156,8 +156,7 @@ def various(fits: Iterable[Fit], most: int) -> list[Fit]:
     turns: list[tuple[int, int, Fit]] = []
     for place, one in enumerate(fits):
         shape = tuple(
-            (o.seed, o.addends, tuple((s.op, s.of, bool(getattr(s, "maximum", ()))) for s in o.steps))
-            for o in one.candidate.operations
+            (o.seed, o.addends, tuple((s.op, s.of) for s in o.steps)) for o in one.candidate.operations
         )
         seen[shape] = seen.get(shape, -1) + 1
         turns.append((seen[shape], place, one))
