@@ -117,6 +117,10 @@ def read_manifest_file(path: Path, architecture: str | None = None) -> dict[str,
 def _manifest(architecture: str, folder: Path | None) -> dict[str, Any]:
     """As `read_manifest`, but shared: nobody changes it."""
     path = (folder or vectors_folder()) / architecture / "manifest.json"
+    if architecture not in (known := architectures(folder)):
+        raise FileFormatError(
+            f"{path.parent}: nothing is recorded of {architecture}, expected one of {', '.join(known)}"
+        )
     content = read_bytes(path)
     recorded = captures(architecture).manifest_sha256
     if folder is None and recorded != hashlib.sha256(content).hexdigest():
