@@ -163,7 +163,7 @@ print({name: codes.shape for name, codes in operands.items()})""",
         """import golden
 from golden.dissect.comparing import compare
 
-hopper, ampere = (golden.instruction(name, "HMMA.16816.F32") for name in ("hopper", "ampere"))
+hopper, ampere = (golden.instruction(name, "HMMA.16816.F32") for name in ["hopper", "ampere"])
 found = compare(hopper, ampere, budget=5000)
 print(found.numeric > 0, found.example is not None)""",
         "True True",
