@@ -81,7 +81,7 @@ CASES = (
     Case("m16n8k32 s32.s8", "ampere", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 200),
     *(Case(file.stem, CUSTOM, file.stem, SLOW_TARGET) for file in sorted(EXAMPLES.glob("*.yaml"))),
 )
-LATENCY_TARGET, IMPORT_TARGET, MEMORY_TARGET = 20.0, 0.3, 64.0  # microseconds, seconds, MiB
+LATENCY_TARGET, IMPORT_TARGET, MEMORY_TARGET = 8.0, 0.3, 64.0  # microseconds, seconds, MiB
 
 
 def operands(ins: Instruction, kind: str, batch: int) -> dict[str, Bits]:

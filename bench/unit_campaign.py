@@ -5,10 +5,11 @@
 
 The second is the report that is committed; --out writes Markdown or JSON, as the file is called.
 
-The units are those of tests/golden/faulty_units.py (`any_unit`): random steps, faults and all keys that the
-step classes declare, those that the loader accepts. Each answers random dot products in the general
-interpreter, as `dot` runs them (in the fast form or in blocks), and in the reference, whose registers are
-held against those that the core shows, number by number. Exit status 1: a difference, with the unit.
+Every second unit is one of tests/golden/faulty_units.py (`any_unit`): random steps, faults and all keys that
+the step classes declare; most of the others run in doubles (tests/golden/doubles_units.py). They are those
+that the loader accepts. Each answers random dot products in the general interpreter, as `dot` runs them (in
+the fast form or in blocks), and in the reference, whose registers are held against those that the core shows,
+number by number. Exit status 1: a difference, with the unit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
 
-from faulty_units import any_unit  # noqa: E402
+from cores import MAKERS, way  # noqa: E402
 from random_units import accepted, differences, draw_dots  # noqa: E402
 from witnesses import differences as other_registers  # noqa: E402
 
@@ -52,16 +53,15 @@ def keys_of(ins: Any) -> set[str]:
     }
 
 
-def run(seed: int) -> tuple[int, list[str], str, set[str]]:
-    """One unit: its differences, its text where there are any, and the keys that it has."""
-    os.environ["MMAGOLD_THREADS"] = "1"
-    text, ins = accepted(any_unit, seed)
+def run(seed: int) -> tuple[int, list[str], str, set[str], str]:
+    """One unit: its differences, its text where there are any, its keys, and how `dot` runs it."""
+    text, ins = accepted(MAKERS["doubles" if seed % 2 else "any"], seed)
     try:
         found = differences(ins, DOTS, seed)
         found += other_registers(ins, draw_dots(ins, DOTS, np.random.default_rng(seed)))
     except Exception as error:
         found = [f"{type(error).__name__}: {error}"]
-    return seed, found, text if found else "", keys_of(ins)
+    return seed, found, text if found else "", keys_of(ins), way(ins).partition(":")[0]
 
 
 def to_markdown(report: dict[str, Any]) -> str:
@@ -78,6 +78,8 @@ def to_markdown(report: dict[str, Any]) -> str:
         "runs them, in the fast form or in blocks; more of them, and matrices, in the last two. As many in "
         "the reference and observed: every number of every register. The command is "
         "`bench/unit_campaign.py`.",
+        "",
+        f"How `dot` runs them: {', '.join(f'{how} {count:,}' for how, count in report['ways'].items())}.",
         "",
         f"Keys that no unit had: {never}.",
         "",
@@ -101,11 +103,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     used: Counter[str] = Counter()
+    ways: Counter[str] = Counter()
     wrong: list[dict[str, Any]] = []
     with ProcessPoolExecutor(options.jobs) as pool:
         seeds = range(options.seed, options.seed + options.units)
-        for done, (seed, found, text, keys) in enumerate(pool.map(run, seeds, chunksize=8), 1):
+        for done, (seed, found, text, keys, how) in enumerate(pool.map(run, seeds, chunksize=8), 1):
             used.update(keys)
+            ways[how] += 1
             if found:
                 wrong.append({"seed": seed, "found": found, "unit": text})
                 print(f"seed {seed}: {found[0]}\n{text}", file=sys.stderr)
@@ -119,6 +123,7 @@ def main() -> int:
         "units": options.units,
         "first_seed": options.seed,
         "differing": len(wrong),
+        "ways": dict(sorted(ways.items())),
         "keys": dict(sorted(used.items())),
         "keys_never_drawn": sorted(every - set(used)),
         "wrong": wrong,

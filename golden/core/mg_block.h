@@ -33,7 +33,6 @@ typedef struct {
     int specials, sticky; /* some lane holds an infinity or a NaN; terms carry sticky bits */
     mg_words done, left;  /* its result stands; the interpreter has to do it */
     mg_words result;
-    mg_words lossy; /* a sum of many terms was cut, its last bit set instead */
 } mg_block;
 
 /* Small things ------------------------------------------------------------------------------------------------------ */
@@ -123,11 +122,17 @@ static void mg_note_specials(mg_block *s, const mg_numbers *x) {
 
 /* Codes of MG_LANES lanes, side by side in their storage. */
 MG_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
-    typedef uint8_t bytes __attribute__((vector_size(MG_WORDS), aligned(1), may_alias));
+    typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));
+    typedef uint16_t wide_bytes __attribute__((vector_size(2 * MG_LANES)));
     typedef uint16_t halves __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
     typedef uint32_t words __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
+    wide_bytes all;
+    if (storage == 8) { /* compilers widen bytes well where they fill a register */
+        all = __builtin_convertvector(*(const bytes *)at, wide_bytes);
+        at = (const char *)&all;
+    }
     MG_EACH switch (storage) {
-    case 8: codes[l] = __builtin_convertvector(((const bytes *)at)[l], mg_w); break;
+    case 8:
     case 16: codes[l] = __builtin_convertvector(((const halves *)at)[l], mg_w); break;
     default: codes[l] = __builtin_convertvector(((const words *)at)[l], mg_w); break;
     }
@@ -398,46 +403,15 @@ static void mg_hold_lanes(const mg_step *step, const mg_numbers *total, const mg
     }
 }
 
-/* Sums that need two words, for a rounding that follows: bits that do not fit into one then are ORed into its last one. */
-static void mg_add_wide_terms(mg_block *s, mg_numbers *const *terms, int32_t count, const mg_words low, const mg_words wide, mg_numbers *total) {
-    const int64_t most = 126 + __builtin_clzll((uint64_t)count | 1) - 64;
-    MG_EACH {
-        mg_u sum = {0}, high = {0};
-        mg_w beyond = {0};
-        for (int32_t i = 0; i < count; i++) {
-            const mg_w x = terms[i]->significand[l], sign = terms[i]->sign[l], left = (terms[i]->lsb[l] - low[l]) & (mg_w)(x != 0);
-            const mg_w over = (mg_w)(left > 63), upper = mg_up(x, mg_between(left - 64, 0, 63)), up = mg_between(left, 0, 63);
-            const mg_u first = (mg_u)(mg_up(x, up) & ~over), second = (mg_u)MG_CHOOSE(over, upper, mg_down(mg_down(x, mg_splat(1)), 63 - up));
-            beyond |= (mg_w)(mg_leading(x) + left >= most);
-            sum += first ^ (mg_u)sign; /* of a negative term the complement, and one */
-            high += (second ^ (mg_u)sign) + ((mg_u)(sum < (first ^ (mg_u)sign)) & 1);
-            sum -= (mg_u)sign;
-            high += (mg_u)(sum == 0) & (mg_u)sign & 1;
-        }
-        const mg_w negative = (mg_w)high >> 63;
-        sum = (sum ^ (mg_u)negative) - (mg_u)negative;
-        high = (high ^ (mg_u)negative) + ((mg_u)(sum == 0) & (mg_u)negative & 1);
-        const mg_w top = mg_leading((mg_w)high), last = mg_leading((mg_w)(sum >> 1)) + 1;
-        const mg_w down = mg_between(MG_CHOOSE((mg_w)(top >= 0), 64 + top, last) - (MG_WORD_BITS - 2), 0, 127), far = (mg_w)(down > 63);
-        const mg_w by = down & 63, lower = (mg_w)sum & mg_ones(by), kept = mg_down((mg_w)sum, by) | mg_up(mg_up((mg_w)high, 63 - by), mg_splat(1));
-        const mg_w lost = (mg_w)(MG_CHOOSE(far, (mg_w)sum | ((mg_w)high & mg_ones(by)), lower) != 0);
-        s->left[l] |= wide[l] & beyond;
-        s->lossy[l] |= wide[l] & lost;
-        total->significand[l] = MG_CHOOSE(wide[l], MG_CHOOSE(far, mg_down((mg_w)high, by), kept) | (lost & 1), total->significand[l]);
-        total->sign[l] = MG_CHOOSE(wide[l], negative, total->sign[l]);
-        total->lsb[l] = MG_CHOOSE(wide[l], low[l] + down, total->lsb[l]);
-    }
-}
-
-/* The exact sum of finite terms; where it needs more than a word, the lane is left, unless the sum is `rounded` next. */
-static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, const mg_step *step, int rounded, mg_numbers *total) {
-    mg_words low, sum, others, wide;
+/* The exact sum of finite terms; where it needs more than a word, the lane is left. */
+static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, const mg_step *step, mg_numbers *total) {
+    mg_words low, sum, others;
     const int complement = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C;
     const int64_t all = MG_MASK(step->has_width && step->overflow == MG_OVERFLOW_SATURATE), most = MG_WORD_BITS + __builtin_clzll((uint64_t)count | 1) - 64;
     const mg_numbers *frame = s->registers[MG_REGISTER_C];
     MG_EACH {
         low[l] = mg_splat(-MG_NOWHERE);
-        sum[l] = others[l] = wide[l] = mg_splat(0);
+        sum[l] = others[l] = mg_splat(0);
     }
     for (int32_t i = 0; complement && i < count; i++) MG_EACH others[l] -= terms[i]->sign[l] ^ frame->sign[l];
     for (int32_t i = 0; i < count; i++) {
@@ -451,7 +425,7 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
         const mg_numbers *x = terms[i];
         MG_EACH {
             const mg_w left = (x->lsb[l] - low[l]) & (mg_w)(x->significand[l] != 0);
-            wide[l] |= mg_too_wide(x->significand[l], left, most);
+            s->left[l] |= mg_too_wide(x->significand[l], left, most) & (mg_w)(total->kind[l] == MG_FINITE) & ~s->done[l];
             sum[l] = (mg_w)((mg_u)sum[l] + (mg_u)mg_signed(x->sign[l], mg_up(x->significand[l], mg_between(left, 0, 63))));
         }
     }
@@ -459,22 +433,9 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
     if (step->has_width) mg_hold_lanes(step, total, low, sum);
     MG_EACH {
         const mg_w nowhere = (mg_w)(low[l] == -MG_NOWHERE), finite = (mg_w)(total->kind[l] == MG_FINITE); /* else a zero, or special */
-        wide[l] &= finite & ~s->done[l];
         total->sign[l] = sum[l] >> 63;
         total->significand[l] = mg_signed(total->sign[l], sum[l]) & finite & INT64_MAX;
         total->lsb[l] = MG_CHOOSE(nowhere, total->exponent[l], low[l]);
-    }
-    if (!mg_any_of(wide)) return;
-    if (rounded) mg_add_wide_terms(s, terms, count, low, wide, total);
-    else MG_EACH s->left[l] |= wide[l];
-}
-
-/* Where a sum of many terms was cut, what the last one leaves of it has to be so large that no rounding sees the cut. */
-static void mg_leave_uncertain(mg_block *s, const mg_numbers *cut, const mg_numbers *last, const mg_numbers *total) {
-    MG_EACH {
-        const mg_w leading = mg_leading(total->significand[l]) + total->lsb[l], finer = (mg_w)(last->significand[l] != 0) & (mg_w)(last->lsb[l] < cut->lsb[l]);
-        s->left[l] |= s->lossy[l] & ~s->done[l] & (finer | (mg_w)(leading < cut->lsb[l] + MG_MOST_FRACTION_BITS + 4));
-        s->lossy[l] = mg_splat(0);
     }
 }
 
@@ -485,11 +446,10 @@ MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t c
     if (rounded && !s->sticky && count > 1) {
         mg_numbers others = *total, *pair[2] = {&others, terms[count - 1]};
         if (count == 2) pair[0] = terms[0];
-        else mg_add_terms(s, terms, count - 1, step, 1, &others);
+        else mg_add_terms(s, terms, count - 1, step, &others);
         mg_add_pair(s, pair, total);
-        mg_leave_uncertain(s, &others, terms[count - 1], total);
     } else {
-        mg_add_terms(s, terms, count, step, 0, total);
+        mg_add_terms(s, terms, count, step, total);
     }
     mg_zero_sum_signs(terms, count, step->rounding, total);
     MG_EACH total->kind[l] &= ~(cancelled & (mg_w)(total->kind[l] == MG_FINITE) & (mg_w)(total->significand[l] == 0) & ~total->sticky[l]);

@@ -45,6 +45,12 @@ const mg_kernels *mg_choose(void) {
 
 const char *mg_simd(void) { return mg_choose()->name; }
 
+int mg_objects(void) {
+    const char *set = getenv("MMAGOLD_SIMD"), *threads = getenv("MMAGOLD_THREADS");
+    const size_t zeros = threads ? strspn(threads, "0") : 0;
+    return (set && strcmp(set, mg_simd())) || (threads && (!threads[zeros] || threads[strspn(threads, "0123456789")]));
+}
+
 /* Whether a product of values, or its scale, can leave the range of normal floats, where the exponents of two factors add up to
  * least ... most. */
 static int mg_leaves_floats(const mg_operation *o, const mg_format *a, const mg_format *b, int32_t least, int32_t most) {

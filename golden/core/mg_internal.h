@@ -183,7 +183,7 @@ uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes);
 #define MG_BLOCK_SLOTS(p) ((size_t)(p)->k + 8) /* numbers of a register */
 #define MG_BLOCK_TERMS 4                       /* registers that a step reads, at most */
 #define MG_BLOCK_SUMS (MG_BLOCK_TERMS + 1)     /* what a step makes, and copies of what it reads */
-#define MG_BLOCK_ROUNDER 192                   /* bytes of what a step of blocks of doubles rounds by, at most */
+#define MG_BLOCK_ROUNDER 256                   /* bytes of what a step of blocks of doubles rounds by, at most */
 
 /* Whether the block form can run a program, and such a program for one thread: one piece of memory, to be freed; null when
  * that is short. */

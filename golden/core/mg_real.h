@@ -30,9 +30,10 @@ typedef struct {
 typedef struct {
     mg_rounder codes;
     int rounding, hands_nans; /* NaNs keep their payloads */
-    int narrow, single; /* the machine's conversion to FP32 rounds; makes the codes */
+    int narrow, single; /* the machine's conversion to FP32 rounds, and what is left is to flush; makes the codes */
     double largest, overflow[2], tiny; /* below `tiny` results are flushed */
     int64_t made; /* the NaN that comes of numbers */
+    int64_t clear, clear_exact, clear_flushed; /* masks: zeros that lose their signs, all, those of nothing, and those that something became */
 } mg_real_rounder;
 
 typedef struct {
@@ -46,7 +47,7 @@ typedef struct {
     mg_real *sums, **terms;
     int32_t *owner;
     int aligns, carries;  /* the operation has exponents; of a, b and their products, too */
-    int aligned;          /* registers that its last alignment has moved, a bit each */
+    int aligned, finite;  /* registers that its last alignment has moved, and products of formats without infinities and NaNs, a bit each */
     mg_words done, left;  /* its result stands; the interpreter has to do it */
     mg_words result, cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
     mg_fs unit;
@@ -145,7 +146,9 @@ static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes)
     const mg_format *f = codes.format;
     const int64_t sign_bit = INT64_C(1) << f->sign_shift, nearest = step->rounding == MG_ROUNDING_NEAREST_EVEN || step->rounding == MG_ROUNDING_NEAREST_AWAY;
     const double least = mg_double_of(f, INT64_C(1) << (f->fraction_bits + f->ignored_low)); /* of the normal numbers */
-    mg_real_rounder r = {.codes = codes, .rounding = step->rounding, .hands_nans = step->nan_order_count || step->first_nan};
+    mg_real_rounder r = {.codes = codes, .rounding = step->rounding, .hands_nans = step->nan_order_count || step->first_nan,
+                         .clear = MG_MASK(codes.zero == MG_ZERO_POSITIVE), .clear_exact = MG_MASK(codes.zero == MG_ZERO_SIGNED_UNDERFLOW),
+                         .clear_flushed = MG_MASK(codes.flush_positive)};
     r.largest = mg_double_of(f, (int64_t)(f->largest >> (f->fraction_bits - (int)codes.kept) << (f->fraction_bits - (int)codes.kept)));
     for (int sign = 0; sign < 2; sign++) {
         const int64_t code = codes.overflow[sign] & ~sign_bit;
@@ -164,29 +167,36 @@ static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes)
     return r;
 }
 
+/* Of results rounded to y: zeros without a sign where there is none. */
+MG_INLINE mg_f mg_cleared(const mg_real_rounder *r, mg_f size, mg_f y) {
+    const mg_w nothing = (mg_w)(size == 0), gone = (mg_w)(y == 0) & (r->clear | (r->clear_exact & nothing) | (r->clear_flushed & ~nothing));
+    return (mg_f)((mg_w)y & ~(gone & MG_SIGN));
+}
+
 /* Rounds numbers to a format, its subnormal numbers and its overflow. */
-MG_BLOCK_CALL void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
+MG_BLOCK_CALL void mg_round_slowly(const mg_real_rounder *r, mg_f *x) {
     const mg_format *f = r->codes.format;
-    const int64_t kept = r->codes.kept, clear = MG_MASK(r->codes.zero == MG_ZERO_POSITIVE);
-    const int64_t clear_exact = MG_MASK(r->codes.zero == MG_ZERO_SIGNED_UNDERFLOW), clear_flushed = MG_MASK(r->codes.flush_positive);
-    const int clears = (clear | clear_exact | clear_flushed) != 0;
+    const int64_t kept = r->codes.kept;
     MG_EACH {
         const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
         const mg_f size = mg_size(x[l]), kept_size = (mg_f)((mg_w)size & ~(mg_w)(size < r->tiny));
-        mg_f y;
-        if (r->narrow) {
-            y = __builtin_convertvector(__builtin_convertvector(kept_size, mg_single), mg_f);
-        } else {
-            const mg_f unit = MG_POWER_OF_TWO(mg_place(kept_size, f->min_exponent) - kept), rounded = mg_to_units(r->rounding, negative, kept_size, unit);
-            const mg_f overflow = mg_where(negative, (mg_f){0} + r->overflow[1], (mg_f){0} + r->overflow[0]);
-            const mg_f fits = mg_where((mg_w)(rounded > r->largest), overflow, rounded);
-            y = mg_where((mg_w)((mg_w)kept_size >= MG_DOUBLE_TOP), kept_size, fits);
-        }
-        x[l] = (mg_f)((mg_w)y | sign);
-        if (clears) {
-            const mg_w nothing = (mg_w)(size == 0), gone = (mg_w)(y == 0) & (clear | (clear_exact & nothing) | (clear_flushed & ~nothing));
-            x[l] = (mg_f)((mg_w)x[l] & ~(gone & MG_SIGN));
-        }
+        const mg_f unit = MG_POWER_OF_TWO(mg_place(kept_size, f->min_exponent) - kept), rounded = mg_to_units(r->rounding, negative, kept_size, unit);
+        const mg_f overflow = mg_where(negative, (mg_f){0} + r->overflow[1], (mg_f){0} + r->overflow[0]);
+        const mg_f fits = mg_where((mg_w)(rounded > r->largest), overflow, rounded);
+        const mg_f y = mg_where((mg_w)((mg_w)kept_size >= MG_DOUBLE_TOP), kept_size, fits);
+        x[l] = mg_cleared(r, size, (mg_f)((mg_w)y | sign));
+    }
+}
+
+MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
+    if (!r->narrow) {
+        mg_round_slowly(r, x);
+        return;
+    }
+    MG_EACH {
+        const mg_f size = mg_size(x[l]), y = __builtin_convertvector(__builtin_convertvector(x[l], mg_single), mg_f);
+        const mg_f kept = (mg_f)((mg_w)y & ~((mg_w)(size < r->tiny) & INT64_MAX));
+        x[l] = r->clear | r->clear_exact | r->clear_flushed ? mg_cleared(r, size, kept) : kept;
     }
 }
 
@@ -239,6 +249,7 @@ static void mg_note_written(mg_reals *s, int name, int32_t count, const mg_forma
     s->count[name] = count;
     s->held[name] = held;
     s->aligned = (s->aligned & ~(1 << name)) | aligned << name;
+    s->finite &= ~(1 << name);
 }
 
 static void mg_flush_reals(mg_reals *s, const mg_step *step) {
@@ -264,9 +275,12 @@ static int mg_holds_products(const mg_reals *s, const mg_format *f) {
            a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits >= f->min_exponent;
 }
 
+static int mg_has_specials(const mg_format *f) { return f->has_infinity || f->has_nan; }
+
 static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
     mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
+    s->finite |= (!step->has_format && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
     for (int32_t i = 0; i < s->count[step->to]; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
@@ -279,13 +293,24 @@ static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     }
 }
 
+/* Whether element i of the operation has other scales than the one before; `first`: the first element with its scales. */
+static int mg_other_scale(const mg_reals *s, int32_t i, int32_t *first) {
+    const int32_t k = s->operation->k_index[i], size = s->program->scale_block;
+    if (i && k >= *first && k - *first < size) return 0;
+    *first = k / size * size;
+    return 1;
+}
+
 static void mg_scale_reals(mg_reals *s, const mg_step *step) {
+    const int32_t elements = s->operation->k_count;
     for (int r = 0; r < step->of_count; r++) {
         const int name = step->of[r];
-        const int32_t count = s->count[name], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
-        for (int32_t i = 0; i < count; i++) {
-            const mg_real *scale = &s->registers[MG_REGISTER_SCALES][i * stride];
-            mg_real *x = &s->registers[name][i];
+        const int32_t count = s->count[name], stride = count ? elements / count : 1;
+        const mg_real *scale = s->registers[MG_REGISTER_SCALES] - 1;
+        for (int32_t i = 0, first = 0; i < count * stride; i++) {
+            scale += mg_other_scale(s, i, &first);
+            if (i % stride) continue;
+            mg_real *x = &s->registers[name][i / stride];
             MG_EACH x->value[l] *= scale->value[l];
             if (s->aligns) MG_EACH x->exponent[l] += scale->exponent[l];
         }
@@ -297,9 +322,11 @@ static void mg_scale_reals(mg_reals *s, const mg_step *step) {
 static void mg_special_reals(mg_reals *s, const mg_step *step) {
     mg_fs total;
     mg_words special;
-    const int32_t count = mg_collect_reals(s, step);
-    MG_EACH total[l] = s->terms[0]->value[l];
-    for (int32_t i = 1; i < count; i++) MG_EACH total[l] += s->terms[i]->value[l];
+    MG_EACH total[l] = (mg_f){0};
+    for (int r = 0; r < step->of_count; r++) {
+        const int name = step->of[r];
+        for (int32_t i = 0; !(s->finite >> name & 1) && i < s->count[name]; i++) MG_EACH total[l] += s->registers[name][i].value[l];
+    }
     MG_EACH special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
     if (!mg_any_of(special)) return;
     const mg_rounder *r = &s->rounder->codes;
@@ -413,11 +440,12 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
     const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
     int aligned = 1, fewest = count;
     for (int r = 0; r < step->of_count; r++) aligned &= s->aligned >> step->of[r] & 1;
-    mg_real **picked = s->terms + count;
     for (int32_t g = 0; g < groups; g++) {
         mg_real *sum = &s->sums[g];
-        int32_t members = 0;
-        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) picked[members++] = s->terms[m.at];
+        mg_members m = mg_members_of(step, count, g);
+        mg_real **picked = m.by == 1 ? s->terms + m.at : s->terms + count;
+        int32_t members = m.by == 1 ? m.end - m.at : 0;
+        for (; m.by > 1 && m.at < m.end; m.at += m.by) picked[members++] = s->terms[m.at];
         if (members < fewest) fewest = members;
         if (additions) mg_reduce_reals(step, s->rounder, exact, picked, members, sum->value);
         else if (aligned || !apart) mg_sum_plain(s, step, picked, members, sum->value);
@@ -427,12 +455,17 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
             MG_EACH sum->exponent[l] = mg_carried_exponent(sum->value[l], step->format.min_exponent);
             continue;
         }
-        MG_EACH sum->exponent[l] = mg_splat(MG_NOWHERE);
-        for (int32_t i = 0; i < members; i++) MG_EACH {
-            if (s->carries || !step->has_exponent) sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
-            else sum->exponent[l] |= (mg_w)(picked[i]->value[l] != 0); /* of products, which are zeros or have an exponent */
+        mg_words exponent;
+        if (s->carries || !step->has_exponent) {
+            MG_EACH exponent[l] = mg_splat(MG_NOWHERE);
+            for (int32_t i = 0; i < members; i++) MG_EACH exponent[l] = mg_most(exponent[l], picked[i]->exponent[l]);
+            if (step->has_exponent) MG_EACH exponent[l] = MG_CHOOSE((mg_w)(exponent[l] > MG_NOWHERE / 2), mg_splat(step->exponent), exponent[l]);
+        } else { /* of products, which are zeros or have an exponent */
+            MG_EACH exponent[l] = mg_splat(0);
+            for (int32_t i = 0; i < members; i++) MG_EACH exponent[l] |= (mg_w)mg_size(picked[i]->value[l]);
+            MG_EACH exponent[l] = MG_CHOOSE((mg_w)(exponent[l] != 0), mg_splat(step->exponent), mg_splat(MG_NOWHERE));
         }
-        if (step->has_exponent) MG_EACH sum->exponent[l] = MG_CHOOSE((mg_w)(sum->exponent[l] > MG_NOWHERE / 2), mg_splat(step->exponent), sum->exponent[l]);
+        memcpy(sum->exponent, exponent, sizeof exponent);
     }
     if (step->to == MG_REGISTER_D) {
         mg_write_reals(s, s->rounder, s->sums[0].value);
@@ -613,19 +646,19 @@ static int mg_fits_halves(const mg_format *f) {
     return f->is_float && f->storage <= 16 && f->has_zero && !f->ignored_low && f->fraction_bits >= 1 && f->fraction_bits <= 10 && f->exponent_bits >= 1 && specials;
 }
 
-/* MG_LANES codes of such a format as numbers. */
-MG_INLINE void mg_load_halves(const mg_format *f, const char *at, mg_f *x) {
-    typedef uint8_t bytes __attribute__((vector_size(MG_WORDS), aligned(1), may_alias));
-    const uint32_t fields_mask = (UINT32_C(1) << (f->exponent_bits + f->fraction_bits)) - 1, sign = f->sign_shift < 0 ? 0 : 0x8000;
-    const uint32_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT32_MAX, quiet = 0x7e00;
-    const uint32_t up = (uint32_t)(10 - f->fraction_bits), sign_up = (uint32_t)(f->sign_shift < 0 ? 0 : 15 - f->sign_shift);
+/* The elements of an operand at these places. */
+static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
+    typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));
+    typedef uint16_t halves __attribute__((vector_size(2 * MG_LANES), aligned(1), may_alias));
+    const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
+    const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
+    const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift, storage = f->storage;
     const mg_f scale = MG_POWER_OF_TWO(mg_splat(15 - f->bias));
-    MG_EACH {
-        const mg_single_codes codes = f->storage == 8 ? __builtin_convertvector(((const bytes *)at)[l], mg_single_codes)
-                                                      : __builtin_convertvector(((const mg_half_codes *)at)[l], mg_single_codes);
-        const mg_single_codes fields = codes & fields_mask, special = (mg_single_codes)(fields == nan) & quiet;
-        const mg_half_codes half = __builtin_convertvector(fields << up | (codes << sign_up & sign) | special, mg_half_codes);
-        x[l] = (mg_f)MG_NATIVE_HALVES(&half) * scale;
+    for (int32_t i = 0; i < count; i++) {
+        const char *at = codes + places[i] * MG_LANES * (storage / 8);
+        const halves word = storage == 8 ? __builtin_convertvector(*(const bytes *)at, halves) : *(const halves *)at, fields = word & fields_mask;
+        const halves half = fields << up | (word << sign_up & sign) | ((halves)(fields == nan) & quiet);
+        MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
     }
 }
 #endif
@@ -633,27 +666,29 @@ MG_INLINE void mg_load_halves(const mg_format *f, const char *at, mg_f *x) {
 /* The elements of an operand at these places, in a format that holds them. */
 MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, const char *codes, const int32_t *places, int32_t count, int exponents, mg_real *x) {
     const ptrdiff_t width = MG_LANES * (f->storage / 8);
-    const int single = mg_fits_single(f);
 #ifdef MG_NATIVE_HALVES
-    const int halves = mg_fits_halves(f), plain = mg_is_ieee(f, 5, 10);
+    if (mg_is_ieee(f, 5, 10)) {
+        for (int32_t i = 0; i < count; i++) MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES(codes + places[i] * width + 2 * MG_WORDS * l);
+    } else if (mg_fits_halves(f)) {
+        mg_load_halves(f, codes, places, count, x);
+    } else
 #endif
-    for (int32_t i = 0; i < count; i++) {
-        const char *at = codes + places[i] * width;
-#ifdef MG_NATIVE_HALVES
-        if (plain) MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES(at + 2 * MG_WORDS * l);
-        else if (halves) mg_load_halves(f, at, x[i].value);
-        else
-#endif
-        if (single) MG_EACH {
-            const mg_single_codes word = f->storage == 32 ? ((const mg_single_codes *)at)[l] : __builtin_convertvector(((const mg_half_codes *)at)[l], mg_single_codes);
-            x[i].value[l] = mg_real_of_single(f, word);
-        } else {
+    if (mg_fits_single(f)) {
+        for (int32_t i = 0; i < count; i++) {
+            const char *at = codes + places[i] * width;
+            MG_EACH {
+                const mg_single_codes word = f->storage == 32 ? ((const mg_single_codes *)at)[l] : __builtin_convertvector(((const mg_half_codes *)at)[l], mg_single_codes);
+                x[i].value[l] = mg_real_of_single(f, word);
+            }
+        }
+    } else {
+        for (int32_t i = 0; i < count; i++) {
             mg_words wide;
-            mg_widen(at, f->storage, wide);
+            mg_widen(codes + places[i] * width, f->storage, wide);
             MG_EACH x[i].value[l] = mg_real_of_codes(f, wide[l]);
         }
-        if (exponents) MG_EACH x[i].exponent[l] = mg_carried_exponent(x[i].value[l], held->min_exponent);
     }
+    for (int32_t i = 0; exponents && i < count; i++) MG_EACH x[i].exponent[l] = mg_carried_exponent(x[i].value[l], held->min_exponent);
 }
 
 /* a or b, as an operation holds it. */
@@ -663,23 +698,21 @@ static void mg_load_elements(mg_reals *s, int name, const mg_format *f, const ch
     mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->carries, s->registers[name]);
 }
 
-/* The product of the two scales of each element. */
-MG_BLOCK_CALL void mg_load_scales(mg_reals *s) {
+/* The product of the two scales of each element, once for elements in a row that share them. */
+static void mg_load_scales(mg_reals *s) {
     const mg_program *p = s->program;
     const mg_operation *o = s->operation;
-    for (int32_t i = 0; i < o->k_count; i++) {
-        const int32_t block = o->k_index[i] / p->scale_block;
-        mg_real *x = &s->registers[MG_REGISTER_SCALES][i], y;
-        if (i && block == o->k_index[i - 1] / p->scale_block) {
-            *x = x[-1];
-            continue;
-        }
+    mg_real *x = s->registers[MG_REGISTER_SCALES], y;
+    for (int32_t i = 0, first = 0; i < o->k_count; i++) {
+        if (!mg_other_scale(s, i, &first)) continue;
+        const int32_t block = first / p->scale_block;
         mg_load_reals(&p->scale_a, &p->scale_a, s->codes->scale_a, &block, 1, s->aligns, x);
         mg_load_reals(&p->scale_b, &p->scale_b, s->codes->scale_b, &block, 1, s->aligns, &y);
         MG_EACH x->value[l] *= y.value[l];
         if (s->aligns) MG_EACH x->exponent[l] += y.exponent[l];
+        x++;
     }
-    s->count[MG_REGISTER_SCALES] = o->k_count;
+    s->count[MG_REGISTER_SCALES] = (int32_t)(x - s->registers[MG_REGISTER_SCALES]);
 }
 
 static void mg_run_real_steps(mg_reals *s) {
@@ -715,7 +748,7 @@ static int mg_carries(const mg_operation *o) {
 static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results) {
     const mg_program *p = s->program;
     s->operation = o;
-    s->aligns = s->aligned = 0;
+    s->aligns = s->aligned = s->finite = 0;
     for (int32_t i = 0; i < o->step_count; i++) s->aligns |= o->steps[i].op == MG_STEP_ALIGN;
     s->carries = s->aligns && mg_carries(o);
     memset(s->count, 0, sizeof s->count);

@@ -140,6 +140,9 @@ const char *mg_digest(void);
 void mg_struct_sizes(int64_t sizes[5]);
 /* "avx512", "avx2" or "portable": the instruction set in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */
 const char *mg_simd(void);
+
+/* Whether the environment asks for what is not there; golden/model/core_library.py says what. */
+int mg_objects(void);
 #endif /* MG_ALONE */
 
 #ifdef __cplusplus

@@ -114,7 +114,8 @@ class _Ready(NamedTuple):
 
     call: _Call
     reference: Any
-    operands: list[Bits]
+    rooms: list[Bits]
+    """For the operands, each with the dtype that the caller's has: one of ml_dtypes, too."""
     d: Bits
 
 
@@ -250,19 +251,18 @@ class Engine:
 
     def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """D for (a, b, c, metadata, scale_a, scale_b, mode) of the matrix API; see Instruction.__call__."""
-        key = self._layout(operands, general)
+        key, given = self._layout(operands, general), [array for array in operands if array is not None]
         ready = self._ready.pop(key, None)  # nobody else has it until it is put back
         if ready is None:
             checked = self.signature.check_operands(operands, matrices=True)
             one_product = key is not None and all(array.ndim == 2 for array in checked.values())
             if not one_product or sum(array.nbytes for array in checked.values()) > _SMALL:
                 return self.compute(checked, True, general)
-            ready = self._prepare(checked, general)
-        self._threads()
-        given: list[Any] = [array for array in operands if array is not None]
-        for room, array in zip(ready.operands, given, strict=True):
-            codes = array if array.dtype == room.dtype else array.view(room.dtype)  # one of ml_dtypes
-            np.copyto(room, codes, casting="no")
+            ready = self._prepare(checked, given, general)
+        if self.core.mg_objects():
+            self._threads()
+        for room, array in zip(ready.rooms, given, strict=True):
+            room[...] = array
         if self.core.mg_run(self._reference, ready.reference):
             raise CoreError("the C core ran out of memory")
         result = ready.d.copy()
@@ -412,14 +412,15 @@ class Engine:
                 f"the results have shape {shape} of {dtype}, more than fits into memory"
             ) from None
 
-    def _prepare(self, operands: dict[str, Bits], general: bool) -> _Ready:
+    def _prepare(self, operands: dict[str, Bits], given: list[Any], general: bool) -> _Ready:
         """The call for one matrix product of operands of these shapes and dtypes: no batch to lay out, which
         keeps a small call quick."""
         rooms = {name: np.empty(array.shape, array.dtype) for name, array in operands.items()}
         d = self.empty((self.signature.m, self.signature.n))
         call = _Call(m=self.signature.m, n=self.signature.n, threads=1, force_general=general)
         _lay_out(call, rooms | {"d": d}, [1], {name: [0] for name in (*rooms, "d")})
-        return _Ready(call, ctypes.byref(call), list(rooms.values()), d)
+        as_given = [room.view(array.dtype) for room, array in zip(rooms.values(), given, strict=True)]
+        return _Ready(call, ctypes.byref(call), as_given, d)
 
 
 _AS_MATRIX: dict[str, Any] = {

@@ -1,0 +1,207 @@
+"""Two builds of the C core beside each other: every distinct program, on every class of operands.
+
+    python bench/cores.py OLD/golden/libmmagold_core.so --dots 1e8 --jobs 16 --out docs/reports/cores.md
+
+The build of this checkout runs at every instruction set of the machine, the other one, which lays its structs
+out as this one does, at the widest. Programs are those of all architectures, of spec/examples and random
+units: any, such as have the fast form, such as doubles hold. They fall into classes by the way that they run;
+each gets --dots dot products, as matrices and, of every eighth matrix, in lanes of their own. Exit status 1:
+a result differs, with its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
+os.environ["MMAGOLD_THREADS"] = "1"
+
+import numpy as np  # noqa: E402
+from doubles_units import doubles_unit  # noqa: E402
+from faulty_units import any_unit  # noqa: E402
+from instruction_sets import instruction_sets  # noqa: E402
+from random_units import accepted, as_dots, kernel_unit  # noqa: E402
+from tiles import CLASSES, Tiles  # noqa: E402
+
+import golden  # noqa: E402
+from golden.instruction import Instruction  # noqa: E402
+from golden.model import engine  # noqa: E402
+
+LEVELS = instruction_sets()
+ROWS, COLUMNS = 96, 160
+"""Of a matrix; the way of a class decides how many matrices there are."""
+WITHOUT_C = ("normal", "random_bits", "finite_bits")
+"""Classes of operands for units that lack one."""
+MAKERS = {"any": any_unit, "kernel": kernel_unit, "doubles": lambda rng: doubles_unit(rng.getrandbits(32))}
+"""Who draws random units."""
+RANDOM = "random units, "
+Job = tuple[str, str, int, int]
+"""A way, a program's name or a random unit's maker and seed, the seed of operands and how many dot
+products."""
+
+
+def way(ins: Instruction) -> str:
+    """How the core runs a unit."""
+    one = ins.engine_of_one
+    assert isinstance(one, engine.Engine)
+    kernels = engine.select_kernels(one.program.operations, ins)
+    if kernels:
+        return "fast form: " + " and ".join(sorted({kernel["fast"] for kernel in kernels}))
+    return "blocks of doubles" if one.in_doubles else "blocks of integers, or the interpreter"
+
+
+@cache
+def programs() -> dict[str, Instruction]:
+    """Units by name, one for each program and its formats."""
+    found: dict[str, Instruction] = {}
+    every = [ins for name in golden.architectures() for ins in golden.instructions(name)]
+    files = sorted((ROOT / "spec" / "examples").glob("*.yaml"))
+    every += [unit for file in files for unit in units_of(golden.load_instruction(file))]
+    for ins in every:
+        key = repr((ins.program, {name: f.name for name, f in ins.formats.items()}, ins.sparse, ins.k))
+        found.setdefault(key, ins)
+    return {f"{ins.architecture} {ins.name} {ins.mode_code}": ins for ins in found.values()}
+
+
+def units_of(ins: Instruction) -> list[Instruction]:
+    """The unit in each of its modes, with c as an operand."""
+    return [unit.stateless for unit in ins.mode_units.values()] or [ins.stateless]
+
+
+def matrices(ins: Instruction, core: ctypes.CDLL, operands: dict[str, Any], lanes: bool) -> Any:
+    """D by a build of the core."""
+    one = ins.engine_of_one
+    assert isinstance(one, engine.Engine)
+    own, one.core = one.core, core
+    try:
+        if not lanes:
+            return one.tiles(operands, ROWS, COLUMNS)
+        return one.compute(as_dots(operands), matrices=False)
+    finally:
+        one.core = own
+
+
+@cache
+def other(path: str) -> ctypes.CDLL:
+    """The other build."""
+    core, sizes = ctypes.CDLL(path), [(ctypes.c_int64 * 5)() for _ in range(2)]
+    for build, into in zip((core, engine.library()), sizes, strict=True):
+        build.mg_struct_sizes(into)
+    core.mg_simd.restype = ctypes.c_char_p
+    if list(sizes[0]) != list(sizes[1]):
+        raise SystemExit(f"{path}: this build lays its structs out otherwise than this checkout's")
+    return core
+
+
+def run(path: str, job: Job) -> tuple[str, str, int, list[str]]:
+    """One program on operands of every class in turn: its way, name, dot products and what differs."""
+    kind, name, seed, dots = job
+    wrong: list[str] = []
+    if kind.startswith(RANDOM):
+        maker, _, drawn = name.partition(" ")
+        ins = accepted(MAKERS[maker], int(drawn))[1]
+        kind = RANDOM + way(ins).partition(":")[0]
+    else:
+        ins = programs()[name]
+    rng, done = np.random.default_rng([seed, len(name)]), 0
+    tiles = Tiles(ins, rng, ROWS, COLUMNS)
+    classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else WITHOUT_C
+    while done < dots:
+        what = classes[done // (ROWS * COLUMNS) % len(classes)]
+        operands = ins.complete({name: array[0] for name, array in getattr(tiles, what)().items()}, True)
+        lanes = done // (ROWS * COLUMNS * len(classes)) % 8 == 7
+        os.environ["MMAGOLD_SIMD"] = LEVELS[-1]
+        wanted = matrices(ins, other(path), operands, lanes)
+        for level in LEVELS:
+            os.environ["MMAGOLD_SIMD"] = level
+            got = matrices(ins, engine.library(), operands, lanes)
+            for row, column in np.argwhere(got != wanted)[:1]:
+                codes = f"{int(got[row, column]):#x}, not {int(wanted[row, column]):#x}"
+                wrong.append(f"{name}, {what}, {level}, seed {seed}, row {row}, column {column}: {codes}")
+        done += ROWS * COLUMNS
+    return kind, name, done, wrong
+
+
+def jobs(dots: int, units: int, seed: int) -> list[Job]:
+    """All of it, in parts of much the same length."""
+    by_way: dict[str, list[str]] = defaultdict(list)
+    for name, ins in programs().items():
+        by_way[way(ins)].append(name)
+    by_way[RANDOM] = [f"{maker} {seed + i}" for maker in MAKERS for i in range(units)]
+    most = 8 * ROWS * COLUMNS * len(CLASSES)
+    found = []
+    for kind, names in by_way.items():
+        part = min(most, -(-dots // len(names)))
+        times = -(-dots // (part * len(names)))
+        found += [(kind, name, seed + i, part) for name in names for i in range(times)]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+def to_markdown(done: dict[str, Counter[str]], wrong: list[str], options: argparse.Namespace) -> str:
+    """The report as a page."""
+    classes = ", ".join(what.replace("_", " ") for what in CLASSES)
+    lines = [
+        "# Campaign: the core beside an earlier build of it",
+        "",
+        f"{datetime.now(UTC).date().isoformat()}, mmagold {golden.__version__}: the core of this version at "
+        f"each of {', '.join(LEVELS)} beside {options.label} at the widest, {len(wrong)} differing. Operands "
+        f"of {len(CLASSES)} classes ({classes}), seed {options.seed}. The command is `bench/cores.py`.",
+        "",
+        "| Way through the core | Programs | Dot products, at every instruction set | Fewest of a program |",
+        "|---|---|---|---|",
+        *(
+            f"| {kind} | {len(names):,} | {sum(names.values()):,} | {min(names.values()):,} |"
+            for kind, names in sorted(done.items())
+        ),
+    ]
+    return "\n".join([*lines, *(["", *(f"- {one}" for one in wrong)] if wrong else [])]) + "\n"
+
+
+def main() -> int:
+    """Runs the campaign; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("old", help="the other build of the core")
+    parser.add_argument("--dots", type=float, default=1e6, help="dot products for each way through the core")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop early after so many")
+    parser.add_argument("--units", type=int, default=400, help="random units of each maker")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", default="", help="ways whose names hold this")
+    parser.add_argument("--label", default="an earlier build", help="what the report calls the other build")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    todo = [job for job in jobs(int(options.dots), options.units, options.seed) if options.only in job[0]]
+    done: dict[str, Counter[str]] = defaultdict(Counter)
+    wrong: list[str] = []
+    start = time.monotonic()
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for kind, name, dots, found in pool.map(run, [options.old] * len(todo), todo, chunksize=4):
+            done[kind][name] += dots
+            wrong += found
+            for line in found:
+                print(line, file=sys.stderr)
+            if time.monotonic() - start > options.seconds:
+                pool.shutdown(cancel_futures=True)
+                break
+    text = to_markdown(done, wrong, options)
+    options.out.write_text(text, "utf-8") if options.out else print(text)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
