@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
+from long_run import long_after
 
 import golden
 from golden.docs import families, links, source_page, sphinx_source, stale
@@ -279,7 +280,7 @@ def test_the_site_does_not_depend_on_the_environment(
     }
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS[1:], ids=str)
+@pytest.mark.parametrize("environment", long_after(1, ENVIRONMENTS[1:]), ids=str)
 def test_warnings_are_understood_in_any_language(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -291,7 +292,7 @@ def test_warnings_are_understood_in_any_language(
         builder.build(tmp_path / "site", 1)
 
 
-@pytest.mark.parametrize("terminal", ENVIRONMENTS, ids=str)
+@pytest.mark.parametrize("terminal", long_after(1, [*ENVIRONMENTS[1:], ENVIRONMENTS[0]]), ids=str)
 def test_interrupted_build_leaves_the_earlier_site(
     monkeypatch: pytest.MonkeyPatch, earlier: Path, terminal: dict[str, str]
 ) -> None:
