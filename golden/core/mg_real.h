@@ -189,11 +189,8 @@ MG_BLOCK_CALL void mg_round_slowly(const mg_real_rounder *r, mg_f *x) {
 }
 
 MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
-    if (!r->narrow) {
-        mg_round_slowly(r, x);
-        return;
-    }
-    MG_EACH {
+    if (!r->narrow) mg_round_slowly(r, x);
+    else MG_EACH {
         const mg_f size = mg_size(x[l]), y = __builtin_convertvector(__builtin_convertvector(x[l], mg_single), mg_f);
         const mg_f kept = (mg_f)((mg_w)y & ~((mg_w)(size < r->tiny) & INT64_MAX));
         x[l] = r->clear | r->clear_exact | r->clear_flushed ? mg_cleared(r, size, kept) : kept;
