@@ -33,6 +33,9 @@ SLOW = {
     "check-my-unit",
     "capture-a-gpu",
     "add-an-architecture",
+    "sass",
+    "timing",
+    "c-header",
 }
 """Pages whose commands take longest; the tests of the commands run in the short run, too."""
 # What the site builder makes; only the start page links there.

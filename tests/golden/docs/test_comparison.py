@@ -163,6 +163,7 @@ def test_every_sparse_wmma_and_emulated_instruction_of_the_types_is_compared() -
     assert compared == wanted and len(wanted) > 700
 
 
+@pytest.mark.long
 def test_forms_differ_where_the_papers_and_ptxas_say() -> None:
     """FP8 mma.sync on Hopper keeps 25 bits, wgmma 13; wmma of tf32 is two HMMA.1684 there; mma.m8n8k4 is
     FMAs after Turing."""

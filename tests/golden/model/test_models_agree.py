@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instruction_sets import instruction_sets
+from long_run import long_after
 from tiles import CLASSES, Tiles
 
 import golden
@@ -72,7 +73,7 @@ def fail(ins: Instruction, operands: Operands, got: Any, wanted: Any, what: str)
         )
 
 
-@pytest.mark.parametrize("kind", stimuli.KINDS)
+@pytest.mark.parametrize("kind", long_after(5, stimuli.KINDS))
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_reference_general_and_lanes_agree(architecture: str, kind: str) -> None:
     for ins in representatives(architecture):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_run import long_after
 
 import golden
 from golden import stimuli
@@ -239,7 +240,9 @@ def dots(draw: Any, ins: Instruction) -> dict[str, Any]:
 SMALL = [row for row in ROWS if golden.instruction(row[0], row[1]).k <= 32]
 
 
-@pytest.mark.parametrize(("architecture", "name", "oracle"), SMALL, ids=[f"{a}-{n}" for a, n, _ in SMALL])
+@pytest.mark.parametrize(
+    ("architecture", "name", "oracle"), long_after(30, SMALL, ids=[f"{a}-{n}" for a, n, _ in SMALL])
+)
 def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name: str, oracle: Oracle) -> None:
     ins = golden.instruction(architecture, name)
 

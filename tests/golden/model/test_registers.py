@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from changed_steps import mutants, operands_for, step_lists
 from faulty_units import any_unit, faulty_unit, known_unit
+from long_run import long_after
 from random_units import accepted, draw_dots, kernel_unit, load, random_unit
 from witnesses import FIELDS, differences
 
@@ -105,7 +106,7 @@ def units() -> dict[str, Instruction]:
     }
 
 
-@pytest.mark.parametrize("name", units())
+@pytest.mark.parametrize("name", long_after(24, units()))
 def test_every_field_of_every_step(name: str) -> None:
     """Changed one at a time, each register, maximum, cut and rounding is the reference's."""
     ins = units()[name]

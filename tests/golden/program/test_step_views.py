@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from changed_steps import alternatives, step_lists
 from faulty_units import known_unit
+from long_run import long_after
 from random_units import load
 
 from golden import stimuli
@@ -92,7 +93,7 @@ def outside(ins: Instruction, seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", step_lists())
+@pytest.mark.parametrize("name", long_after(20, step_lists()))
 def test_every_number_fits_its_width(name: str) -> None:
     for seed in range(2 * len(stimuli.KINDS)):
         assert outside(step_lists()[name], seed) == []

@@ -237,6 +237,7 @@ def test_a_unit_that_reaches_into_the_testbench_is_refused(tmp_path, engine, pat
     assert attacked(tmp_path, engine, said).passed
 
 
+@pytest.mark.long
 def test_an_accumulator_that_is_too_narrow_never_passes(tmp_path):
     """It overflows after 16,384 of the largest dot products: no sequence of the usual vectors is so long."""
     unit = OWN.parents[1] / "mutants" / "units" / "systolic_mac"

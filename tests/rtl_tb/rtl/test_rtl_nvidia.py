@@ -93,7 +93,7 @@ def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
     assert_lint_clean(name, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "engine", "simulator"), long_after(3, runs(NAMES, FEW_RUNS)))
+@pytest.mark.parametrize(("name", "engine", "simulator"), long_after(1, runs(NAMES, FEW_RUNS)))
 def test_results_are_those_of_golden(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
     assert_golden(name, engine, simulator, tmp_path)
 
