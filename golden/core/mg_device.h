@@ -28,11 +28,12 @@ typedef struct {
     int32_t significand, exponent;
 } mg_element;
 
-/* Parameters of a fused dot-add; the names are those of mg_operation. */
+/* Parameters of a sum of products; the names are those of mg_operation. */
 typedef struct {
-    int32_t k, fraction_bits, product_fraction, floor, chunk, kept, nearest;
+    int32_t k, fraction_bits, product_fraction, kept, nearest, signed_underflow;
     mg_format seed, out;
     uint32_t nan;
+    int32_t floor, chunk, group, scale_block, dot_fraction_bits, sum_fraction_bits, window, product_overflow; /* 0 where it has none */
 } mg_fused;
 
 MG_HD int32_t mg_most(int32_t x, int32_t y) { return x > y ? x : y; }
@@ -60,8 +61,9 @@ MG_HD mg_element mg_device_decode(mg_format f, uint32_t code) {
     const uint32_t fields = (code >> f.ignored_low) & ((1u << (f.exponent_bits + f.fraction_bits)) - 1);
     const uint32_t e = fields >> f.fraction_bits, m = fields & ((1u << f.fraction_bits) - 1);
     mg_element x;
-    x.significand = (int32_t)(e ? m | 1u << f.fraction_bits : m);
-    x.exponent = e ? (int32_t)e - f.bias : m ? f.min_exponent : MG_E_ZERO;
+    const int normal = e || !f.has_zero;
+    x.significand = (int32_t)(normal ? m | 1u << f.fraction_bits : m);
+    x.exponent = normal ? (int32_t)e - f.bias : m ? f.min_exponent : MG_E_ZERO;
     if (f.specials == MG_SPECIALS_IEEE && e == (1u << f.exponent_bits) - 1) {
         x.significand = 1;
         x.exponent = MG_E_INFINITY;
@@ -130,6 +132,19 @@ MG_HD uint32_t mg_device_special(mg_format f, uint32_t nan, uint32_t flags) {
     return (uint32_t)f.infinity | (flags == MG_SEEN_MINUS ? 1u << f.sign_shift : 0u);
 }
 
+/* A significand `left` bits wider, cut `down` bits lower, toward zero. */
+MG_HD int64_t mg_device_cut(int32_t significand, int32_t left, int32_t down) {
+    const uint64_t magnitude = (uint64_t)(significand < 0 ? -(int64_t)significand : significand) << left;
+    const int64_t kept = (int64_t)(magnitude >> mg_least(down, 63));
+    return significand < 0 ? -kept : kept;
+}
+
+/* total * 2^lsb rounded as the unit rounds; a sum that rounds to zero may keep its sign. */
+MG_HD uint32_t mg_device_result(mg_fused u, int64_t total, int32_t lsb) {
+    const uint32_t code = mg_device_round(u.out, u.kept, u.nearest, total, lsb);
+    return code == 0 && total < 0 && u.signed_underflow ? 1u << u.out.sign_shift : code;
+}
+
 /* c + sum of a[i] * b[i]: all terms truncated to `fraction_bits` below the largest exponent (or the floor), summed
  * exactly, rounded once. */
 MG_HD uint32_t mg_device_fda(mg_fused u, const mg_element *a, const mg_element *b, uint32_t seed) {
@@ -161,7 +176,64 @@ MG_HD uint32_t mg_device_fda(mg_fused u, const mg_element *a, const mg_element *
     const uint64_t c_magnitude = (uint64_t)(c.significand < 0 ? -c.significand : c.significand) << c_left;
     const int64_t c_kept = (int64_t)(c_magnitude >> mg_least(maximum - c.exponent + c_right, 63));
     total += c.significand < 0 ? -c_kept : c_kept;
-    return mg_device_round(u.out, u.kept, u.nearest, total, maximum - u.fraction_bits);
+    return mg_device_result(u, total, maximum - u.fraction_bits);
+}
+
+/* The same, where groups of products are summed exactly, scaled, and aligned by the exponents of their scales alone. */
+MG_HD uint32_t mg_device_gdfs(mg_fused u, const mg_element *a, const mg_element *b, const mg_element *scale_a, const mg_element *scale_b,
+                              uint32_t seed) {
+    int32_t e[MG_MAX_GROUPS], value[MG_MAX_GROUPS];
+    const mg_element c = mg_device_decode(u.seed, seed);
+    int32_t maximum = mg_most(c.exponent, u.floor);
+    uint32_t flags = mg_device_flags(c.significand, c.exponent);
+    MG_UNROLL for (int32_t g = 0; g < u.k / u.group; g++) {
+        const mg_element x = scale_a[g * u.group / u.scale_block], y = scale_b[g * u.group / u.scale_block];
+        int32_t sum = 0, present = 0;
+        MG_UNROLL for (int32_t i = g * u.group; i < (g + 1) * u.group; i++) {
+            const int32_t product = a[i].significand * b[i].significand;
+            sum += product * (1 << ((a[i].exponent + b[i].exponent) & 31)); /* e2m1: from 0 on, but for zeros */
+            present |= product;
+        }
+        flags |= mg_device_flags(x.significand * y.significand, x.exponent + y.exponent);
+        e[g] = present ? x.exponent + y.exponent : MG_E_ZERO;
+        value[g] = sum * x.significand * y.significand;
+        maximum = mg_most(maximum, e[g]);
+    }
+    if (flags) return mg_device_special(u.out, u.nan, flags);
+    int64_t total = mg_device_cut(c.significand, u.fraction_bits - u.seed.fraction_bits, maximum - c.exponent);
+    MG_UNROLL for (int32_t g = 0; g < u.k / u.group; g++)
+        total += mg_device_cut(value[g], u.fraction_bits - u.product_fraction, maximum - e[g]);
+    return mg_device_result(u, total, maximum - u.fraction_bits);
+}
+
+/* CDNA3's: each group of products cut below its own largest exponent, the groups combined rounding down, met by c rounding
+ * down, and what is left rounded down and then to nearest even. */
+MG_HD uint32_t mg_device_fdrda(mg_fused u, const mg_element *a, const mg_element *b, uint32_t seed) {
+    int64_t dot[2] = {0, 0};
+    int32_t top[2] = {2 * MG_E_ZERO, 2 * MG_E_ZERO};
+    const mg_element c = mg_device_decode(u.seed, seed);
+    uint32_t flags = mg_device_flags(c.significand, c.exponent);
+    MG_UNROLL for (int32_t i = 0; i < u.k; i++) {
+        const int32_t p = a[i].significand * b[i].significand, e = a[i].exponent + b[i].exponent, g = i % u.group;
+        const int32_t two = (p < 0 ? -p : p) >> (u.product_fraction + 1);
+        const int over = u.product_overflow && e < MG_E_SPECIAL && e + two >= u.product_overflow;
+        flags |= over ? (p > 0 ? MG_SEEN_PLUS : MG_SEEN_MINUS) : mg_device_flags(p, e);
+        top[g] = mg_most(top[g], e);
+    }
+    if (flags) return mg_device_special(u.out, u.nan, flags);
+    MG_UNROLL for (int32_t i = 0; i < u.k; i++)
+        dot[i % u.group] += mg_device_cut(a[i].significand * b[i].significand, u.fraction_bits - u.product_fraction,
+                                          top[i % u.group] - a[i].exponent - b[i].exponent);
+    const int32_t all = mg_most(top[0], top[1]), maximum = mg_most(mg_most(all, c.exponent), -126);
+    const int32_t widen = u.dot_fraction_bits - u.fraction_bits, distance = maximum - c.exponent;
+    int64_t late = (int64_t)c.significand * (INT64_C(1) << (u.fraction_bits - u.seed.fraction_bits)) >> mg_least(distance, 63);
+    if (u.window >= 0 && distance > u.window) late = 0;
+    dot[0] = (dot[0] >> mg_least(all - top[0], 63)) + (dot[1] >> mg_least(all - top[1], 63));
+    int64_t total = (dot[0] * (INT64_C(1) << widen) >> mg_least(maximum - all, 63)) + late * (INT64_C(1) << widen);
+    if (total == 0) return 0;
+    const int32_t lsb = maximum - u.dot_fraction_bits, leading = mg_highest((uint64_t)(total < 0 ? -total : total)) + lsb;
+    const int32_t shift = mg_least(mg_most(mg_most(leading, -126) - u.sum_fraction_bits - lsb, 0), 63);
+    return mg_device_result(u, total >> shift, lsb + shift);
 }
 
 /* A number of one format rounded to another, to nearest even; zeros keep their sign. */

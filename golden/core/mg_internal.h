@@ -44,7 +44,7 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 
 /* Row of B that stored element s of a row of A meets; `nibbles` is that row's metadata, `step` bytes apart
  * (golden/registers/sparsity.py has the same). */
-static inline int32_t mg_selected(int32_t sparsity, const char *nibbles, int64_t step, int32_t s) {
+static inline MG_BOTH int32_t mg_selected(int32_t sparsity, const char *nibbles, int64_t step, int32_t s) {
     switch (sparsity) {
     case MG_SPARSE_2_4: { int32_t x = nibbles[s / 2 * step] & 15; return s / 2 * 4 + (s % 2 ? x >> 2 : x & 3); }
     case MG_SPARSE_1_2: return 2 * s + (nibbles[s * step] == 0xE);

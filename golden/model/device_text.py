@@ -4,9 +4,9 @@
     text = device_text.source(ins.program, ins)
 
 It has one of two forms. The quick one holds golden/core/mg_device.h with the program's parameters as
-constants; fused dot-adds, chains of f64 FMAs, integers and conversions have it. Every other program goes, as
-the structs that the C core takes, to the general interpreter (golden/core/mg_general.c), which stands in the
-text whole. Both define
+constants; fused dot-adds, GDFS, FDRDA, chains of f64 FMAs, integers and conversions have it. Every other
+program goes, as the structs that the C core takes, to the general interpreter (golden/core/mg_general.c),
+which stands in the text whole. Both define
 
     unit_element                                     an operand: decoded, or (interpreter) its code
     unit_element unit_decode_a(uint64_t code)        (and _b)
@@ -41,7 +41,10 @@ from golden.program.steps import Fma, Multiply, Round, SpecialValues, Step, Sum
 
 _WORDS = {"combine": OPERATION, "rounding": ROUNDING}
 """Parameters whose values are words; all others are integers."""
+_SCALES = ("scale_a", "scale_b")
 _QUICK = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_device.h")
+_SCALE_ELEMENTS = ", const mg_element *scale_a, const mg_element *scale_b"
+_SCALE_CODES = ", const uint64_t *scale_a, const uint64_t *scale_b"
 WHOLE = (*INTERPRETER[:-1], "mg_device.h", INTERPRETER[-1])
 """The sources of both forms."""
 CONSTANT = """#ifdef __CUDACC__
@@ -172,7 +175,7 @@ def _general(program: Program, unit: Signature) -> str:
 def _interpreted(program: Program, unit: Signature, numbers: str, terms: str, suffix: str = "") -> str:
     """The interpreter's form: the program, decoders, and unit_dot with room for so many numbers and terms."""
     scaled, flags = unit.scale_block is not None, bool(unit.status)
-    more = ", const uint64_t *scale_a, const uint64_t *scale_b" if scaled else ""
+    more = _SCALE_CODES if scaled else ""
     given = "scale_a, scale_b" if scaled else "NULL, NULL"
     return "\n".join(
         [
@@ -244,17 +247,19 @@ def _faulty(step: Step, faults: Mapping[str, Any]) -> Step:
 def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
     """The parameters of every operation: those of the fast form, conversions, and FMA chains in any
     rounding."""
-    if unit.status or unit.scale_block is not None or not all(unit.formats[name].has_zero for name in "ab"):
+    if unit.status or not all(unit.formats[name].has_zero for name in "ab"):
         return None
     converts = [_convert(operation) for operation in program.operations]
     sums = [o for o, convert in zip(program.operations, converts, strict=True) if convert is None]
     kernels = select_kernels(sums, unit)
     if kernels is None:
+        if unit.scale_block is not None:
+            return None
         kernels = [
             kernel for operation in program.operations if (kernel := _fma(unit, operation)) is not None
         ]
         return kernels if len(kernels) == len(program.operations) else None
-    if {kernel["fast"] for kernel in kernels} <= {"fda", "add", "integer"}:
+    if "fma" not in {kernel["fast"] for kernel in kernels}:
         others = iter(kernels)
         found = [convert or next(others) for convert in converts]
         pairs = zip(program.operations, found, strict=True)
@@ -266,13 +271,12 @@ def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
 def _fits_word(unit: Signature, operation: Operation, kernel: Kernel) -> bool:
     """Whether mg_device_round can hold the exponent of the largest total above the result's fraction, in
     32 bits."""
-    if kernel["fast"] not in ("fda", "convert"):
+    if kernel["fast"] in ("add", "integer"):
         return True
-    if kernel.get("zero_rule", "positive") != "positive":  # mg_device_round knows no other zero
-        return False
-    a, b = (operation.operand_format or unit.formats[name] for name in "ab")
+    factors = [operation.operand_format or unit.formats[name] for name in "ab"]
+    factors += [unit.formats[name] for name in _SCALES if unit.scale_block is not None]
     floor = max(kernel.get("floor", 0), 0)
-    largest = max(a.max_exponent + b.max_exponent + 1, operation.seed_format.max_exponent, floor)
+    largest = max(sum(f.max_exponent for f in factors) + 1, operation.seed_format.max_exponent, floor)
     span = largest + len(operation.k_index).bit_length() + 1 - operation.out_format.min_exponent
     kept = kernel.get("result_fraction_bits", operation.out_format.fraction_bits)
     return bool(span + 2 <= 1 << (32 - kept))
@@ -371,14 +375,16 @@ def _decoders(program: Program, unit: Signature, quick: bool) -> list[str]:
             f"MG_HD unit_element unit_decode_{name}(uint64_t code) {{ return {made}; }}",
             f"MG_HD unit_number unit_number_{name}(unit_element code) {{ return {seen}; }}",
         ]
-    scales = ("scale_a", "scale_b") if unit.scale_block is not None else ()
+    scales = _SCALES if unit.scale_block is not None else ()
     return lines + [_format_function(f"unit_{name}", unit.formats[name]) for name in ("c", "d", *scales)]
 
 
 def _operation(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
     """One operation as a function of all elements and of its seed (and addend) codes."""
     texts = {
-        "fda": _fda_text,
+        "fda": _fused_text,
+        "gdfs": _fused_text,
+        "fdrda": _fused_text,
         "add": _add_text,
         "integer": _integer_text,
         "fma": _fma_text,
@@ -400,20 +406,38 @@ def _picked(unit: Signature, operation: Operation) -> tuple[str, str, str]:
     return f"    unit_element x[{count}], y[{count}];\n{moves}", "x", "y"
 
 
-def _fda_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
-    values = ", ".join(
-        str(kernel[name])
-        for name in ("fraction_bits", "product_fraction", "floor", "chunk", "result_fraction_bits")
-    )
+_FUSED = ("floor", "chunk", "group", "scale_block", "dot_fraction_bits", "sum_fraction_bits", "window")
+"""Parameters at the end of mg_fused that not every kernel has, before the overflow of products."""
+
+
+def _fused_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
+    """A sum of products by one of the three functions of mg_device.h that take mg_fused."""
+    scaled = kernel["fast"] == "gdfs"
     moves, a, b = _picked(unit, operation)
+    if unit.scale_block is not None and not scaled:
+        moves, a, b = _scaled_elements(unit, operation)
+    values = [kernel[name] for name in ("fraction_bits", "product_fraction", "result_fraction_bits")]
+    values += [int(kernel["rounding"] == "nearest_even"), int(kernel["zero_rule"] == "signed_underflow")]
+    own = [kernel.get(name, 0) for name in (*_FUSED, "product_overflow")]
+    given = f"{a}, {b}, scale_a, scale_b" if scaled else f"{a}, {b}"
     return (
-        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
-        f"seed) {{\n{moves}"
-        f"    const mg_fused u = {{{len(operation.k_index)}, {values}, "
-        f"{int(kernel['rounding'] == 'nearest_even')},"
-        f" unit_seed_{index}(), unit_out_{index}(), {kernel['nan']}u}};\n"
-        f"    return mg_device_fda(u, {a}, {b}, (uint32_t)seed);\n}}"
+        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b"
+        f"{_SCALE_ELEMENTS if unit.scale_block is not None else ''}, uint64_t seed) {{\n{moves}"
+        f"    const mg_fused u = {{{len(operation.k_index)}, {', '.join(map(str, values))},"
+        f" unit_seed_{index}(), unit_out_{index}(), {kernel['nan']}u, {', '.join(map(str, own))}}};\n"
+        f"    return mg_device_{kernel['fast']}(u, {given}, (uint32_t)seed);\n}}"
     )
+
+
+def _scaled_elements(unit: Signature, operation: Operation) -> tuple[str, str, str]:
+    """`_picked`, with the scales, which are powers of two, in the exponents."""
+    count, block = len(operation.k_index), (unit.scale_block or 1) * unit.stored_k // unit.k
+    moves = "".join(
+        f"    x[{i}] = a[{k}], y[{i}] = b[{k}];\n"
+        f"    x[{i}].exponent += scale_a[{k // block}].exponent + scale_b[{k // block}].exponent;\n"
+        for i, k in enumerate(operation.k_index)
+    )
+    return f"    unit_element x[{count}], y[{count}];\n{moves}", "x", "y"
 
 
 def _add_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
@@ -458,12 +482,25 @@ def _fma_text(unit: Signature, index: int, operation: Operation, kernel: Kernel)
 def _dot(program: Program, unit: Signature) -> str:
     """The whole program: the operations in order, each fed by earlier results."""
     names = {"c": "c", "zero": "0"}
-    lines = ["MG_HD uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c) {"]
+    scaled = unit.scale_block is not None
+    head = "MG_HD uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c"
+    lines = [f"{head}{_SCALE_CODES if scaled else ''}) {{"]
+    if scaled:
+        count = unit.k // (unit.scale_block or 1)
+        lines += [
+            f"    mg_element of_a[{count}], of_b[{count}];",
+            f"    MG_UNROLL for (int i = 0; i < {count}; i++) {{",
+            *(
+                f"        of_{x}[i] = mg_device_decode(unit_scale_{x}(), (uint32_t)scale_{x}[i]);"
+                for x in "ab"
+            ),
+            "    }",
+        ]
     for i, operation in enumerate(program.operations):
         names[operation.to] = f"r{i}"
         seed, addends = names[operation.seed], [names[name] for name in operation.addends]
         arguments = (
-            f"a, b, {seed}"
+            f"a, b, {'of_a, of_b, ' if scaled else ''}{seed}"
             if operation.k_index
             else ", ".join(f"(uint32_t){name}" for name in (seed, *addends))
         )

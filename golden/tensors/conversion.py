@@ -57,6 +57,20 @@ def numbers(codes: Tensor, fmt: Format, into: Format) -> Tensor:
     return codes.view(dtype_of(fmt.name)).to(dtype_of(into.name))
 
 
+def fused(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x * y + z of f32, rounded once: the product is exact in f64, and the sum is rounded to odd there before it
+    is rounded to f32."""
+    product, addend = x.double() * y.double(), z.double()
+    total = product + addend
+    back = total - product
+    lost = (product - (total - back)) + (addend - back)  # Knuth's TwoSum: what total lacks
+    code = total.view(torch.int64)
+    inexact = torch.isfinite(total) & (lost != 0) & ((code & 1) == 0)
+    outward = (lost > 0) == (total > 0)
+    odd = torch.where(inexact, torch.where(outward, code + 1, code - 1), code)
+    return odd.view(torch.float64).to(torch.float32)
+
+
 def encode(values: Tensor, fmt: Format, nan: int | None) -> Tensor:
     """Codes of numbers, rounded to nearest even; every NaN becomes the word `nan`, or the format's own."""
     found = raw(values.to(dtype_of(fmt.name)))

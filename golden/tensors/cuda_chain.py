@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -24,9 +25,11 @@ class CudaChain:
     def __init__(self, ins: Instruction) -> None:
         self.ins = ins
 
-    def __call__(self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int) -> Tensor:
+    def __call__(
+        self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int, beside: Mapping[str, Tensor]
+    ) -> Tensor:
         """Codes of d (batch, M, N)."""
-        (batches, m, k), n = a.shape, b.shape[2]
+        (batches, m, _), (_, k, n) = a.shape, b.shape
         d = torch.empty(
             (batches, m, n), dtype=integer_dtype(self.ins.formats["d"].dtype.itemsize), device=a.device
         )
@@ -37,11 +40,15 @@ class CudaChain:
         grid = -(-n // tile), -(-m // tile), min(batches, _MOST_GRID)
         if grid[1] > _MOST_GRID:
             half = m // 2
-            rows = (slice(0, half), slice(half, m))
-            return torch.cat([self(a[:, r], b, None if seed is None else seed[:, r], steps) for r in rows], 1)
+            parts = [self._rows(a, b, seed, steps, beside, r) for r in (slice(0, half), slice(half, m))]
+            return torch.cat(parts, 1)
+        metadata, scale_a = (_packed(beside.get(name)) for name in ("metadata", "scale_a"))
+        scale_b = _packed(beside["scale_b"].transpose(1, 2) if "scale_b" in beside else None)
         values = [a.data_ptr(), b.data_ptr(), 0 if seed is None else seed.data_ptr(), d.data_ptr()]
         values += [batches, m, n, k, steps, *a.stride(), *b.stride()]
         kinds = [ctypes.c_void_p] * 4 + [ctypes.c_longlong] * 11
+        values += [_address(metadata), _last(metadata), _address(scale_a), _address(scale_b), _last(scale_a)]
+        kinds += [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_longlong]
         with torch.cuda.device(a.device):
             function = _kernel(self.ins, a.device.index or 0)
             stream = torch.cuda.current_stream(a.device).cuda_stream
@@ -50,6 +57,30 @@ class CudaChain:
             )
         _check(status)
         return d
+
+    def _rows(
+        self,
+        a: Tensor,
+        b: Tensor,
+        seed: Tensor | None,
+        steps: int,
+        beside: Mapping[str, Tensor],
+        rows: slice,
+    ) -> Tensor:
+        own = {name: x if name == "scale_b" else x[:, rows] for name, x in beside.items()}
+        return self(a[:, rows], b, None if seed is None else seed[:, rows], steps, own)
+
+
+def _packed(codes: Tensor | None) -> Tensor | None:
+    return None if codes is None else codes.contiguous()
+
+
+def _address(codes: Tensor | None) -> int:
+    return 0 if codes is None else int(codes.data_ptr())
+
+
+def _last(codes: Tensor | None) -> int:
+    return 0 if codes is None else int(codes.shape[-1])
 
 
 @lru_cache(maxsize=64)

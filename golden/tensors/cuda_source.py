@@ -9,6 +9,7 @@ from typing import Any
 from golden.errors import CoreError, OperandError, ToolMissing
 from golden.instruction import Instruction
 from golden.model import device_text
+from golden.model.engine import SPARSITY
 
 _TEXT = Path(__file__).resolve().parents[1] / "templates" / "cuda" / "chain.cu"
 THREADS = 16
@@ -39,8 +40,6 @@ typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;
 
 def supported(ins: Instruction) -> str | None:
     """Why an instruction has no such kernel; None where it has one."""
-    if ins.pattern is not None or ins.scale_block is not None:
-        return "sparse and block-scaled instructions"
     if ins.status or not device_text.supported(ins):
         return "units with state, modes or status flags"
     return None
@@ -48,14 +47,21 @@ def supported(ins: Instruction) -> str | None:
 
 def tile_of(ins: Instruction) -> int:
     """Rows and columns that a block of threads computes."""
-    row = _stride(ins) * device_text.element_bytes(ins.program, ins)
-    return next(size for size in (64, 32, THREADS) if 2 * size * row <= _SHARED or size == THREADS)
+    element, (chunks, scales) = device_text.element_bytes(ins.program, ins), _beside(ins)
+    row = (_stride(ins, ins.k) + _stride(ins, ins.stored_k)) * element + chunks + 16 * scales
+    return next(size for size in (64, 32, THREADS) if size * row <= _SHARED or size == THREADS)
 
 
-def _stride(ins: Instruction) -> int:
+def _stride(ins: Instruction, count: int) -> int:
     """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use other
     banks."""
-    return ins.k + 16 // device_text.element_bytes(ins.program, ins)
+    return count + 16 // device_text.element_bytes(ins.program, ins)
+
+
+def _beside(ins: Instruction) -> tuple[int, int]:
+    """Nibbles of metadata, and scales, of a row in a step."""
+    chunks = 0 if ins.pattern is None else ins.k // ins.pattern.chunk
+    return chunks, 0 if ins.scale_block is None else ins.k // ins.scale_block
 
 
 @lru_cache(maxsize=64)
@@ -68,13 +74,19 @@ def source(ins: Instruction) -> str:
     why = supported(ins)
     if why is not None:
         raise OperandError(f"{ins.name}: no kernel for {why}, expected tensors of the CPU: a.cpu(), b.cpu()")
+    chunks, scales = _beside(ins)
+    names = ["a", "b", *(["metadata"] if chunks else []), *(["scale_a", "scale_b"] if scales else [])]
     constants: dict[str, Any] = {
         "UNIT_K": ins.k,
+        "UNIT_STORED": ins.stored_k,
+        "UNIT_SPARSITY": SPARSITY[ins.pattern.name if ins.pattern else None],
+        "UNIT_CHUNKS": chunks,
+        "UNIT_SCALES": scales,
         "THREADS": THREADS,
         "TILE": tile_of(ins),
-        "STRIDE": _stride(ins),
-        "REST_A": f"{ins.at_rest('a')}ull",
-        "REST_B": f"{ins.at_rest('b')}ull",
+        "STRIDE": _stride(ins, ins.k),
+        "LEFT_STRIDE": _stride(ins, ins.stored_k),
+        **{f"REST_{name.upper()}": f"{ins.at_rest(name)}ull" for name in names},
     }
     defines = "".join(f"#define {name} {value}\n" for name, value in constants.items())
     types = "".join(f"typedef uint{8 * ins.formats[x].dtype.itemsize}_t code_{x};\n" for x in "abcd")

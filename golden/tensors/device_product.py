@@ -18,19 +18,23 @@ from golden.gemm.assembly import Assembly
 from golden.gemm.operands import check_operands
 from golden.gemm.order import Runs, parts, places
 from golden.gemm.plan import Plan
-from golden.number.formats import get_format
-from golden.tensors.conversion import convert_codes, encode, numbers, raw
+from golden.number.formats import Format, get_format
+from golden.tensors.conversion import convert_codes, encode, fused, numbers, raw
 from golden.tensors.dtypes import check_dtype, dtype_of
 
 Tensor = Any
+SCALES = ("scale_a", "scale_b")
 
 
 class Chain(Protocol):
     """What runs an instruction over K."""
 
-    def __call__(self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int) -> Tensor:
-        """Codes (batch, M, N) of d after `steps` steps over codes a (batch, M, K) and b (batch, K, N), from
-        seed or zero; what is at rest follows where K ends early."""
+    def __call__(
+        self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int, beside: Mapping[str, Tensor]
+    ) -> Tensor:
+        """Codes (batch, M, N) of d after `steps` steps over codes a (batch, M, K; K/2 of a sparse unit) and b
+        (batch, K, N), from seed or zero; what is at rest follows where K ends early. `beside` has what the
+        unit takes: metadata (batch, M, chunks), scale_a (batch, M, blocks), scale_b (batch, blocks, N)."""
 
 
 def product(
@@ -43,23 +47,31 @@ def product(
     """
     _check(plan, more)
     _check_shapes(plan, {"A": a, "B": b, "C": C, **more})
-    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2], *([C.shape[:-2]] if C is not None else []))
-    m, n = a.shape[-2], b.shape[-1]
-    flat_a = raw(a).expand(*batch, *a.shape[-2:]).reshape(-1, *a.shape[-2:])
-    flat_b = raw(b).expand(*batch, *b.shape[-2:]).reshape(-1, *b.shape[-2:])
-    flat_c = None if C is None else raw(C).expand(*batch, m, n).reshape(-1, m, n)
-    codes = _Product(flat_a, flat_b, plan, chain, flat_c, more).codes()
-    return codes.view(dtype_of(plan.formats["d"].name)).reshape(*batch, m, n)
+    given = {"a": raw(a), "b": raw(b), **({} if C is None else {"c": raw(C)}), **more}
+    own = {name: _matrix_axes(plan, name) for name in given}  # what lies before these is the batch
+    batch = torch.broadcast_shapes(*(x.shape[: x.ndim - own[name]] for name, x in given.items()))
+    flat = {
+        name: x.expand(*batch, *x.shape[x.ndim - own[name] :]).reshape(-1, *x.shape[x.ndim - own[name] :])
+        for name, x in given.items()
+    }
+    codes = _Product(plan, chain, flat).codes()
+    return codes.view(dtype_of(plan.formats["d"].name)).reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+def _matrix_axes(plan: Plan, name: str) -> int:
+    """Dimensions of an operand that are not the batch's."""
+    if name == "bias":
+        return 1
+    return {"tensor": 0, "row": 1}.get(plan.options.scales, 2) if name in SCALES else 2
 
 
 def _check(plan: Plan, more: Mapping[str, Tensor]) -> None:
     """Raises OperandError where a plan is for the CPU alone."""
     options = plan.options
-    wide = plan.accumulates.name == "f64"
+    wide = plan.computes.name == "f64"
     narrow = [options.out or "f64", options.reduce_format or "f64"]
     why = [
-        ("scales of blocks", options.scales == "block"),
-        ("fused multiply-adds after the instruction", bool(options.fma)),
+        ("fused multiply-adds of f64 after the instruction", wide and bool(options.fma)),
         ("f64 sums rounded to 16 bits", wide and any(get_format(fmt).storage < 32 for fmt in narrow)),
         ("scales and bias that are no tensors", any(not isinstance(x, torch.Tensor) for x in more.values())),
     ]
@@ -79,22 +91,41 @@ def _check_shapes(plan: Plan, given: Mapping[str, Tensor | None]) -> None:
     shadows: dict[str, Any] = dict.fromkeys(("C", "metadata", "scale_a", "scale_b", "bias"))
     for name, tensor in given.items():
         if tensor is not None:
-            fmt = formats.get(name, plan.computes)
+            fmt = formats.get(name) or _format_beside(plan, name)
             check_dtype(tensor, fmt, name)
-            shadows[name] = np.broadcast_to(np.zeros((), fmt.dtype), tuple(tensor.shape))
+            _check_codes(plan, fmt, tensor, name)
+            least = plan.instruction.at_rest(name) if name == "metadata" else 0
+            shadows[name] = np.broadcast_to(np.asarray(least, fmt.dtype), tuple(tensor.shape))
     check_operands(plan, shadows.pop("A"), shadows.pop("B"), shadows)
+
+
+def _format_beside(plan: Plan, name: str) -> Format:
+    """Of metadata and scales."""
+    if name == "metadata" or plan.instruction.scale_block is not None:
+        return plan.instruction.code_format(name)
+    return plan.computes
+
+
+def _check_codes(plan: Plan, fmt: Format, tensor: Tensor, name: str) -> None:
+    """Raises OperandError for a code beyond a format of less than 8 bits, MetadataError for a nibble that the
+    instruction does not take. Only a tensor that has one comes to the CPU."""
+    pattern, ordered = plan.instruction.pattern, plan.instruction.ordered_metadata
+    if name == "metadata" and pattern is not None:
+        legal = torch.tensor(pattern.legal(ordered), dtype=tensor.dtype, device=tensor.device)
+        if not bool(torch.isin(tensor, legal).all()):
+            pattern.check(tensor.cpu().numpy(), ordered)
+    elif fmt.bits < 8 and bool((tensor >> fmt.bits).any()):
+        fmt.check(tensor.cpu().numpy(), name)
 
 
 class _Product(Assembly):
     """One product of batches (batch, rows, columns)."""
 
-    def __init__(
-        self, a: Tensor, b: Tensor, plan: Plan, chain: Chain, c: Tensor | None, more: Mapping[str, Tensor]
-    ) -> None:
-        self.plan, self.chain, self.c, self.more = plan, chain, c, more
-        self.k, formats, own = b.shape[1], plan.formats, plan.instruction.formats
-        self.a = convert_codes(a, formats["a"], own["a"], plan.options.convert)
-        self.b = convert_codes(b, formats["b"], own["b"], plan.options.convert)
+    def __init__(self, plan: Plan, chain: Chain, given: Mapping[str, Tensor]) -> None:
+        self.plan, self.chain, self.c, self.more = plan, chain, given.get("c"), given
+        self.k, formats, own = given["b"].shape[1], plan.formats, plan.instruction.formats
+        self.a = convert_codes(given["a"], formats["a"], own["a"], plan.options.convert)
+        self.b = convert_codes(given["b"], formats["b"], own["b"], plan.options.convert)
 
     def codes(self) -> Tensor:
         """Codes of D."""
@@ -115,7 +146,7 @@ class _Product(Assembly):
         d = seed
         for run in runs:
             a, b = self._stretch(run)
-            d = self.chain(a, b, d, len(run))
+            d = self.chain(a, b, d, len(run), self._beside(run))
         if d is None:
             shape = (self.a.shape[0], self.a.shape[1], self.b.shape[2])
             own = self.plan.instruction.formats["c"]
@@ -127,14 +158,26 @@ class _Product(Assembly):
         k, unit = self.plan.instruction.k, self.plan.instruction
         found = places(self.plan, self.k, run.start, len(run))
         if found is None:
-            which = slice(run.start * k, run.stop * k)
-            return self.a[:, :, which], self.b[:, which]
+            stored = unit.stored_k
+            return self.a[:, :, run.start * stored : run.stop * stored], self.b[:, run.start * k : run.stop * k]
         index = torch.from_numpy(found.clip(max=max(self.k - 1, 0))).to(self.a.device)
         beyond = torch.from_numpy(found >= self.k).to(self.a.device)
         a, b = self.a.index_select(2, index), self.b.index_select(1, index)
         a.masked_fill_(beyond, unit.at_rest("a"))
         b.masked_fill_(beyond[:, None], unit.at_rest("b"))
         return a, b
+
+    def _beside(self, run: range) -> dict[str, Tensor]:
+        """Metadata and block scales of these steps."""
+        unit, found = self.plan.instruction, {}
+        if unit.pattern is not None:
+            step = unit.k // unit.pattern.chunk
+            found["metadata"] = self.more["metadata"][:, :, run.start * step : run.stop * step]
+        if unit.scale_block is not None:
+            step = unit.k // unit.scale_block
+            found["scale_a"] = self.more["scale_a"][:, :, run.start * step : run.stop * step]
+            found["scale_b"] = self.more["scale_b"][:, run.start * step : run.stop * step]
+        return found
 
     def chain_sum(self, runs: Runs) -> Tensor:
         """As Assembly."""
@@ -148,7 +191,20 @@ class _Product(Assembly):
 
     def promoted(self, total: Tensor | None, part: Tensor, step: int) -> Tensor:
         """As Assembly."""
-        return (0.0 if total is None else total) + part
+        options = self.plan.options
+        total = torch.zeros_like(part) if total is None else total
+        if options.scales != "block":
+            return total + part
+        factor = self._block_factor(step)
+        return fused(part, factor, total) if "promotion" in options.fma else total + part * factor
+
+    def _block_factor(self, step: int) -> Tensor:
+        """The product of the scales of the blocks that a step lies in, for each element."""
+        k = step * self.plan.instruction.k
+        (rows, k_a), (k_b, columns) = self.plan.options.scale_a_block, self.plan.options.scale_b_block
+        a = self.more["scale_a"][:, :, k // k_a].repeat_interleave(rows, 1)[:, : self.a.shape[1]]
+        b = self.more["scale_b"][:, k // k_b].repeat_interleave(columns, 1)[:, : self.b.shape[2]]
+        return a[:, :, None] * b[:, None]
 
     def _numbers(self, codes: Tensor) -> Tensor:
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)
@@ -158,14 +214,18 @@ class _Product(Assembly):
         plan, options = self.plan, self.plan.options
         total = total.to(dtype_of(plan.computes.name))
         if options.scales == "tensor":
-            total = total * (self.more["scale_a"] * self.more["scale_b"])
+            total = total * (self.more["scale_a"] * self.more["scale_b"])[:, None, None]
         if options.scales == "row":
             total = total * self.more["scale_b"][..., None, :] * self.more["scale_a"][..., :, None]
-        if options.alpha != 1:
-            total = total * options.alpha
+        c = None
         if self.c is not None and options.c == "after" and options.beta != 0:
             c = numbers(self.c, plan.formats["c"], plan.computes)
-            total = total + (c if options.beta == 1 else c * options.beta)
+            c = c if options.beta == 1 else c * options.beta
+        if c is not None and "c" in options.fma:
+            total = fused(total, torch.full_like(total, options.alpha), c)
+        else:
+            total = total if options.alpha == 1 else total * options.alpha
+            total = total if c is None else total + c
         if options.bias != "none":
             bias = numbers(raw(self.more["bias"]), plan.formats["d"], plan.computes)
             total = total + (bias[..., :, None] if options.bias == "rows" else bias[..., None, :])

@@ -32,6 +32,14 @@ def dtype_of(fmt: str) -> Any:
     return found
 
 
+def codes_dtype(fmt: Format) -> Any:
+    """The dtype of tensors that hold codes of a format: PyTorch's own, or of a format that it has none of (e2m1,
+    ue8m0, ...) the integers of their width."""
+    if getattr(torch, TORCH_NAMES.get(fmt.name, ""), None) is None:
+        return integer_dtype(fmt.dtype.itemsize)
+    return dtype_of(fmt.name)
+
+
 def format_of(tensor: Any, name: str) -> Format:
     """The format of a tensor's elements (float32: f32).
 
@@ -61,17 +69,21 @@ def codes(tensor: Any, fmt: Format, name: str) -> Bits:
 def tensor_of(bits: Bits, fmt: Format) -> Any:
     """The tensor of raw codes, in their memory."""
     size = bits.dtype.itemsize
-    return torch.from_numpy(bits.view(f"i{size}" if size > 1 else "u1")).view(dtype_of(fmt.name))
+    return torch.from_numpy(bits.view(f"i{size}" if size > 1 else "u1")).view(codes_dtype(fmt))
 
 
 def check_dtype(tensor: Any, fmt: Format, name: str) -> None:
     """Raises DTypeError where a tensor's elements are no codes of the format."""
-    if tensor.dtype is not dtype_of(fmt.name):
-        raise DTypeError(
-            f"argument '{name}' has dtype {tensor.dtype}, expected {dtype_of(fmt.name)} ({fmt.name}): "
-            f"{name}.to({dtype_of(fmt.name)}) rounds it, or give the plan the option "
-            f"{name.lower()}='{format_of(tensor, name).name}'"
-        )
+    wanted = codes_dtype(fmt)
+    if tensor.dtype is wanted:
+        return
+    said = f"argument '{name}' has dtype {tensor.dtype}, expected {wanted} ({fmt.name})"
+    if name not in ("A", "B", "C"):
+        raise DTypeError(said)
+    rounds = "" if fmt.name not in TORCH_NAMES else f"{name}.to({wanted}) rounds it, or "
+    raise DTypeError(
+        f"{said}: {rounds}give the plan the option {name.lower()}='{format_of(tensor, name).name}'"
+    )
 
 
 def integer_dtype(size: int) -> Any:

@@ -32,8 +32,9 @@ def emulated_matmul(
 
     Args:
         a, b: (..., M, K) and (..., K, N), any strides, of the dtypes of the plan's formats (f16: float16,
-            e4m3: float8_e4m3fn); leading dimensions broadcast. On a GPU a generated
-            kernel computes there; the CPU's tensors are read where they lie.
+            e4m3: float8_e4m3fn; of e2m1 and others that PyTorch has no dtype of, codes in uint8); leading
+            dimensions broadcast. On a GPU a generated kernel computes there; the CPU's tensors are read where
+            they lie.
         plan: of `golden.plan`, `golden.plans`, `golden.load_plan` or `golden.find_plan`.
         C: (..., M, N), as `golden.gemm` takes it.
         backward: the plan of the two products that gradients are: dD @ b^T and a^T @ dD, whose operands are
@@ -89,7 +90,7 @@ def _array(value: Any, plan: Plan, name: str) -> Any:
     if name == "bias":
         return codes(value, plan.formats["d"], name)
     if name == "metadata" or plan.instruction.scale_block is not None:
-        return value.numpy()
+        return codes(value, plan.instruction.code_format(name), name)
     return codes(value, plan.computes, name)
 
 

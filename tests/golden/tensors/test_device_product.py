@@ -14,7 +14,7 @@ import pytest
 from long_run import long_after
 
 import golden
-from golden.errors import OperandError, ShapeError
+from golden.errors import MetadataError, OperandError, ShapeError
 from golden.gemm import conversion
 from golden.gemm.plan import Plan
 
@@ -26,6 +26,10 @@ from golden.tensors.dtypes import codes, dtype_of, integer_dtype, tensor_of  # n
 
 CXX = shutil.which("g++")
 FP8 = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
+SPARSE_SCALED = (
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X."
+    "f32.e2m1.e2m1.f32.ue4m3"
+)
 SHIM = """
 #include <pthread.h>
 #include <cstdio>
@@ -40,7 +44,7 @@ static pthread_barrier_t barrier;
 #define __syncthreads() pthread_barrier_wait(&barrier)
 """
 HOST = """
-struct call { const void *a, *b, *seed; void *d; long long n[11]; unsigned x, y; };
+struct call { const void *a, *b, *seed, *metadata, *scale_a, *scale_b; void *d; long long n[13]; unsigned x, y; };
 static void *run(void *given) {
     const call &c = *(const call *)given;
     threadIdx = {c.x, c.y, 0};
@@ -48,19 +52,22 @@ static void *run(void *given) {
         blockIdx = {i % gridDim.x, i / gridDim.x % gridDim.y, i / gridDim.x / gridDim.y};
         pthread_barrier_wait(&barrier);
         chain((const code_a *)c.a, (const code_b *)c.b, (const code_c *)c.seed, (code_d *)c.d,
-              c.n[0], c.n[1], c.n[2], c.n[3], c.n[4], c.n[5], c.n[6], c.n[7], c.n[8], c.n[9], c.n[10]);
+              c.n[0], c.n[1], c.n[2], c.n[3], c.n[4], c.n[5], c.n[6], c.n[7], c.n[8], c.n[9], c.n[10],
+              (const unsigned char *)c.metadata, c.n[11], (const unsigned char *)c.scale_a,
+              (const unsigned char *)c.scale_b, c.n[12]);
     }
     return nullptr;
 }
-extern "C" void launch(const void *a, const void *b, const void *seed, void *d, const long long *v) {
+extern "C" void launch(const void *a, const void *b, const void *seed, void *d, const void *metadata, const void *scale_a,
+                       const void *scale_b, const long long *v) {
     static call calls[THREADS * THREADS];
     static pthread_t threads[THREADS * THREADS];
     gridDim = {unsigned((v[2] + TILE - 1) / TILE), unsigned((v[1] + TILE - 1) / TILE), 2};
     if (v[0] < 2) gridDim.z = 1; /* fewer blocks than there are products: each takes several */
     pthread_barrier_init(&barrier, nullptr, THREADS * THREADS);
     for (int i = 0; i < THREADS * THREADS; i++) {
-        calls[i] = {a, b, seed, d, {}, unsigned(i % THREADS), unsigned(i / THREADS)};
-        for (int j = 0; j < 11; j++) calls[i].n[j] = v[j];
+        calls[i] = {a, b, seed, metadata, scale_a, scale_b, d, {}, unsigned(i % THREADS), unsigned(i / THREADS)};
+        for (int j = 0; j < 13; j++) calls[i].n[j] = v[j];
         pthread_create(threads + i, nullptr, run, calls + i);
     }
     for (int i = 0; i < THREADS * THREADS; i++) pthread_join(threads[i], nullptr);
@@ -80,13 +87,18 @@ class HostChain:
         subprocess.run([CXX, *options, "-frounding-math", str(source), "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
 
-    def __call__(self, a: Any, b: Any, seed: Any, steps: int) -> Any:
+    def __call__(self, a: Any, b: Any, seed: Any, steps: int, beside: dict[str, Any]) -> Any:
         d = torch.full(
             (*a.shape[:2], b.shape[2]), 0x55, dtype=integer_dtype(self.ins.formats["d"].dtype.itemsize)
         )
         seed = None if seed is None else seed.contiguous()
-        sizes = [a.shape[0], a.shape[1], b.shape[2], a.shape[2], steps, *a.stride(), *b.stride()]
-        pointers = [ctypes.c_void_p(x.data_ptr() if x is not None else 0) for x in (a, b, seed, d)]
+        beside = {
+            name: (x.transpose(1, 2) if name == "scale_b" else x).contiguous() for name, x in beside.items()
+        }
+        found = [beside.get(name) for name in ("metadata", "scale_a", "scale_b")]
+        sizes = [a.shape[0], a.shape[1], b.shape[2], b.shape[1], steps, *a.stride(), *b.stride()]
+        sizes += [x.shape[-1] if x is not None else 0 for x in found[:2]]
+        pointers = [ctypes.c_void_p(x.data_ptr() if x is not None else 0) for x in (a, b, seed, d, *found)]
         self.library.launch(*pointers, (ctypes.c_longlong * len(sizes))(*sizes))
         return d
 
@@ -95,7 +107,8 @@ def gemm_chain(ins: golden.Instruction) -> Any:
     """The same chains by golden.gemm."""
     plan = golden.plan(ins)
 
-    def chain(a: Any, b: Any, seed: Any, steps: int) -> Any:
+    def chain(a: Any, b: Any, seed: Any, steps: int, beside: dict[str, Any]) -> Any:
+        assert not beside
         own, more = ins.formats, steps * ins.k - a.shape[2]
         x, y = raw(a).numpy().view(own["a"].dtype), raw(b).numpy().view(own["b"].dtype)
         x = np.pad(x, ((0, 0), (0, 0), (0, more)), constant_values=ins.at_rest("a"))
@@ -110,7 +123,7 @@ def gemm_chain(ins: golden.Instruction) -> Any:
 def some(fmt: str, shape: tuple[int, ...], seed: int, wild: bool = False) -> np.ndarray:
     form, rng = golden.get_format(fmt), np.random.default_rng(seed)
     if wild or not form.is_float:
-        return rng.integers(0, 1 << form.storage, shape, np.uint64).astype(form.dtype)
+        return rng.integers(0, 1 << form.bits, shape, np.uint64).astype(form.dtype)
     return golden.from_float(form, rng.standard_normal(shape) * 2.0 ** rng.integers(-4, 5, shape))
 
 
@@ -131,6 +144,9 @@ PLANS = [
     golden.plan("hopper", FP8, scales="row", bias="columns", out="f16"),
     golden.plan("hopper", FP8, scales="tensor", bias="rows"),
     golden.plan("hopper", "HMMA.16816.F16", a="f32", b="bf16", out="f32"),
+    golden.plan("hopper", FP8, promote=128, scales="block"),
+    golden.plan("hopper", "cublas_fp8_blocks.128x128"),
+    golden.plan("hopper", "HMMA.16816.F32", alpha=1.7, beta=0.3, fma=["c"]),
 ]
 
 
@@ -139,28 +155,41 @@ PLANS = [
 def test_all_sums_beside_the_chains_are_golden_gemms(plan: Plan, wild: bool) -> None:
     formats, m, n, k = plan.formats, 7, 9, 333
     a, b = some(formats["a"].name, (3, 1, m, k), 1, wild), some(formats["b"].name, (2, k, n), 2, wild)
-    c = (
-        some(formats["c"].name, (m, n), 3, wild)
-        if plan.options.c == "seed" or plan.options.beta != 1
-        else None
-    )
-    more: dict[str, np.ndarray] = {}
-    if plan.options.scales != "none":
-        sizes = ((m,), (n,)) if plan.options.scales == "row" else ((), ())
-        more = {f"scale_{x}": some("f32", size, 4) for x, size in zip("ab", sizes, strict=True)}
-    if plan.options.bias != "none":
-        more["bias"] = some(formats["d"].name, (m if plan.options.bias == "rows" else n,), 5)
-    wanted = golden.gemm(a, b, plan, c, **more)
-    tensors = {x: tensor(formats["d"].name if x == "bias" else "f32", bits) for x, bits in more.items()}
+    more = {name: bits for name, (_, bits) in around(plan, m, n, k, wild).items()}
+    tensors = {name: tensor(fmt, bits) for name, (fmt, bits) in around(plan, m, n, k, wild).items()}
+    wanted = golden.gemm(a, b, plan, **more)
     given = [tensor(formats[x].name, bits) for x, bits in (("a", a), ("b", b))]
-    of_c = None if c is None else tensor(formats["c"].name, c)
+    of_c = tensors.pop("C", None)
     found = device_product.product(*given, plan, gemm_chain(plan.instruction), of_c, tensors)
     assert found.dtype is dtype_of(formats["d"].name)
     assert np.array_equal(codes(found, formats["d"], "D"), wanted)
 
 
+def around(plan: Plan, m: int, n: int, k: int, wild: bool) -> dict[str, tuple[str, np.ndarray]]:
+    """C, scales and bias of a plan: format and codes."""
+    options, c, d = plan.options, plan.formats["c"].name, plan.formats["d"].name
+    sizes: dict[str, tuple[str, tuple[int, ...]]] = {}
+    if options.c == "seed" or options.beta != 1:
+        sizes["C"] = c, (m, n)
+    if options.scales == "block":
+        (rows, k_a), (k_b, columns) = options.scale_a_block, options.scale_b_block
+        sizes["scale_a"] = "f32", (-(-m // rows), -(-k // k_a))
+        sizes["scale_b"] = "f32", (2, -(-k // k_b), -(-n // columns))
+    elif options.scales != "none":
+        row = options.scales == "row"
+        sizes |= {"scale_a": ("f32", (2, m) if row else ()), "scale_b": ("f32", (n,) if row else ())}
+    if options.bias != "none":
+        sizes["bias"] = d, (m if options.bias == "rows" else n,)
+    return {
+        name: (fmt, some(fmt, shape, i + 3, wild and name in ("C", "scale_a")))
+        for i, (name, (fmt, shape)) in enumerate(sizes.items())
+    }
+
+
 UNITS = [
+    ("rtx_blackwell", SPARSE_SCALED),
     ("hopper", "HMMA.16816.F32"),
+    ("hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.s32.s4.u4.s32"),
     ("cdna3", "v_mfma_f32_16x16x16_f16"),
     ("hopper", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
     ("hopper", FP8),
@@ -168,6 +197,12 @@ UNITS = [
     ("cdna1", "v_mfma_f32_16x16x16f16"),
     ("volta", "HMMA.884.F32.F32"),
     ("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
+    ("hopper", "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"),
+    ("hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"),
+    (
+        "rtx_blackwell",
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e2m3.f32.ue8m0",
+    ),
 ]
 
 
@@ -176,20 +211,37 @@ UNITS = [
 def test_the_kernel_is_the_chain(architecture: str, name: str, tmp_path: Path) -> None:
     ins = golden.instruction(architecture, name)
     chain, plan = HostChain(ins, tmp_path), golden.plan(ins)
-    formats = plan.formats
+    formats, chunk = plan.formats, ins.pattern.chunk if ins.pattern else 1
     for seed, (batch, m, n, k) in enumerate(
-        [((3,), 5, 70, 3 * ins.k - 1), ((), 66, 3, ins.k), ((2, 2), 1, 1, 1)]
+        [((3,), 5, 70, 3 * ins.k - chunk), ((), 66, 3, ins.k), ((2, 2), 1, 1, chunk)]
     ):
         for wild in (False, True):
-            a = some(formats["a"].name, (*batch, m, k), seed, wild)
+            a = some(formats["a"].name, (*batch, m, k * ins.stored_k // ins.k), seed, wild)
             b = some(formats["b"].name, (*batch, n, k), seed + 9, wild).swapaxes(-1, -2)
+            more = beside(ins, m, n, k, seed, wild)
             given = [tensor(formats[x].name, bits) for x, bits in (("a", a), ("b", b))]
-            found = device_product.product(*given, plan, chain, None, {})
-            assert np.array_equal(codes(found, formats["d"], "D"), golden.gemm(a, b, plan))
+            of_more = {name: torch.from_numpy(bits) for name, bits in more.items()}
+            found = device_product.product(*given, plan, chain, None, of_more)
+            assert np.array_equal(codes(found, formats["d"], "D"), golden.gemm(a, b, plan, **more))
     c = some(formats["c"].name, (m, n), 5)
     seeded = plan.but(c="seed")
-    found = device_product.product(*given, seeded, chain, tensor(formats["c"].name, c), {})
-    assert np.array_equal(codes(found, formats["d"], "D"), golden.gemm(a, b, seeded, c))
+    found = device_product.product(*given, seeded, chain, tensor(formats["c"].name, c), of_more)
+    assert np.array_equal(codes(found, formats["d"], "D"), golden.gemm(a, b, seeded, c, **more))
+
+
+def beside(ins: golden.Instruction, m: int, n: int, k: int, seed: int, wild: bool) -> dict[str, np.ndarray]:
+    """Metadata and block scales, within a few binades or (wild) any."""
+    rng, found = np.random.default_rng(seed), {}
+    if ins.pattern is not None:
+        legal = np.array(ins.pattern.legal(ins.ordered_metadata), np.uint8)
+        found["metadata"] = rng.choice(legal, (m, k // ins.pattern.chunk))
+    if ins.scale_block is not None:
+        count = -(-k // ins.scale_block)
+        for name, shape in (("scale_a", (m, count)), ("scale_b", (count, n))):
+            one, fmt = ins.at_rest(name), ins.formats[name]
+            least, most = (0, 1 << fmt.bits) if wild else (one - 4, one + 4)
+            found[name] = rng.integers(least, most, shape).astype(fmt.dtype)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -239,17 +291,23 @@ def test_results_are_encoded_as_golden_gemm_does(fmt: str, nan: int | None) -> N
 
 def test_what_only_the_cpu_computes_is_refused() -> None:
     a, b = torch.zeros(2, 128, dtype=torch.float8_e4m3fn), torch.zeros(128, 4, dtype=torch.float8_e4m3fn)
-    blocks = golden.plan("hopper", FP8, promote=128, scales="block")
-    with pytest.raises(OperandError, match="scales of blocks run on the CPU alone"):
-        device_product.product(a, b, blocks, gemm_chain(blocks.instruction), None, {})
+    f64 = golden.plan("hopper", "cublas_f64", part=128, reduce_format="bf16")
+    given = torch.zeros(2, 128, dtype=torch.float64), torch.zeros(128, 4, dtype=torch.float64)
+    with pytest.raises(OperandError, match="f64 sums rounded to 16 bits run on the CPU alone"):
+        device_product.product(*given, f64, gemm_chain(f64.instruction), None, {})
     plain = golden.plan("hopper", FP8)
     with pytest.raises(ShapeError, match="'A' has shape"):
         device_product.product(a, b.t(), plain, gemm_chain(plain.instruction), None, {})
-    sparse = golden.instruction(
-        "hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
-    )
-    with pytest.raises(OperandError, match="no kernel for sparse"):
-        cuda_source.source(sparse)
+    sparse = golden.plan("hopper", UNITS[2][1])
+    a, b = torch.zeros(2, 64, dtype=torch.uint8), torch.zeros(128, 4, dtype=torch.uint8)
+    with pytest.raises(OperandError, match=r"'A'\[1, 3\] is 0x21, expected a 4-bit s4 code"):
+        wrong = a.clone()
+        wrong[1, 3] = 0x21
+        nibbles = torch.full((2, 16), 4, dtype=torch.uint8)
+        device_product.product(wrong, b, sparse, gemm_chain(sparse.instruction), None, {"metadata": nibbles})
+    with pytest.raises(MetadataError, match=r"'metadata'\[1, 0\] is 0x5"):
+        nibbles = torch.tensor([[4] * 16, [5] * 16], dtype=torch.uint8)
+        device_product.product(a, b, sparse, gemm_chain(sparse.instruction), None, {"metadata": nibbles})
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no NVIDIA GPU")
@@ -263,17 +321,7 @@ def test_a_gpu_answers_as_the_cpu(plan: Plan) -> None:
             tensor(formats[x].name, some(formats[x].name, shape, 1, wild))
             for x, shape in (("a", (2, m, k)), ("b", (k, n)))
         )
-        more: dict[str, Any] = {}
-        if plan.options.c == "seed" or plan.options.beta != 1:
-            more["C"] = tensor(formats["c"].name, some(formats["c"].name, (m, n), 3))
-        if plan.options.scales != "none":
-            sizes = ((m,), (n,)) if plan.options.scales == "row" else ((), ())
-            more |= {
-                f"scale_{x}": tensor("f32", some("f32", size, 4)) for x, size in zip("ab", sizes, strict=True)
-            }
-        if plan.options.bias != "none":
-            size = (m if plan.options.bias == "rows" else n,)
-            more["bias"] = tensor(formats["d"].name, some(formats["d"].name, size, 5))
+        more = {name: tensor(fmt, bits) for name, (fmt, bits) in around(plan, m, n, k, wild).items()}
         wanted = emulated_matmul(a, b, plan, **more)
         found = emulated_matmul(a.cuda(), b.cuda(), plan, **{x: y.cuda() for x, y in more.items()}).cpu()
         assert torch.equal(raw(found), raw(wanted))
