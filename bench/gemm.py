@@ -1,5 +1,5 @@
-"""One whole matrix product on the CPU: processor time, memory beside the operands, and a few elements held
-against the instruction itself.
+"""One whole matrix product on the CPU: processor time, also beside that of the instruction's own call, memory
+beside the operands, and a few elements held against the instruction itself.
 
     python bench/gemm.py --size 4096 --threads 2
 """
@@ -45,6 +45,20 @@ def element(plan: Plan, a: np.ndarray, b: np.ndarray) -> float:
     return float(golden.to_float(unit.formats["d"].name, total))
 
 
+def of_the_call(plan: Plan, tiles: int = 1 << 15, runs: int = 3) -> float:
+    """Dot products a second and processor of the instruction, called with many tiles."""
+    unit, rng = plan.instruction, np.random.default_rng(1)
+    a = golden.from_float("f16", rng.standard_normal((tiles, unit.m, unit.k), np.float32))
+    b = golden.from_float("f16", rng.standard_normal((tiles, unit.k, unit.n), np.float32))
+    c = np.zeros((tiles, unit.m, unit.n), np.uint32)
+    rates = []
+    for _ in range(runs):
+        used = processor_seconds()
+        unit(a, b, c)
+        rates.append(c.size / (processor_seconds() - used))
+    return max(rates)
+
+
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -53,6 +67,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ["MMAGOLD_THREADS"] = str(arguments.threads)
     plan, size = golden.plan("hopper", "cublas_f16.f16.f32"), arguments.size
+    call = of_the_call(golden.plan("hopper", "HMMA.16816.F32"))
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, size), np.float32).astype(np.float16) for _ in range(2))
     golden.gemm(a[:64, :64], b[:64, :64], plan)  # the core is loaded
@@ -67,6 +82,7 @@ def main() -> None:
     dots = size * size * steps_of(plan, size)
     print(f"{size} x {size} x {size}, {plan.name}: {dots:.3e} dot products of {plan.instruction.k}")
     print(f"{used:.1f} s of processor time, {dots / used:.2e} dot products a second and processor")
+    print(f"{dots / used / call:.2f} times as many as calls of m16n8k16, {call:.2e}")
     print(f"{wall:.1f} s with {arguments.threads} threads on {os.cpu_count()} processors")
     print(f"{beside / 2**20:.0f} MiB beside A, B ({(a.nbytes + b.nbytes) / 2**20:.0f} MiB) and D")
     print(f"{CHECKED} elements are those of the instruction, step by step")

@@ -217,7 +217,7 @@ MG_HD uint32_t mg_device_fdrda(mg_fused u, const mg_element *a, const mg_element
         const int32_t p = a[i].significand * b[i].significand, e = a[i].exponent + b[i].exponent, g = i % u.group;
         const int32_t two = (p < 0 ? -p : p) >> (u.product_fraction + 1);
         const int over = u.product_overflow && e < MG_E_SPECIAL && e + two >= u.product_overflow;
-        flags |= over ? (p > 0 ? MG_SEEN_PLUS : MG_SEEN_MINUS) : mg_device_flags(p, e);
+        flags |= over ? (uint32_t)(p > 0 ? MG_SEEN_PLUS : MG_SEEN_MINUS) : mg_device_flags(p, e);
         top[g] = mg_most(top[g], e);
     }
     if (flags) return mg_device_special(u.out, u.nan, flags);
@@ -315,12 +315,12 @@ MG_HD double mg_device_fma_number(double a, double b, double c, int32_t rounding
 #endif
 }
 
-/* One step of an FMA chain: the first NaN in `order` (0 a, 1 b, 2 c) is returned quieted, a NaN from numbers is `nan`. */
+/* One step of an FMA chain: the first NaN in `order` (0 a, 1 b, 2 c, -1 nothing) is returned quieted, any other NaN is `nan`. */
 MG_HD uint64_t mg_device_fma(uint64_t a, uint64_t b, uint64_t c, int32_t rounding, const int32_t order[3], uint64_t nan) {
     const uint64_t quiet = UINT64_C(1) << 51, infinity = UINT64_C(0x7ff) << 52, magnitude = (UINT64_C(1) << 63) - 1;
     const uint64_t operands[3] = {a, b, c};
     MG_UNROLL for (int32_t i = 0; i < 3; i++)
-        if ((operands[order[i]] & magnitude) > infinity) return operands[order[i]] | quiet;
+        if (order[i] >= 0 && (operands[order[i]] & magnitude) > infinity) return operands[order[i]] | quiet;
     const uint64_t d = mg_device_code(mg_device_fma_number(mg_device_double(a), mg_device_double(b), mg_device_double(c), rounding));
     return (d & magnitude) > infinity ? nan : d;
 }

@@ -21,7 +21,7 @@ from golden.gemm.block import Block
 from golden.gemm.candidates import Candidate, candidates, shaped
 from golden.gemm.conversion import convert_codes
 from golden.gemm.drawing import drawn
-from golden.gemm.masks import Kernel, product, tree_of
+from golden.gemm.masks import Kernel, check_formats, product, tree_of
 from golden.gemm.order import Runs, intervals, parts, pieces, places
 from golden.gemm.plan import Plan
 from golden.gemm.product import gemm
@@ -112,6 +112,7 @@ def search(
     progress: Progress | None = None,
 ) -> Search:
     """As `find_plan`, with what came near."""
+    check_formats(formats or {})
     known = _formats({"a": A, "b": B, "d": D}, formats or {})
     a, b, d = (_matrix(value, known[name], name) for value, name in ((A, "a"), (B, "b"), (D, "d")))
     if a.shape[1] != b.shape[0] or d.shape != (a.shape[0], b.shape[1]):

@@ -7,7 +7,7 @@ sum where the two meet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,12 +84,24 @@ def product(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> Pr
     Raises:
         OperandError, UnknownNameError: formats or shape are missing or wrong.
     """
-    if len(shape) != 3 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in shape):
-        raise OperandError(f"shape is {tuple(shape)}, expected (M, N, K)")
+    sizes = shape if isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str) else ()
+    if len(sizes) != 3 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
+        raise OperandError(f"shape is {shape!r}, expected (M, N, K)")
+    check_formats(formats)
     if set(formats) != {"a", "b", "d"}:
         raise OperandError(f"formats have the keys {', '.join(formats) or 'none'}, expected a, b and d")
     m, n, k = map(int, shape)
     return Product(kernel, (m, n, k), {name: get_format(fmt) for name, fmt in formats.items()})
+
+
+def check_formats(formats: Any) -> None:
+    """Raises OperandError where formats are no dict of names."""
+    if not isinstance(formats, Mapping) or not all(
+        isinstance(x, str) for pair in formats.items() for x in pair
+    ):
+        raise OperandError(
+            f"formats is {formats!r}, expected a dict such as {{'a': 'f16', 'b': 'f16', 'd': 'f32'}}"
+        )
 
 
 def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> Node | None:

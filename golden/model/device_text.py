@@ -467,7 +467,8 @@ def _integer_text(unit: Signature, index: int, operation: Operation, kernel: Ker
 
 def _fma_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
     moves, a, b = _picked(unit, operation)
-    order = ", ".join(str("abc".index(name)) for name in kernel["nan_order"])
+    found = ["abc".index(name) for name in kernel["nan_order"]]
+    order = ", ".join(map(str, found + [-1] * (3 - len(found))))
     return (
         f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
         f"seed) {{\n{moves}"

@@ -58,8 +58,8 @@ def numbers(codes: Tensor, fmt: Format, into: Format) -> Tensor:
 
 
 def fused(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """x * y + z of f32, rounded once: the product is exact in f64, and the sum is rounded to odd there before it
-    is rounded to f32."""
+    """x * y + z of f32, rounded once: the product is exact in f64, and the sum is rounded to odd there before
+    it is rounded to f32."""
     product, addend = x.double() * y.double(), z.double()
     total = product + addend
     back = total - product

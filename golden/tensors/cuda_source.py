@@ -89,7 +89,9 @@ def source(ins: Instruction) -> str:
         **{f"REST_{name.upper()}": f"{ins.at_rest(name)}ull" for name in names},
     }
     defines = "".join(f"#define {name} {value}\n" for name, value in constants.items())
-    types = "".join(f"typedef uint{8 * ins.formats[x].dtype.itemsize}_t code_{x};\n" for x in "abcd")
+    sizes = {x: ins.formats[x].dtype.itemsize for x in "abcd"}
+    sizes["sum"] = max(sizes["c"], sizes["d"])
+    types = "".join(f"typedef uint{8 * size}_t code_{x};\n" for x, size in sizes.items())
     return "\n".join([device_text.source(ins.program, ins), defines, types, _TEXT.read_text()])
 
 

@@ -159,7 +159,9 @@ class _Product(Assembly):
         found = places(self.plan, self.k, run.start, len(run))
         if found is None:
             stored = unit.stored_k
-            return self.a[:, :, run.start * stored : run.stop * stored], self.b[:, run.start * k : run.stop * k]
+            return self.a[:, :, run.start * stored : run.stop * stored], self.b[
+                :, run.start * k : run.stop * k
+            ]
         index = torch.from_numpy(found.clip(max=max(self.k - 1, 0))).to(self.a.device)
         beyond = torch.from_numpy(found >= self.k).to(self.a.device)
         a, b = self.a.index_select(2, index), self.b.index_select(1, index)

@@ -33,8 +33,8 @@ def dtype_of(fmt: str) -> Any:
 
 
 def codes_dtype(fmt: Format) -> Any:
-    """The dtype of tensors that hold codes of a format: PyTorch's own, or of a format that it has none of (e2m1,
-    ue8m0, ...) the integers of their width."""
+    """The dtype of tensors that hold codes of a format: PyTorch's own, or of a format that it has none
+    of (e2m1, ue8m0, ...) the integers of their width."""
     if getattr(torch, TORCH_NAMES.get(fmt.name, ""), None) is None:
         return integer_dtype(fmt.dtype.itemsize)
     return dtype_of(fmt.name)

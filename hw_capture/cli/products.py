@@ -25,11 +25,15 @@ def capture_products(
     shape: Annotated[
         list[str] | None, typer.Option("--shape", help="MxNxK, instead of the recorded shapes; repeat.")
     ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
+    from golden.files.output import write_text
     from golden.gemm.masks import parse_shape
-    from hw_capture.products import cases, record
+    from hw_capture.products import cases, record, table
 
     matching = pattern(only) or (lambda name: True)
     shapes = tuple(parse_shape(text) for text in shape) if shape else cases.SHAPES
@@ -38,6 +42,8 @@ def capture_products(
         raise typer.BadParameter(f"no case matches '{only}'", param_hint="--only")
     with progress_bar(not as_json) as progress:
         report = record.record(chosen, out, progress)
+    if markdown is not None:
+        write_text(markdown, table.table(record.load(out)))
     if as_json:
         typer.echo(json.dumps(asdict(report) | {"refused": dict(report.refused)}))
         return

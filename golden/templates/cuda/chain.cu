@@ -37,11 +37,11 @@ extern "C" __global__ void __launch_bounds__(THREADS *THREADS)
 #endif
     const long long row = (long long)blockIdx.y * TILE, column = (long long)blockIdx.x * TILE;
     for (long long batch = blockIdx.z; batch < batches; batch += gridDim.z) {
-        code_d sum[RESULTS][RESULTS];
+        code_sum sum[RESULTS][RESULTS]; /* c before the first step, then d */
         for (int i = 0; i < RESULTS; i++)
             for (int j = 0; j < RESULTS; j++) {
                 const long long y = row + threadIdx.y + i * THREADS, x = column + threadIdx.x + j * THREADS;
-                sum[i][j] = seed && y < m && x < n ? (code_d)seed[(batch * m + y) * n + x] : (code_d)0;
+                sum[i][j] = seed && y < m && x < n ? (code_sum)seed[(batch * m + y) * n + x] : (code_sum)0;
             }
         for (long long step = 0; step < steps; step++) {
             const long long first = step * UNIT_K, first_stored = step * UNIT_STORED;
@@ -75,17 +75,17 @@ extern "C" __global__ void __launch_bounds__(THREADS *THREADS)
                     const unit_element *const met = right + x * STRIDE;
 #endif
 #if UNIT_SCALES
-                    sum[i][j] = (code_d)unit_dot(left + y * LEFT_STRIDE, met, sum[i][j], scales_left + y * UNIT_SCALES,
+                    sum[i][j] = (code_sum)unit_dot(left + y * LEFT_STRIDE, met, sum[i][j], scales_left + y * UNIT_SCALES,
                                                  scales_right + x * UNIT_SCALES);
 #else
-                    sum[i][j] = (code_d)unit_dot(left + y * LEFT_STRIDE, met, sum[i][j]);
+                    sum[i][j] = (code_sum)unit_dot(left + y * LEFT_STRIDE, met, sum[i][j]);
 #endif
                 }
         }
         for (int i = 0; i < RESULTS; i++)
             for (int j = 0; j < RESULTS; j++) {
                 const long long y = row + threadIdx.y + i * THREADS, x = column + threadIdx.x + j * THREADS;
-                if (y < m && x < n) d[(batch * m + y) * n + x] = sum[i][j];
+                if (y < m && x < n) d[(batch * m + y) * n + x] = (code_d)sum[i][j];
             }
     }
 }

@@ -152,7 +152,9 @@ def test_a_kernel_without_a_tree() -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"shape": None}, "'shape' is missing"),
     ({"shape": (4, 4)}, r"shape is \(4, 4\), expected \(M, N, K\)"),
+    ({"shape": 8}, r"shape is 8, expected \(M, N, K\)"),
     ({"formats": {"a": "f16"}}, "expected a, b and d"),
+    ({"formats": [1]}, r"formats is \[1\], expected a dict such as"),
     ({"arch": None}, "'arch' is missing"),
     ({"B": np.zeros((2, 2))}, "beside a kernel"),
 ]

@@ -99,6 +99,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"formats": {"a": "f16", "b": "f16", "d": "f32", "e": "f32"}}, golden.OperandError, "unknown key 'e'"),
     ({"formats": {"a": "f16", "b": "f16", "d": "f17"}}, golden.UnknownNameError, "unknown format 'f17'"),
     ({"formats": {"a": "bf16", "b": "s8", "d": "f32"}}, golden.DTypeError, "argument 'B' has dtype uint16"),
+    ({"formats": {"a": 3, "b": "f16", "d": "f32"}}, golden.OperandError, "expected a dict such as"),
     ({"D": np.zeros((3, 4), np.uint32)}, golden.ShapeError, r"D has shape \(3, 4\)"),
     ({"arch": "hoper"}, golden.UnknownNameError, "hoper"),
     (

@@ -44,7 +44,12 @@ static pthread_barrier_t barrier;
 #define __syncthreads() pthread_barrier_wait(&barrier)
 """
 HOST = """
-struct call { const void *a, *b, *seed, *metadata, *scale_a, *scale_b; void *d; long long n[13]; unsigned x, y; };
+struct call {
+    const void *a, *b, *seed, *metadata, *scale_a, *scale_b;
+    void *d;
+    long long n[13];
+    unsigned x, y;
+};
 static void *run(void *given) {
     const call &c = *(const call *)given;
     threadIdx = {c.x, c.y, 0};
@@ -58,15 +63,15 @@ static void *run(void *given) {
     }
     return nullptr;
 }
-extern "C" void launch(const void *a, const void *b, const void *seed, void *d, const void *metadata, const void *scale_a,
-                       const void *scale_b, const long long *v) {
+extern "C" void launch(const void *a, const void *b, const void *seed, void *d, const void *metadata,
+                       const void *scale_a, const void *scale_b, const long long *v) {
     static call calls[THREADS * THREADS];
     static pthread_t threads[THREADS * THREADS];
     gridDim = {unsigned((v[2] + TILE - 1) / TILE), unsigned((v[1] + TILE - 1) / TILE), 2};
     if (v[0] < 2) gridDim.z = 1; /* fewer blocks than there are products: each takes several */
     pthread_barrier_init(&barrier, nullptr, THREADS * THREADS);
-    for (int i = 0; i < THREADS * THREADS; i++) {
-        calls[i] = {a, b, seed, metadata, scale_a, scale_b, d, {}, unsigned(i % THREADS), unsigned(i / THREADS)};
+    for (unsigned i = 0; i < THREADS * THREADS; i++) {
+        calls[i] = {a, b, seed, metadata, scale_a, scale_b, d, {}, i % THREADS, i / THREADS};
         for (int j = 0; j < 13; j++) calls[i].n[j] = v[j];
         pthread_create(threads + i, nullptr, run, calls + i);
     }
@@ -227,6 +232,15 @@ def test_the_kernel_is_the_chain(architecture: str, name: str, tmp_path: Path) -
     seeded = plan.but(c="seed")
     found = device_product.product(*given, seeded, chain, tensor(formats["c"].name, c), of_more)
     assert np.array_equal(codes(found, formats["d"], "D"), golden.gemm(a, b, seeded, c, **more))
+
+
+@pytest.mark.skipif(CXX is None, reason="no C++ compiler")
+def test_a_seed_may_be_wider_than_the_result(tmp_path: Path) -> None:
+    ins = golden.instruction("hopper", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32")
+    a, b, c = some("f16", (1, 3, 16), 1), some("f16", (1, 16, 4), 2), some("f32", (1, 3, 4), 3)
+    given = [raw(tensor(fmt, bits)) for fmt, bits in (("f16", a), ("f16", b), ("f32", c))]
+    found = HostChain(ins, tmp_path)(*given, 1, {}).numpy().view(np.uint16)
+    assert np.array_equal(found, ins.dot(a[:, :, None], b.swapaxes(1, 2)[:, None], c))
 
 
 def beside(ins: golden.Instruction, m: int, n: int, k: int, seed: int, wild: bool) -> dict[str, np.ndarray]:
