@@ -68,8 +68,9 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
         source = Path(folder) / "document.typ"
         source.write_text(f"{head}{look}{body}", "utf-8", "backslashreplace")
         try:
-            fonts = _fonts()  # without tags: with them Typst 0.15 panics on some documents ("parent group")
-            return bytes(typst.compile(str(source), font_paths=fonts, ignore_system_fonts=True, pdf_tags=False))
+            # With tags Typst 0.15 panics on some documents ("internal error: parent group").
+            options = {"ignore_system_fonts": True, "pdf_tags": False}
+            return bytes(typst.compile(str(source), font_paths=_fonts(), **options))
         except RuntimeError as error:
             raise DocsError(f"Typst refuses the document: {' '.join(str(error).split())}") from None
 
