@@ -67,12 +67,17 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
             (Path(folder) / name).write_text(svg, "utf-8")
         source = Path(folder) / "document.typ"
         source.write_text(f"{head}{look}{body}", "utf-8", "backslashreplace")
-        try:
-            # With tags Typst 0.15 panics on some documents ("internal error: parent group").
-            options = {"ignore_system_fonts": True, "pdf_tags": False}
-            return bytes(typst.compile(str(source), font_paths=_fonts(), **options))
-        except RuntimeError as error:
-            raise DocsError(f"Typst refuses the document: {' '.join(str(error).split())}") from None
+        for tags in (True, False):
+            try:
+                return bytes(
+                    typst.compile(str(source), font_paths=_fonts(), ignore_system_fonts=True, pdf_tags=tags)
+                )
+            except RuntimeError as error:
+                refused = " ".join(str(error).split())
+                # The structure for screen readers: Typst 0.15.1 cannot build it for some documents.
+                if "internal error" not in refused:
+                    break
+    raise DocsError(f"Typst refuses the document: {refused}")
 
 
 def _fonts() -> list[str]:
