@@ -473,13 +473,13 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
 }
 
 #ifdef MG_NATIVE_FUSED
-/* Whether a chain is one of FP32's own fused multiply-adds: both operands are numbers of FP32, and so is each sum. */
+/* Whether a chain is one of FP32's own fused multiply-adds: operands and what it starts from are numbers of FP32, as is each sum. */
 static int mg_fuses(const mg_reals *s, const mg_step *step) {
     const mg_real_rounder *r = s->rounder;
     int fits = r->narrow && step->start != MG_START_PRODUCT && r->codes.flush != MG_FLUSH_BEFORE_ROUNDING && !r->codes.flush_positive && r->codes.zero == MG_ZERO_SIGNED;
-    for (int name = MG_REGISTER_A; name <= MG_REGISTER_B; name++) {
+    for (int name = MG_REGISTER_A; name <= (step->start == MG_START_C ? MG_REGISTER_C : MG_REGISTER_B); name++) {
         const mg_format *f = s->held[name];
-        fits &= f->fraction_bits <= 23 && f->max_exponent <= 127 && f->min_exponent - f->fraction_bits >= -149;
+        fits &= f && f->fraction_bits <= 23 && f->max_exponent <= 127 && f->min_exponent - f->fraction_bits >= -149;
     }
     return fits;
 }

@@ -89,7 +89,28 @@ class _Draws:
         rng, d = self.rng, self.formats["d"]
         order = self.maybe(nan_order=rng.sample("abc", rng.randint(1, 3)))
         start = rng.choice(("c", "zero", "product"))
-        return [{"fma": {"to": "d", "start": start, **self.ieee(d), **order}}]
+        if rng.random() < 0.3:
+            own = {
+                "kind": "float",
+                "storage": 32,
+                "exponent_bits": rng.randint(5, 8),
+                "bias": rng.randint(10, 150),
+            }
+            fields = {"fraction_bits": rng.randint(5, 23), "specials": rng.choice(("ieee", "none"))}
+            self.more["define_formats"] = {"own": own | fields}
+            self.formats["c"] = "own"
+        aligned = [
+            {"special_values": {"of": ["a", "b", "c"], "nan": NANS[d]}},
+            {
+                "align": {
+                    "of": rng.choice((["c"], ["a", "c"])),
+                    "fraction_bits": rng.randint(2, 30),
+                    "rounding": "toward_zero",
+                }
+            },
+        ]
+        before = aligned if rng.random() < 0.2 else []
+        return [*before, {"fma": {"to": "d", "start": start, **self.ieee(d), **order}}]
 
     def special(self) -> dict[str, Any]:
         return {"special_values": {"of": ["products", "c"], "nan": NANS[self.formats["d"]]}}

@@ -236,6 +236,50 @@ def test_chains_at_the_least_normal_number(tiny: str, simd: str, monkeypatch: py
         assert d == (wanted if at_least[tiny] else 0), (offset, hex(d))
 
 
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize(
+    ("bias", "a", "b", "c", "wanted"),
+    [
+        (60, (1 + 2.0**-7) * 2.0**65, 2.0**65, -(2.0**130), 2.0**123),  # c above FP32's numbers
+        (150, 2.0**-75, 2.0**-75, 2.0**-160, 2.0**-149),  # and below: it decides a tie
+    ],
+)
+def test_a_chain_starts_from_what_fp32_does_not_hold(
+    bias: int, a: float, b: float, c: float, wanted: float, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    own = {"kind": "float", "storage": 32, "exponent_bits": 8, "fraction_bits": 23, "bias": bias}
+    unit = {
+        "unit": "chain",
+        "shape": {"k": 1},
+        "formats": {"a": "f32", "b": "f32", "c": "own", "d": "f32"},
+        "define_formats": {"own": own | {"specials": "ieee"}},
+        "steps": [{"fma": {"to": "d", "start": "c", "rounding": "nearest_even", "nan": NAN}}],
+    }
+    chain = load(json.dumps(unit))
+    assert chain.engine.in_doubles and not chain.engine.fast
+    x, y, z = (
+        golden.from_float(chain.formats[name], np.array([v]))
+        for name, v in zip("abc", (a, b, c), strict=True)
+    )
+    assert golden.to_float("f32", chain.dot(x[None], y[None], z)).tolist() == [wanted]
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("of", [["c"], ["a", "c"]])
+def test_a_chain_of_aligned_numbers(of: list[str], simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    formats = {"a": "bf16", "b": "bf16", "c": "f32", "d": "f32"}
+    steps = [
+        {"special_values": {"of": ["a", "b", "c"], "nan": NAN}},
+        align(*of, bits=20),
+        {"fma": {"to": "d", "start": "c", "rounding": "nearest_even", "nan": NAN}},
+    ]
+    text = json.dumps({"unit": "chain", "shape": {"k": 4}, "formats": formats, "steps": steps})
+    for kind in ("random_bits", "narrow", "cancelling"):
+        check(load(text), stimuli.generate(load(text), kind, 500, np.random.default_rng(1)), kind)
+
+
 def power(rng: random.Random, low: int, high: int) -> float:
     return rng.choice((-1, 1)) * (1 + rng.getrandbits(7) / 128) * 2.0 ** rng.randint(low, high)
 
