@@ -183,15 +183,22 @@ def _unset_in(node: Any) -> Iterator[Any]:
     if kind == "StatementBlock":
         yield from (each for each in node if _starts_empty(each) and each.lifetime.name == "Automatic")
     elif kind == "Subroutine" and node.syntax is not None and node.syntax.kind.name in _ROUTINES:
-        automatic = [each for each in node if _starts_empty(each) and each.lifetime.name == "Automatic"]
+        own = [each for each in node if _starts_empty(each) and not _declared_static(each)]
         results = [each for each in node.arguments if each.direction.name == "Out"]
         results += [] if node.returnValVar is None else [node.returnValVar]
         read = _read_before_set(node, results)
-        yield from (each for each in (*automatic, *results) if each.location.offset in read)
+        yield from (each for each in (*own, *results) if each.location.offset in read)
 
 
 def _starts_empty(symbol: Any) -> bool:
     return symbol.kind.name == "Variable" and symbol.initializer is None and symbol.syntax is not None
+
+
+def _declared_static(symbol: Any) -> bool:
+    """Whether a variable is said to last from call to call; of one that does by default synthesis keeps
+    nothing."""
+    modifiers = getattr(symbol.syntax.parent, "modifiers", ())
+    return any(each.valueText == "static" for each in modifiers)
 
 
 def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
@@ -200,6 +207,13 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
     analysis, ast = importlib.import_module("pyslang.analysis"), importlib.import_module("pyslang.ast")
     held = {"flow": analysis.FlowAnalysis(routine)}  # emptied below: its callbacks would keep it for ever
     found: set[int] = set()
+    cut: list[
+        tuple[int, int]
+    ] = []  # loops with a `continue`, whose end slang takes to be reached all the same
+
+    def loop(node: Any) -> None:
+        if node.kind.name.endswith("Loop") and "continue" in str(node.syntax):
+            cut.append((node.sourceRange.start.offset, node.sourceRange.end.offset))
 
     def read(expression: Any) -> None:
         state = held["flow"].currentState  # None where no path leads
@@ -213,10 +227,13 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
     def assign(expression: Any) -> None:
         expression.right.visit(named)
         flow, whole = held["flow"], expression.left.kind.name == "NamedValue"
+        at = expression.sourceRange.start.offset
+        whole = whole and not any(start <= at < end for start, end in cut)
         argument = expression.right.kind.name == "EmptyArgument"  # of a call: when it is set is not known
         if whole and not argument and not expression.isCompound and flow.currentState is not None:
             flow.currentState = flow.currentState | {expression.left.symbol.location.offset}
 
+    routine.body.visit(lambda node: loop(node) if isinstance(node, ast.Statement) else None)
     flow = held["flow"]
     flow.createTopState = frozenset
     flow.onStateCopy = lambda state: state
@@ -272,7 +289,9 @@ def _add_rest(found: Open, node: Any, text: bytes, at: int, before: str, place: 
     """Notes what a choice may give where nothing matches."""
     targets = _targets(node, text)
     given = [
-        " ".join(f"{name} {sign} {_value(kind, place + name, bits)};" for name, sign, kind in targets)
+        " ".join(
+            f"{name} {sign} {_value(kind, place + name, bits, whole=True)};" for name, sign, kind in targets
+        )
         for bits in _PATTERNS.values()
     ]
     texts = tuple(f" {before} begin {each} end " for each in given)
@@ -293,21 +312,48 @@ def _values(node: Any, scope: Any) -> list[int | None]:
 
 
 def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:
-    """What a choice assigns, as it is written, with = or <= and its type; but for variables of its own."""
+    """What a choice assigns, itself or by calls, as it is written, with = or <= and its type; the whole of
+    which its own variables choose a part. Nothing of variables of its own, or of what is no hardware."""
     ast = importlib.import_module("pyslang.ast")
-    start, end = node.sourceRange.start.offset, node.sourceRange.end.offset
     found: dict[str, tuple[str, str, Any]] = {}
+    insides, called = [node.sourceRange], list[Any]()
+
+    def own(place: Any) -> bool:
+        named: list[int] = []
+        place.visit(
+            lambda part: (
+                named.append(part.symbol.location.offset)
+                if isinstance(part, ast.NamedValueExpression)
+                else None
+            )
+        )
+        return any(span.start.offset <= at < span.end.offset for span in insides for at in named)
+
+    def add(place: Any, sign: str) -> None:
+        parts = getattr(place, "streams", None) or (getattr(place, "operands", None) if own(place) else None)
+        for part in parts or ():
+            add(getattr(part, "operand", part), sign)
+        if parts:
+            return
+        while own(place) and hasattr(place, "value"):
+            place = place.value
+        kind, span = place.type, place.sourceRange
+        fixed = kind.isIntegral or kind.isUnpackedStruct or (kind.isUnpackedArray and kind.isFixedSize)
+        if fixed and not own(place):
+            written = text[span.start.offset : span.end.offset].decode()
+            found[written] = (written, sign, kind)
 
     def visit(each: Any) -> None:
-        if isinstance(each, ast.AssignmentExpression) and each.left.type.isIntegral:
-            inner: list[Any] = []
-            each.left.visit(
-                lambda part: inner.append(part) if isinstance(part, ast.NamedValueExpression) else None
-            )
-            span = each.left.sourceRange
-            written = text[span.start.offset : span.end.offset].decode()
-            if not any(start <= part.symbol.location.offset < end for part in inner):
-                found[written] = (written, "<=" if each.isNonBlocking else "=", each.left.type)
+        if isinstance(each, ast.AssignmentExpression):
+            add(each.left, "<=" if each.isNonBlocking else "=")
+        elif isinstance(each, ast.UnaryExpression) and each.op.name.endswith(("increment", "decrement")):
+            add(each.operand, "=")
+        elif isinstance(each, ast.CallExpression) and not each.isSystemCall:
+            routine = each.subroutine
+            if routine.syntax is not None and routine.location not in called:
+                called.append(routine.location)
+                insides.append(routine.syntax.sourceRange)
+                routine.body.visit(visit)
 
     node.visit(visit)
     return list(found.values())
@@ -320,24 +366,27 @@ def _hole(symbol: Any, node: Any, sources: Any) -> Hole:
     location = symbol.location
     place = f"{Path(sources.getFileName(location)).name}:{sources.getLineNumber(location)}: {symbol.name}"
     values = [_value(symbol.type, place, exchanged) for exchanged in _PATTERNS.values()]
-    if symbol.kind.name == "Variable" and symbol.syntax is not None:
+    if symbol.kind.name == "Variable" and symbol.syntax is not None and symbol.lifetime.name == "Automatic":
         return Hole(place, symbol.syntax.sourceRange.end.offset, tuple(f" = {value}" for value in values))
     first = next((item for item in node.syntax.items if item.kind.name not in _DECLARATIONS), None)
     at = (node.syntax.end.location if first is None else first.sourceRange.start).offset
-    return Hole(place, at, tuple(f" {symbol.name} = {value}; " for value in values))
+    return Hole(place, at, tuple(f" \\{symbol.name} = {value}; " for value in values))
 
 
-def _value(kind: Any, place: str, exchanged: int) -> str:
-    """Bits for a type, which `place` decides, all exchanged where `exchanged` is -1."""
+def _value(kind: Any, place: str, exchanged: int, whole: bool = False) -> str:
+    """Bits for a type, which `place` decides, all exchanged where `exchanged` is -1. Two states are 0 unless
+    `whole`, since the language starts them so."""
     if kind.isIntegral:
-        width = kind.bitWidth if kind.isFourState else 0  # the language sets others to 0
+        width = kind.bitWidth if whole or kind.isFourState else 0
         bits = int.from_bytes(hashlib.shake_128(place.encode()).digest((width + 7) // 8))
         return f"{width}'h{(bits ^ exchanged) & (1 << width) - 1:x}" if width else "'0"
     if kind.isUnpackedArray and kind.isFixedSize:
-        return f"'{{default: {_value(kind.arrayElementType, place, exchanged)}}}"
+        return f"'{{default: {_value(kind.arrayElementType, place, exchanged, whole)}}}"
     if kind.isUnpackedStruct:
-        fields = [f"{each.name}: {_value(each.type, each.name + place, exchanged)}" for each in _fields(kind)]
-        return f"'{{{', '.join(fields)}}}"
+        values = [
+            (each.name, _value(each.type, each.name + place, exchanged, whole)) for each in _fields(kind)
+        ]
+        return f"'{{{', '.join(f'{name}: {value}' for name, value in values)}}}"
     raise ElaborationError(f"{place} holds nothing at a call, and its type cannot be given bits")
 
 

@@ -48,7 +48,8 @@ _PRAGMA = re.compile(
     rf"\s*(?:{_VENDOR}\s*,?\s*)+"
     r"(?:(?P<off>(?:translate|synthesis)_off\b|off\s*$)|(?P<on>(?:translate|synthesis)_on\b|on\s*$))"
 )
-_FLAGS = re.compile(rf"\s*(?:{_VENDOR}\s*,?\s*)+((?:(?:full|parallel)_case\s*)+)$")
+_FLAGS = re.compile(rf"\s*(?:{_VENDOR}\s*,?\s*)+([\w\s,]*)$")
+_CASES = re.compile(r"\b(?:full|parallel)_case\b")
 _PIECES = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\\[^\s]+'  # strings and escaped names, which hold anything
     r"|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|\(\*(?P<attribute>\s*synthesis\s*,[^*]*)\*\)",
@@ -179,9 +180,10 @@ def _marked(
 def _as_flag(piece: re.Match[str]) -> str:
     """A pragma of a `case` as the comment in which Verilator keeps it; all else as it is."""
     said = _FLAGS.match(piece["line"] or piece["block"] or "")
-    if said is None:
+    flags = _CASES.findall(said[1]) if said is not None else []
+    if not flags:
         return piece[0]
-    return "".join(f"/*verilator {flag}*/" for flag in said[1].split()) + "\n" * piece[0].count("\n")
+    return "".join(f"/*verilator {flag}*/" for flag in flags) + "\n" * piece[0].count("\n")
 
 
 def _as_attribute(piece: re.Match[str]) -> str:

@@ -40,6 +40,14 @@ HOLES = {
         "logic [7:0] t, u; if (x[0]) begin t = x; u = x; end return t + u;",
         ["t", "u"],
     ),
+    "turns of a loop that end early": (
+        "logic [7:0] t; bit m[3]; foreach (m[i]) begin if (x[i]) continue; t = x; end return t;",
+        ["t"],
+    ),
+    "a turn that ends early": (
+        "logic [7:0] t; do begin if (x[0]) continue; t = x; end while (0); return t;",
+        ["t"],
+    ),
     "set on every path": ("logic [7:0] t; if (x[0]) t = 1; else t = 2; return t;", []),
     "set by loops": ("logic [7:0] t; t = 0; for (int i = 0; i < 8; i++) t = t + 8'(x[i]); return t;", []),
     "of two states": ("bit [7:0] t; int i; if (x[0]) t = 1; return t + 8'(i);", []),
@@ -88,6 +96,16 @@ def test_functions_of_packages_and_of_classes_as_they_are_used(
     (hole,) = list_holes(dut, dut.sources[0])
     assert hole.place == "mac4.sv:3: t"
     assert hole.given[0].startswith(" = 8'h")
+
+
+def test_what_lasts_by_default_is_no_register(tmp_path: Path) -> None:
+    """Nor the result, whatever its name."""
+    body = "static logic [7:0] s; logic [7:0] t; if (x[0]) t = x; if (x[1]) \\f+g = s ^ t;"
+    function = FUNCTION.format(body).replace("automatic ", "").replace(" f(", " \\f+g (")
+    dut = load_dut(unit(tmp_path, function, "32'(\\f+g (sum[7:0]))"))
+    found, text = find_open(dut, dut.sources[0]), dut.sources[0].read_text()
+    assert [hole.place for hole in found.holes.values()] == ["mac4.sv:3: t", "mac4.sv:3: f+g"]
+    assert re.search(r"logic \[7:0\] t; +\\t = 8'h\w+; +\\f\+g = 8'h\w+; if", filled(text, found, 0))
 
 
 def test_a_variable_of_a_block(tmp_path: Path) -> None:
@@ -141,6 +159,11 @@ CHOICES = {
     "all constants": ("unique case (x[1:0]) 0, 1: f = 1; 2: f = 2; 3: f = 3; endcase", 0, 0),
     "one constant twice": ("unique case (x[0]) 0, 1: f = 1; 1: f = 2; endcase", 0, 1),
     "priority": ("priority if (x[0]) f = 1; else if (x[1]) f = 2;", 1, 0),
+    "a pragma of more words": (
+        "case (x) // synopsys infer_mux full_case, foo\n0: f = 1; 1: f = 2; endcase",
+        1,
+        0,
+    ),
     "an attribute": ("(* parallel_case *) casez (x) 8'b1???????: f = 1; 8'b?1??????: f = 2; endcase", 0, 1),
     "with the rest": ("unique case (x) 0: f = 1; default: f = 2; endcase", 0, 0),
     "with else": ("unique if (x[0]) f = 1; else f = 2;", 0, 0),
@@ -161,6 +184,46 @@ def test_which_choices_are_open(tmp_path: Path, body: str, full: int, parallel: 
         (tmp_path / "filled.sv").write_text(filled(text.text, found, number))
         words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
         simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+
+
+ASSIGNED = {
+    "an array": ("logic [7:0] m[2]; unique case (x) 0: m = '{1, 2}; 1: m[0] = 3; endcase", ["m", "m[0]"]),
+    "in two states": ("bit [7:0] b; unique case (x) 0: b = 1; endcase", ["b"]),
+    "a bit that a loop chooses": (
+        "unique case (x) 0: for (int i = 0; i < 8; i++) f[i] = x[i]; endcase",
+        ["f"],
+    ),
+    "a bit that a loop around it chooses": (
+        "for (int i = 0; i < 8; i++) unique case (x) 0: f[i] = x[i]; endcase",
+        ["f[i]"],
+    ),
+    "by one": ("unique case (x) 0: f++; 1: --f; endcase", ["f"]),
+    "a stream": ("unique case (x) 0: {<<{f}} = x; endcase", ["f"]),
+    "by a call": ("unique case (x) 0: out(f, x); endcase", ["f"]),
+    "what is no hardware": ('string s; unique case (x) 0: s = "0"; endcase', []),
+}
+
+
+@pytest.mark.parametrize(("body", "names"), ASSIGNED.values(), ids=ASSIGNED)
+def test_what_a_choice_assigns(tmp_path: Path, body: str, names: list[str]) -> None:
+    dut = load_dut(unit(tmp_path, f"{OUT}\n{FUNCTION.format(body)}", "32'(f(sum[7:0]))"))
+    found = find_open(dut, dut.sources[0])
+    (hole,) = (hole for hole in found.holes.values() if "case" in hole.place)
+    assert re.findall(r"(?:begin|;) (\S+) = ", hole.given[0]) == names
+    assert "'0" not in hole.given[0]
+    (tmp_path / "filled.sv").write_text(filled(dut.sources[0].read_text(), found, 0))
+    words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
+    simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+
+
+def test_a_task_sets_what_is_around_it(tmp_path: Path) -> None:
+    task = "logic y; task put(input logic v); logic u; u = v; y = u; endtask\n"
+    text = f"{task}always_comb unique case (sum[0]) 1: put(1); endcase"
+    dut = load_dut(unit(tmp_path, "", "sum[31:0]"))
+    file = dut.sources[0]
+    file.write_text(file.read_text().replace("assign rdy_o", f"{text}\nassign rdy_o"))
+    (hole,) = list_holes(dut, file)
+    assert re.fullmatch(r" default: begin y = 1'h[01]; end ", hole.given[0])
 
 
 def test_what_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
