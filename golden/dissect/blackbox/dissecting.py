@@ -25,7 +25,7 @@ from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
-from golden.dissect.blackbox.found import Example, Found, of_modes
+from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
@@ -90,6 +90,8 @@ _SHARERS = 3
 """One start takes a third of the time that is left at most, while others wait; the best go on later."""
 _SMALLEST = 8_000
 """Questions that every dissection may ask."""
+_SHARE_IN_TURNS = 16
+"""One of so many questions is kept for the modes in turns."""
 
 
 def dissect(
@@ -181,7 +183,8 @@ def _as_unit(
 
 
 def _mode_by_mode(unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None) -> Found:
-    """What a unit is in each mode: each search begins with what was found of the mode before."""
+    """What a unit is in each mode: each search begins with what was found of the mode before. In the end the
+    modes are asked in turns, which no search of one mode does."""
     modes, started = signature_of(unit).modes, time.monotonic()
     assert modes is not None
     codes = [code for code, _ in modes.codes()]
@@ -191,14 +194,38 @@ def _mode_by_mode(unit: Unit, seconds: float, asks: int, seed: int, progress: Pr
         )
     found: dict[int, Found] = {}
     start: Candidate | None = None
+    share = min(asks // _SHARE_IN_TURNS, 2 * len(stimuli.KINDS) * _LAST)
     for turn, code in enumerate(codes):
-        left = (started + seconds - time.monotonic()) / (len(codes) - turn)
-        search = _Search(
-            mode_view(unit, code), max(left, _LEAST_SECONDS), asks // len(codes), seed, progress, start
-        )
+        left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / _SHARE_IN_TURNS)
+        search = _Search(mode_view(unit, code), left, (asks - share) // len(codes), seed, progress, start)
         found[code] = search.run()
         start = search.state.fit.candidate if search.state.fit is not None else start
-    return of_modes(name_of(unit), modes, found)
+    whole = of_modes(name_of(unit), modes, found)
+    return whole if whole.instruction is None else _in_turns(unit, whole, share, started + seconds, seed)
+
+
+def _in_turns(unit: Unit, found: Found, asks: int, deadline: float, seed: int) -> Found:
+    """The unit asked in another mode from one dot product to the next, beside what was found of each."""
+    assert found.instruction is not None
+    box, own = Box(unit, asks, deadline), found.instruction
+    count = asks // len(stimuli.KINDS)
+    try:
+        parts = [
+            stimuli.generate(box.own, kind, count, np.random.default_rng([seed, place]))
+            for place, kind in enumerate(stimuli.KINDS)
+        ]
+        operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        answers = box.answer(operands)
+    except BudgetEnded:
+        said = "the time ended before the modes were asked in turns: no mode was asked beside another"
+        return replace(found, undecided=(*found.undecided, said))
+    wrong = int((own.stateless.dot(**box.own.resolve(operands, answers)) != answers).sum())
+    return replace(
+        found,
+        differing={**found.differing, IN_TURNS: (wrong, len(answers))},
+        asked=found.asked + len(answers),
+        fresh=found.fresh + len(answers),
+    )
 
 
 @dataclass

@@ -17,6 +17,9 @@ from golden.notebook import Shown
 from golden.program.modes import Modes, mode_text
 from golden.program.signature import Operands
 
+IN_TURNS = "modes in turns"
+"""The kind of questions that ask a unit in another mode from one dot product to the next."""
+
 
 @dataclass(frozen=True)
 class Example:
@@ -120,7 +123,9 @@ class Found(Shown):
         """Whether the candidate answered every question as the box did, among them questions that it was not
         made from."""
         whole = self.instruction is not None and self.fresh > 0 and self.wrong == 0
-        return whole and all(one.explains for one in self.modes.values())
+        if not self.modes:
+            return whole
+        return whole and IN_TURNS in self.differing and all(one.explains for one in self.modes.values())
 
     def sentence(self) -> str:
         """The outcome in a sentence or two."""
@@ -200,7 +205,12 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
         whole,
         None if whole is None else unit_text(whole, "dissected", f"dissected: {name}"),
         differing,
-        tuple(f"{words[code]}: {said}" for code, one in found.items() for said in one.undecided),
+        tuple(
+            f"{words[code]}: {said}"
+            for code, one in found.items()
+            if whole is not None or one.instruction is None  # what was not found says why
+            for said in one.undecided
+        ),
         modes=dict(found),
         asked=sum(one.asked for one in found.values()),
         fresh=sum(one.fresh for one in found.values()),

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from golden.dissect.blackbox.evidence import Property
+from golden.dissect.blackbox.found import IN_TURNS, Found, Rival
 from golden.dissect.blackbox.nearness import differences
 from golden.explain.numbers import hex_text
 from golden.files import escape
 from golden.number.formats import Format
 from golden.program.signature import Operands
 from golden.program.words import is_integer, step_text
-
-if TYPE_CHECKING:
-    from golden.dissect.blackbox.found import Found, Rival
 
 STEPS = "## What it computes"
 """The heading before which a picture can stand."""
@@ -56,6 +53,12 @@ def _modes(found: Found) -> Iterator[str]:
         (f"{code:#x}", one.name, one.sentence(), _beside(one, first)) for code, one in found.modes.items()
     )
     yield from _table(("mode", "What it is called", "Outcome", "What differs from the first"), rows)
+    if IN_TURNS in found.differing:
+        wrong, count = found.differing[IN_TURNS]
+        said = "Asked in another mode from one dot product to the next"
+        yield from (f"{said}: {wrong:,} of {count:,} differ.", "")
+    elif found.instruction is not None:
+        yield from ("No mode was asked beside another: the time ended before.", "")
     for code, one in found.modes.items():
         yield from (f"## Mode {code:#x}", "")
         yield re.sub(r"^#", "##", one.report, flags=re.MULTILINE)

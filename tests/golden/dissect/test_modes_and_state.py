@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,8 @@ def test_each_mode_is_found_and_what_differs(tmp_path: Path) -> None:
         golden.dissect(unit, **ASKS)
     found = golden.dissect(unit, seconds=300, asks=30_000)
     assert found.explains and list(found.modes) == [0, 1, 2]
-    assert found.wrong == 0 and found.compared == sum(one.compared for one in found.modes.values())
+    in_turns = found.compared - sum(one.compared for one in found.modes.values())
+    assert found.wrong == 0 and in_turns == found.differing["modes in turns"][1] > 1_000
     assert "negate" in found.report and "saturate instead of wrap" in found.report
     assert found.instruction is not None
     rng = np.random.default_rng(6)
@@ -104,6 +106,31 @@ def test_each_mode_is_found_and_what_differs(tmp_path: Path) -> None:
     mode = rng.integers(0, 3, 400).astype(np.uint8)
     assert (found.instruction.dot(a, b, c, mode=mode) == by_mode(a, b, c, mode)).all()
     assert len(found.files(tmp_path / "unit.yaml")) in (1, 3)
+
+
+def late(a: Any, b: Any, c: Any, mode: Any) -> Any:
+    """`by_mode`, but a mode is used from the next dot product on."""
+    return by_mode(a, b, c, np.concatenate([mode[:1], mode[:-1]]))
+
+
+def test_a_mode_that_comes_late_is_not_explained() -> None:
+    unit = FunctionUnit(late, BYTES, 4, "box", modes=modes_of(2))
+    found = golden.dissect(unit, seconds=300, asks=20_000)
+    assert all(one.explains for one in found.modes.values())
+    assert found.wrong and not found.explains
+    assert "from one dot product to the next: 0 of" not in found.report
+
+
+def test_no_mode_is_asked_after_the_time() -> None:
+    def slow(a: Any, b: Any, c: Any, mode: Any) -> Any:
+        last.append(time.monotonic())
+        time.sleep(0.02)
+        return by_mode(a, b, c, mode)
+
+    last: list[float] = []
+    unit, started = FunctionUnit(slow, BYTES, 4, "box", modes=modes_of(32)), time.monotonic()
+    found = golden.dissect(unit, seconds=0.5, asks=32 * 8_000)
+    assert not found.explains and all(each < started + 0.6 for each in last)
 
 
 def modes_of(count: int) -> Any:
