@@ -57,11 +57,13 @@ class Hole:
         place: "file:line: what".
         at: byte of the text at which they can be given.
         given: the text that does it, with the bits of each of `_PATTERNS`.
+        bits: how many.
     """
 
     place: str
     at: int
     given: tuple[str, ...]
+    bits: int
 
 
 @dataclass
@@ -75,7 +77,7 @@ class Open:
 
     def add(self, key: int, hole: Hole) -> None:
         """Notes a hole. Of a module with several widths that with the most bits serves all."""
-        self.holes[key] = max(hole, self.holes.get(key, hole), key=lambda each: len(each.given[0]))
+        self.holes[key] = max(hole, self.holes.get(key, hole), key=lambda each: each.bits)
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def find_open(dut: Dut, file: Path) -> Open:
         if isinstance(node, (ast.Expression, ast.Statement)):
             return ast.VisitAction.Skip
         for symbol in _unset_in(node):
-            if symbol.type.isFourState and own(symbol.location):
+            if symbol.type.isFourState and not _grows(symbol.type) and own(symbol.location):
                 found.add(symbol.location.offset, _hole(symbol, node, sources))
         if isinstance(node, (ast.ProceduralBlockSymbol, ast.SubroutineSymbol)):
             scopes.append(node if isinstance(node, ast.SubroutineSymbol) else node.parentScope)
@@ -181,7 +183,9 @@ def _unset_in(node: Any) -> Iterator[Any]:
     """Variables of a block, or of a function or task, that a call may read before anything sets them."""
     kind = node.kind.name
     if kind == "StatementBlock":
-        yield from (each for each in node if _starts_empty(each) and each.lifetime.name == "Automatic")
+        lasts = _lasts(node)
+        own = [each for each in node if _starts_empty(each) and not _declared_static(each)]
+        yield from (each for each in own if not lasts or each.lifetime.name == "Automatic")
     elif kind == "Subroutine" and node.syntax is not None and node.syntax.kind.name in _ROUTINES:
         own = [each for each in node if _starts_empty(each) and not _declared_static(each)]
         results = [each for each in node.arguments if each.direction.name == "Out"]
@@ -192,6 +196,16 @@ def _unset_in(node: Any) -> Iterator[Any]:
 
 def _starts_empty(symbol: Any) -> bool:
     return symbol.kind.name == "Variable" and symbol.initializer is None and symbol.syntax is not None
+
+
+def _lasts(block: Any) -> bool:
+    """Whether a variable of a block may serve longer than this turn or call: in a process, or in a loop."""
+    above = block.syntax
+    while above is not None and above.kind.name not in _ROUTINES:
+        if above.kind.name.endswith("LoopStatement"):
+            return True
+        above = above.parent
+    return above is None
 
 
 def _declared_static(symbol: Any) -> bool:
@@ -295,7 +309,8 @@ def _add_rest(found: Open, node: Any, text: bytes, at: int, before: str, place: 
         for bits in _PATTERNS.values()
     ]
     texts = tuple(f" {before} begin {each} end " for each in given)
-    found.add(at, Hole(f"{place}, where nothing matches", at, texts))
+    bits = sum(kind.bitstreamWidth for _, _, kind in targets)
+    found.add(at, Hole(f"{place}, where nothing matches", at, texts, bits))
 
 
 def _values(node: Any, scope: Any) -> list[int | None]:
@@ -338,8 +353,8 @@ def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:
         while own(place) and hasattr(place, "value"):
             place = place.value
         kind, span = place.type, place.sourceRange
-        fixed = kind.isIntegral or kind.isUnpackedStruct or (kind.isUnpackedArray and kind.isFixedSize)
-        if fixed and not own(place):
+        bits = kind.isIntegral or kind.isUnpackedStruct or (kind.isUnpackedArray and not _grows(kind))
+        if bits and not own(place):
             written = text[span.start.offset : span.end.offset].decode()
             found[written] = (written, sign, kind)
 
@@ -366,11 +381,14 @@ def _hole(symbol: Any, node: Any, sources: Any) -> Hole:
     location = symbol.location
     place = f"{Path(sources.getFileName(location)).name}:{sources.getLineNumber(location)}: {symbol.name}"
     values = [_value(symbol.type, place, exchanged) for exchanged in _PATTERNS.values()]
+    bits = symbol.type.bitstreamWidth
     if symbol.kind.name == "Variable" and symbol.syntax is not None and symbol.lifetime.name == "Automatic":
-        return Hole(place, symbol.syntax.sourceRange.end.offset, tuple(f" = {value}" for value in values))
+        return Hole(
+            place, symbol.syntax.sourceRange.end.offset, tuple(f" = {value}" for value in values), bits
+        )
     first = next((item for item in node.syntax.items if item.kind.name not in _DECLARATIONS), None)
     at = (node.syntax.end.location if first is None else first.sourceRange.start).offset
-    return Hole(place, at, tuple(f" \\{symbol.name} = {value}; " for value in values))
+    return Hole(place, at, tuple(f" \\{symbol.name} = {value}; " for value in values), bits)
 
 
 def _value(kind: Any, place: str, exchanged: int, whole: bool = False) -> str:
@@ -380,7 +398,7 @@ def _value(kind: Any, place: str, exchanged: int, whole: bool = False) -> str:
         width = kind.bitWidth if whole or kind.isFourState else 0
         bits = int.from_bytes(hashlib.shake_128(place.encode()).digest((width + 7) // 8))
         return f"{width}'h{(bits ^ exchanged) & (1 << width) - 1:x}" if width else "'0"
-    if kind.isUnpackedArray and kind.isFixedSize:
+    if kind.isUnpackedArray and not _grows(kind):
         return f"'{{default: {_value(kind.arrayElementType, place, exchanged, whole)}}}"
     if kind.isUnpackedStruct:
         values = [
@@ -388,6 +406,11 @@ def _value(kind: Any, place: str, exchanged: int, whole: bool = False) -> str:
         ]
         return f"'{{{', '.join(f'{name}: {value}' for name, value in values)}}}"
     raise ElaborationError(f"{place} holds nothing at a call, and its type cannot be given bits")
+
+
+def _grows(kind: Any) -> bool:
+    """Whether it is a queue or the like, which begins empty."""
+    return kind.isUnpackedArray and not kind.isFixedSize
 
 
 def _fields(kind: Any) -> list[Any]:

@@ -83,7 +83,7 @@ def test_which_variables_hold_nothing(tmp_path: Path, body: str, names: list[str
     ("around", "call"),
     [
         ("package P; {} endpackage", "P::f"),
-        ("virtual class P #(int W = 4); static {} endclass", "P#(8)::f"),
+        ("virtual class P #(int W = 4); static {} endclass", "P#(6)::f(sum[5:0]) ^ P#(8)::f"),
     ],
     ids=["package", "class"],
 )
@@ -114,6 +114,16 @@ def test_a_variable_of_a_block(tmp_path: Path) -> None:
     file = dut.sources[0]
     file.write_text(file.read_text().replace("assign rdy_o", "other other();\nassign rdy_o"))
     assert [hole.place for hole in list_holes(dut, file)] == ["mac4.sv:3: t"]
+
+
+def test_a_variable_of_a_block_in_what_lasts_by_default(tmp_path: Path) -> None:
+    body = "begin : b reg [7:0] t; reg q [$]; if (x[0]) t = x; f = t; end"
+    loop = "for (int i = 0; i < 2; i++) begin : c reg u; if (i == 0) u = x[0]; f[i] = u; end"
+    function = FUNCTION.format(f"{body} {loop}").replace("automatic ", "")
+    dut = load_dut(unit(tmp_path, function, "32'(f(sum[7:0]))"))
+    (hole,) = list_holes(dut, dut.sources[0])
+    assert hole.place == "mac4.sv:3: t"
+    assert hole.at == dut.sources[0].read_text().index("if (x[0])")
 
 
 def test_verilator_takes_what_is_written_into_them(tmp_path: Path) -> None:
@@ -241,7 +251,7 @@ def test_items_change_places_with_all_in_them() -> None:
     spans = [
         (text.index(word), text.index(word) + len(word)) for word in ("a{1 2}", "b", "c{3 4}", "1", "2", "3")
     ]
-    found = Open({0: Hole("", text.index("4"), ("+",))}, {2: spans[:3], 4: spans[3:5]})
+    found = Open({0: Hole("", text.index("4"), ("+",), 1)}, {2: spans[:3], 4: spans[3:5]})
     assert filled(text, found, 0).rpartition("*/ ")[2] == "{ c{3 +4} b a{2 1} }"
 
 
