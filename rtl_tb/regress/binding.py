@@ -26,7 +26,7 @@ from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp, stamp
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 
-_PACKAGES = ("cocotb", "numpy")
+_PACKAGES = ("cocotb", "numpy", "pyslang")
 _OURS = (".py", ".so", ".dylib", ".h", ".c", ".cpp", ".sv", ".yaml")
 _READS = re.compile(rb'\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusargs|test\$plusargs)|"DPI')
 """What may bring in a file, or a program, that no front end lists."""
@@ -85,14 +85,14 @@ def _version(package: str) -> str:
 
 
 def simulator_digest(name: str) -> str:
-    """Of a simulator's programs, wherever they lie; of Verilator's with those of Icarus, which a check in
-    Verilator asks as well (rtl_tb/check/four_states.py). Raises as `simulators.find`."""
-    if name == "verilator":
-        try:
-            return _programs(name) + _programs("icarus")
-        except RtlError:
-            return _programs(name)
-    return _programs(name)
+    """Of a simulator's programs, wherever they lie, with those of the one that a unit which passes runs on as
+    well: Icarus for four states, Verilator for all that synthesis may make of it. Raises as
+    `simulators.find`."""
+    own = _programs(name)
+    try:
+        return own + _programs("icarus" if name == "verilator" else "verilator")
+    except RtlError:
+        return own
 
 
 def _programs(name: str) -> str:

@@ -27,7 +27,7 @@ from golden.vectors import vectorset
 from golden.vectors.vectorset import default_set
 from golden.workers import pool
 from rtl_tb.regress import binding, runner
-from rtl_tb.regress.binding import unit_state
+from rtl_tb.regress.binding import simulator_digest, unit_state
 from rtl_tb.regress.plan import load_plan
 from rtl_tb.regress.report import junit, page, print_text
 from rtl_tb.regress.runner import regress
@@ -185,6 +185,16 @@ def test_whatever_changes_in_a_unit_changes_its_digest(tmp_path, edit):
     assert unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest == before
     edit(tmp_path)
     assert unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest != before
+
+
+def test_the_simulator_that_tries_more_than_the_other_counts_too(monkeypatch):
+    """Units that pass on one of them run on the other as well."""
+    before = {name: simulator_digest(name) for name in ("icarus", "verilator")}
+    monkeypatch.setenv("MMAGOLD_VERILATOR", "nowhere")
+    assert simulator_digest("icarus") != before["icarus"]
+    monkeypatch.undo()
+    monkeypatch.setenv("MMAGOLD_IVERILOG", "nowhere")
+    assert simulator_digest("verilator") != before["verilator"]
 
 
 def test_a_unit_that_may_read_other_files_is_run_every_time(tmp_path, here):
