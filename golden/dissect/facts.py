@@ -11,6 +11,7 @@ import numpy as np
 
 from golden.catalog.relatives import arithmetic
 from golden.dissect import probes
+from golden.dissect.blackbox.views import dense_view
 from golden.dissect.probes import Probe, Shot
 from golden.instruction import Instruction
 from golden.program.program import Operation, S
@@ -52,7 +53,7 @@ class Facts:
     _done: dict[tuple[Any, ...], tuple[Any, tuple[Shot, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.probe = Probe(literally(self.ins))
+        self.probe = Probe(dense_view(literally(self.ins)))
 
     @property
     def operation(self) -> Operation:

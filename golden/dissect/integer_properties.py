@@ -82,6 +82,8 @@ def find_clamped(known: Facts) -> Finding | None:
     if not saturates(known):
         return None
     held, shots = known.measured(special_probes.integer_cancelling)
+    if held is None:
+        return Finding("not observable", (), "No product is negative: no sum comes back into the range.")
     reading = "A sum that clamps before its last product would end one short."
     return Finding("no" if held else "partial sums", shots, reading)
 

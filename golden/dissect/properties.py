@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from golden.dissect import captured_witness, integer_properties, sum_properties, value_properties
 from golden.dissect.facts import Facts, Finding, facts, gives_floats
+from golden.dissect.probes import Unreachable
 from golden.errors import DocsError
 from golden.instruction import Instruction
 
@@ -60,12 +61,14 @@ PROBED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda", "gps", "exact_dot_add"
 _OTHER_SUM = Finding(
     "see its steps",
     (),
-    "The probes tell fused sums, trees and chains of multiply-adds apart. This unit adds in another way; "
+    "The probes tell fused sums, trees and chains of multiply-adds of dense units apart. This unit adds, "
+    "scales or selects in another way; "
     "the page of the instruction has step by step.",
 )
 
 
 _ONE_PRODUCT = Finding("one product", (), "The probes need two products that meet.")
+_UNREACHED = Finding("not observable", (), "The operands have no numbers that would show it.")
 
 
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
@@ -77,16 +80,34 @@ def measure(chosen: Property, ins: Instruction) -> Finding | None:
     known = facts(ins)
     if chosen.of_sum and gives_floats(known) and ins.stored_k == 1:
         return _ONE_PRODUCT
-    if chosen.of_sum and gives_floats(known) and known.algorithm not in PROBED:
+    if chosen.of_sum and gives_floats(known) and not (_summed_plainly(known) and _of_one_rule(ins)):
         return _OTHER_SUM
-    finding = chosen.find(known)
-    declared = None if finding is None else chosen.declared(known)
+    try:
+        finding = chosen.find(known)
+        declared = chosen.declared(known) if finding is not None and _of_one_rule(ins) else None
+    except Unreachable:
+        return _UNREACHED
     if finding is not None and declared is not None and finding.text != declared:
         raise ProbeError(
             f"{ins.architecture}:{ins.name}: {chosen.title.lower()}: the probe found '{finding.text}', the "
             f"spec says '{declared}'"
         )
     return finding
+
+
+def _summed_plainly(known: Facts) -> bool:
+    """Whether the probes of sums say what they see: of dense units, every group with a scale of its own."""
+    grouped = known.parameters.get("group") if known.algorithm == "gdfs" else None
+    own = grouped is None or grouped == known.ins.scale_block
+    return known.algorithm in PROBED and known.ins.pattern is None and own
+
+
+def _of_one_rule(ins: Instruction) -> bool:
+    """Whether all operations compute alike, from a c as wide as the result: what the first says is then true
+    of the unit. Not of those that convert c, or that add sums of their own in the end."""
+    first, *others = ins.program.operations
+    formats = ins.formats
+    return formats["c"] == formats["d"] and all(one.algorithm == first.algorithm for one in others)
 
 
 def _nothing(known: Facts) -> str | None:

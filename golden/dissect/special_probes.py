@@ -230,10 +230,13 @@ def integer_range(probe: Probe) -> tuple[int, int]:
     return low, high
 
 
-def integer_cancelling(probe: Probe) -> bool:
-    """Whether products that cancel do so at both ends of the range, wherever the second stands."""
+def integer_cancelling(probe: Probe) -> bool | None:
+    """Whether products that cancel do so at both ends of the range, wherever the second stands; None where no
+    product is negative."""
     pairs, top, last = _pairs(probe), 1 << (probe.d.bits - 1), probe.k - 1
     probe.shots = []
+    if -1 not in pairs:
+        return None
     held = True
     for name, end, step in (("largest", top - 1, 1), ("least", -top, -1)):
         for other in (1, last):

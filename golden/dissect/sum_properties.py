@@ -41,7 +41,9 @@ def declared_f(known: Facts) -> str | None:
     if known.algorithm == "exact_dot_add":
         return _f_text(None)
     if "fraction_bits" in known.parameters:
-        return _f_text(known.parameters["fraction_bits"])
+        bits, probe = known.parameters["fraction_bits"], known.probe
+        least = max(probe.lowest, probe.d.min_exponent - probe.d.fraction_bits)
+        return _f_text(None if probe.top - bits <= least else bits)  # no product is small enough to be lost
     fmt = known.operation.final.format
     return _f_text(fmt.fraction_bits)
 
@@ -99,6 +101,8 @@ def find_order(known: Facts) -> Finding | None:
     if len(steps[0]) == 1 and "chain" in kinds:
         kind = "chain"
     summed, one = known.measured(probes.summed_first, known.kept[0], len(steps[0]))
+    if kind not in _ORDERS and known.rounding[0] == "RU":
+        return Finding("not observable", (), "Small terms are not lost where sums are rounded up.")
     text = _order_text(kind, _terms_text(known, len(steps[0])), summed)
     count = len(known.probe.slots)
     picked = [shots[0], shots[count], shots[2 * count - 2], *one]
@@ -167,9 +171,10 @@ def _meet(terms: list[Partial]) -> Partial:
 def declared_order(known: Facts) -> str | None:
     """Reads the order of accumulation from the spec."""
     kinds = {"sfma": "chain", "gps": "tree", "exact_dot_add": "exact"} | dict.fromkeys(_FUSED, "fused")
-    kind = kinds.get(known.algorithm)
-    if kind is None:
+    kind, finding = kinds.get(known.algorithm), find_order(known)
+    if kind is None or finding is None or not finding.shots:
         return None
+    kind = "exact" if kind == "fused" and known.kept[0] is None else kind  # nothing is cut: `declared_f`
     size = int(known.parameters["group"]) if kind == "tree" else len(known.operation.k_index)
     size = size // int(known.parameters["group"]) if known.algorithm == "gdfs" else size
     return _order_text(kind, _terms_text(known, size), known.algorithm in _SUM_FIRST)
@@ -221,7 +226,8 @@ def declared_floor(known: Facts) -> str | None:
     if finding is not None and not finding.shots:
         return None
     if "exponent_floor" in known.parameters:
-        return str(known.parameters["exponent_floor"])
+        floor, kept = known.parameters["exponent_floor"], known.parameters["fraction_bits"]
+        return "none" if floor_hidden(known.ins, floor, kept) else str(floor)
     ends = [
         step.floor - bits
         for step in known.steps(Align)
@@ -241,7 +247,7 @@ def declared_floor(known: Facts) -> str | None:
 def find_cut(known: Facts) -> Finding | None:
     """Measures the rounding of bits cut by alignment."""
     kept = known.kept[0] if gives_floats(known) else None
-    if kept is None or known.algorithm in ("sfma", "gps"):
+    if kept is None or not known.steps(Align):
         return None
     first, *others = known.slices[0][0]
     place = {"c": (first, -1), "products": (first, others[-1] if len(others) < 3 else others[1])}

@@ -11,6 +11,7 @@ from golden.dissect.facts import Facts, Finding, gives_floats
 from golden.dissect.hypotheses import MODE_NAMES
 from golden.dissect.probes import Unreachable
 from golden.explain.numbers import hex_text, power_text
+from golden.explain.trace import describe_code
 from golden.instruction import Instruction
 from golden.program.steps import Additions, Flush, Fma, Multiply, Round, SpecialValues
 
@@ -64,6 +65,8 @@ def declared_zero(known: Facts) -> str | None:
     cleared = cleared or any(step.zero == "positive" for step in earlier)
     tiny = isinstance(last, Fma | Round) and all(step.flush == "none" for step in earlier)
     kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if tiny else set())
+    if last.rounding == "down":  # IEEE 754-2019, 6.3: 1 - 1 is -0, and what underflows is no zero
+        kept = kept - {"underflow"} | {"1 - 1"}
     return _zero_text({what: "-0" for what in found if what in kept})
 
 
@@ -149,7 +152,11 @@ def declared_overflow(known: Facts) -> str | None:
         last = known.last
         declared = "wrap" if isinstance(last, Fma) else last.overflow
         return {"wrap": "wraps", "saturate": "saturates"}[str(known.parameters.get("overflow", declared))]
-    return "+inf"
+    last = known.last  # IEEE 754-2019, 7.4: roundings that lead away from infinity stop before it
+    stops = last.rounding in ("toward_zero", "down") and (isinstance(last, Fma) or last.overflow == "ieee")
+    stops = stops and not known.steps(Round)[:-1]  # rounded twice, it is infinite before
+    d = known.ins.formats["d"]
+    return describe_code(d, d.largest) if stops else "+inf"
 
 
 def find_inner(known: Facts) -> Finding | None:

@@ -43,3 +43,52 @@ def test_units_with_one_product_have_properties() -> None:
     unit = golden.load_instruction("spec/examples/fma_modes.yaml").plain
     found = [measure(one, unit) for one in PROPERTIES]
     assert sum(finding is not None for finding in found) > 5
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [
+        ("volta", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16"),
+        ("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"),
+        ("turing", "mma.sync.aligned.m8n8k16.row.col.satfinite.s32.u8.u8.s32"),
+        ("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32"),
+        ("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e3m2.e2m3"),
+        (
+            "blackwell",
+            "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X.m128n8k64.f32.e2m1.e2m1.ue8m0",
+        ),
+        (
+            "rtx_blackwell",
+            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X"
+            ".f32.e4m3.e4m3.f32.ue8m0",
+        ),
+    ],
+)
+def test_units_that_the_comparison_does_not_show_have_properties(architecture: str, name: str) -> None:
+    """c of another format, two rules, no negative product, a narrow range, sparse with scales."""
+    for one in PROPERTIES:
+        measure(one, golden.instruction(architecture, name))
+
+
+@pytest.mark.parametrize(("mode", "largest"), [("rz", True), ("rm", True), ("rn", False), ("rp", False)])
+def test_roundings_away_from_infinity_stop_at_the_largest_number(mode: str, largest: bool) -> None:
+    """IEEE 754-2019, 7.4."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64." + mode)
+    finding = measure(by_slug()["overflow"], ins)
+    assert finding is not None and (finding.text == str(np.finfo(np.float64).max)) == largest
+    sign = measure(by_slug()["zero-sign"], ins)
+    assert sign is not None and ("1 - 1" in sign.text) == (mode == "rm")
+
+
+@pytest.mark.long
+def test_every_program_has_what_the_probes_find() -> None:
+    """Both ways to each property, of all programs of the catalog: a minute."""
+    seen = set()
+    for architecture in golden.architectures():
+        for ins in golden.instructions(architecture):
+            key = architecture, id(ins.program), ins.stored_k, ins.pattern
+            if key not in seen:
+                seen.add(key)
+                for one in PROPERTIES:
+                    measure(one, ins)
+    assert len(seen) > 1_000
