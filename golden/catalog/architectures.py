@@ -278,9 +278,9 @@ def called(word: str) -> str:
     Raises:
         UnknownNameError: it means none; the message names near ones.
     """
-    name = meant(word)
+    name = meant(word) if isinstance(word, str) else None
     if name is None:
-        raise _unknown(word)
+        raise _unknown(str(word))
     return name
 
 

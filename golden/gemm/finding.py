@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.catalog.architectures import called
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
 from golden.gemm import chain
 from golden.gemm.block import Block
@@ -92,12 +93,13 @@ def find_plan(
         raise OperandError(
             "argument 'arch' is missing, expected an architecture whose instructions are tried"
         )
+    arch = called(arch)
     if callable(A):
         if B is not None or D is not None:
             raise OperandError("arguments 'B' and 'D' were given beside a kernel that is asked")
         if shape is None:
             raise OperandError("argument 'shape' is missing, expected (M, N, K) in which the kernel is asked")
-        return ask(A, shape, arch, formats or {}, progress).plan
+        return ask(A, shape, arch, {} if formats is None else formats, progress).plan
     if B is None or D is None or shape is not None:
         raise OperandError("expected A, B and D, or a kernel and its shape")
     return search(A, B, D, arch, formats, progress).plan
@@ -112,8 +114,9 @@ def search(
     progress: Progress | None = None,
 ) -> Search:
     """As `find_plan`, with what came near."""
-    check_formats(formats or {})
-    known = _formats({"a": A, "b": B, "d": D}, formats or {})
+    formats = {} if formats is None else formats
+    check_formats(formats)
+    known = _formats({"a": A, "b": B, "d": D}, formats)
     a, b, d = (_matrix(value, known[name], name) for value, name in ((A, "a"), (B, "b"), (D, "d")))
     if a.shape[1] != b.shape[0] or d.shape != (a.shape[0], b.shape[1]):
         raise ShapeError(f"D has shape {d.shape}, expected (M, N) of A {a.shape} and B {b.shape}")

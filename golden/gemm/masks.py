@@ -27,6 +27,8 @@ _ALL_PAIRS = 32
 """Sets of places up to this size are asked as a whole, larger ones by a pivot."""
 _CHECKED = 256
 """Pairs drawn at random that have to fit the tree, too."""
+_MOST = 1 << 24
+"""The largest M, N or K that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def parse_shape(text: str) -> tuple[int, int, int]:
         OperandError: it is none.
     """
     sizes = [int(word) if word.isascii() and word.isdigit() else 0 for word in text.split("x")]
-    if len(sizes) != 3 or not all(0 < size <= 1 << 24 for size in sizes):
+    if len(sizes) != 3 or not all(0 < size <= _MOST for size in sizes):
         raise OperandError(f"'{text}' is no shape, expected MxNxK such as 96x160x640")
     return sizes[0], sizes[1], sizes[2]
 
@@ -84,13 +86,13 @@ def product(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> Pr
     Raises:
         OperandError, UnknownNameError: formats or shape are missing or wrong.
     """
-    sizes = shape if isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str) else ()
-    if len(sizes) != 3 or not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
-        raise OperandError(f"shape is {shape!r}, expected (M, N, K)")
+    sizes = list(shape) if isinstance(shape, Sequence) or np.ndim(shape) else []
+    if len(sizes) != 3 or not all(isinstance(x, (int, np.integer)) and 0 < x <= _MOST for x in sizes):
+        raise OperandError(f"shape is {_shown(shape)}, expected (M, N, K)")
     check_formats(formats)
     if set(formats) != {"a", "b", "d"}:
         raise OperandError(f"formats have the keys {', '.join(formats) or 'none'}, expected a, b and d")
-    m, n, k = map(int, shape)
+    m, n, k = map(int, sizes)
     return Product(kernel, (m, n, k), {name: get_format(fmt) for name, fmt in formats.items()})
 
 
@@ -100,8 +102,13 @@ def check_formats(formats: Any) -> None:
         isinstance(x, str) for pair in formats.items() for x in pair
     ):
         raise OperandError(
-            f"formats is {formats!r}, expected a dict such as {{'a': 'f16', 'b': 'f16', 'd': 'f32'}}"
+            f"formats is {_shown(formats)}, expected a dict such as {{'a': 'f16', 'b': 'f16', 'd': 'f32'}}"
         )
+
+
+def _shown(value: Any) -> str:
+    """An argument in one line."""
+    return " ".join(repr(value).split())
 
 
 def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> Node | None:

@@ -42,7 +42,7 @@ def bench_board(
     from hw_capture.gpu import device
     from hw_capture.record.capture import target_for
 
-    if board.suffix:
+    if board.suffix or not board.name:
         raise typer.BadParameter(f"'{board}', expected a name without suffix", param_hint="board")
     parts = list(dict.fromkeys(part or Part))
     runs = {}

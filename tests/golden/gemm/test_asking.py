@@ -155,6 +155,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"shape": 8}, r"shape is 8, expected \(M, N, K\)"),
     ({"formats": {"a": "f16"}}, "expected a, b and d"),
     ({"formats": [1]}, r"formats is \[1\], expected a dict such as"),
+    ({"formats": np.zeros(3)}, r"formats is array\(\[0., 0., 0.\]\), expected a dict such as"),
+    ({"shape": np.array(3)}, r"shape is array\(3\), expected \(M, N, K\)"),
+    ({"shape": np.ones((3, 3))}, r"shape is array\(\[\[1., 1., 1.\], \[1., 1., 1.\], .*, expected \(M, N, K\)"),
+    ({"shape": (10**30, 1, 1)}, r"shape is \(10{30}, 1, 1\), expected \(M, N, K\)"),
     ({"arch": None}, "'arch' is missing"),
     ({"B": np.zeros((2, 2))}, "beside a kernel"),
 ]
@@ -169,6 +173,12 @@ def test_wrong_arguments_are_one_line(more: dict[str, Any], message: str) -> Non
     }
     with pytest.raises(golden.OperandError, match=message):
         golden.find_plan(lambda a, b: a, **{**known, **more})
+
+
+@pytest.mark.parametrize("arch", ["hoper", 5, ["hopper"], b"hopper"])
+def test_an_architecture_that_is_none_is_told_before_the_kernel_is_asked(arch: Any) -> None:
+    with pytest.raises(golden.UnknownNameError, match="unknown architecture '"):
+        golden.find_plan(lambda a, b: 1 // 0, arch=arch, formats={"a": "f16"}, shape=(4, 4, 16))
 
 
 def test_what_is_no_product_is_an_error() -> None:

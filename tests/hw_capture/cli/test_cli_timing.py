@@ -306,6 +306,8 @@ def test_a_board_is_recorded_into_the_files_that_the_tables_know(recorded, tmp_p
     [
         (["no/such/folder"], "no/such/folder.yaml: cannot be written"),
         (["hopper_x.yaml"], "expected a name without suffix"),
+        (["."], "expected a name without suffix"),
+        ([""], "expected a name without suffix"),
         (["hopper_x", "--part", "s4"], "'s4' is not one of 'matrix', 'wmma', 'scalar', 'memory', 'kernels'"),
         (["hopper_x", "--arch", "ampere"], "(sm_90), expected NVIDIA Ampere"),
     ],
