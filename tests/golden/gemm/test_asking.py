@@ -157,7 +157,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"formats": [1]}, r"formats is \[1\], expected a dict such as"),
     ({"formats": np.zeros(3)}, r"formats is array\(\[0., 0., 0.\]\), expected a dict such as"),
     ({"shape": np.array(3)}, r"shape is array\(3\), expected \(M, N, K\)"),
-    ({"shape": np.ones((3, 3))}, r"shape is array\(\[\[1., 1., 1.\], \[1., 1., 1.\], .*, expected \(M, N, K\)"),
+    (
+        {"shape": np.ones((3, 3))},
+        r"shape is array\(\[\[1., 1., 1.\], \[1., 1., 1.\], .*, expected \(M, N, K\)",
+    ),
     ({"shape": (10**30, 1, 1)}, r"shape is \(10{30}, 1, 1\), expected \(M, N, K\)"),
     ({"arch": None}, "'arch' is missing"),
     ({"B": np.zeros((2, 2))}, "beside a kernel"),
