@@ -153,11 +153,13 @@ def jobs(dots: int, units: int, seed: int) -> list[Job]:
 def to_markdown(done: dict[str, Counter[str]], wrong: list[str], options: argparse.Namespace) -> str:
     """The report as a page."""
     classes = ", ".join(what.replace("_", " ") for what in CLASSES)
+    reached = sum(len(names) for kind, names in done.items() if not kind.startswith(RANDOM))
     lines = [
         "# Campaign: the core beside an earlier build of it",
         "",
         f"{datetime.now(UTC).date().isoformat()}, mmagold {golden.__version__}: the core of this version at "
-        f"each of {', '.join(LEVELS)} beside {options.label} at the widest, {len(wrong)} differing. Operands "
+        f"each of {', '.join(LEVELS)} beside {options.label} at the widest, {len(wrong)} differing, "
+        f"{reached} of {len(programs())} programs reached. Operands "
         f"of {len(CLASSES)} classes ({classes}), seed {options.seed}. The command is `bench/cores.py`.",
         "",
         "| Way through the core | Programs | Dot products, at every instruction set | Fewest of a program |",
