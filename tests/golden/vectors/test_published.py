@@ -13,8 +13,20 @@ from golden.errors import FileFormatError, UnknownNameError
 from golden.vectors import published
 
 WORDS = {
-    "rdna3": {"v_dot2_f32_f16": 50, "v_dot2_f32_bf16": 53, "v_wmma_f32": 512},
-    "rdna4": {"v_dot2_f32_f16": 50, "v_dot2_f32_bf16": 71, "v_wmma_f32": 48},
+    "rdna3": {
+        "v_dot2_f32_f16": 50,
+        "v_dot2_f32_bf16": 53,
+        "v_wmma_f32": 512,
+        "v_wmma_f16": 384,
+        "v_wmma_bf16": 112,
+    },
+    "rdna4": {
+        "v_dot2_f32_f16": 50,
+        "v_dot2_f32_bf16": 71,
+        "v_wmma_f32": 48,
+        "v_wmma_f16": 384,
+        "v_wmma_bf16": 128,
+    },
 }
 
 
@@ -39,6 +51,58 @@ def test_they_tell_the_two_waves_of_rdna4_apart() -> None:
         if "_w32" in vector.name and "v_wmma" in vector.name:
             other = golden.instruction("rdna4", vector.name.replace("_w32", "_w64"))
             assert not np.array_equal(other.dot(**vector.operands), vector.d)
+
+
+def test_recorded_digests_of_integers() -> None:
+    """98,304 words of gfx1201, many of them clamped twice: registers in, a digest of registers out."""
+    checked, name, sample = 0, "", 0
+    for line in (published.vectors_folder() / "published/rdna4_integer_digests.txt").read_text().splitlines():
+        if line.startswith(("#", "v_")):
+            name, sample = line, 0
+            continue
+        operands, c = recorded_registers(sample)
+        for modifiers, digest in enumerate(line.split()):
+            ins = golden.instruction("rdna4", modified(name, modifiers))
+            held, count = ins.fragments, ins.fragments.a.registers
+            tiles = (
+                held.a.unpack(operands[:, :count]),
+                held.b.unpack(operands[:, 2 : 2 + count]),
+                held.c.unpack(c),
+            )
+            assert fnv1a(held.d.pack(ins(*tiles)).T) == int(digest, 16), (ins.name, sample)
+            checked += 1
+        sample += 1
+    assert checked == 3 * 16 * 8
+
+
+def modified(name: str, modifiers: int) -> str:
+    bits = "4" if "iu4" in name else "8"
+    signs = f".{'us'[modifiers & 1]}{bits}.{'us'[modifiers >> 1 & 1]}{bits}" if modifiers & 3 else ""
+    return name + signs + (".clamp" if modifiers & 4 else "")
+
+
+def recorded_registers(sample: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the recording ran on, (lanes, registers): words of xorshift32, c near the limits."""
+    state = 0xA3987412 + sample
+
+    def word() -> int:
+        nonlocal state
+        state ^= state << 13 & 0xFFFFFFFF
+        state ^= state >> 17
+        state ^= state << 5 & 0xFFFFFFFF
+        return state
+
+    near = (0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFF80, 0x80000080)
+    operands = [[word() for _ in range(32)] for _ in range(6)]
+    c = [[near[word() % 6] for _ in range(32)] for _ in range(8)]
+    return np.array(operands, np.uint32).T, np.array(c, np.uint32).T
+
+
+def fnv1a(words: np.ndarray) -> int:
+    digest = 0xCBF29CE484222325
+    for byte in np.ascontiguousarray(words, "<u4").tobytes():
+        digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return digest
 
 
 def test_architectures_and_unknown_ones() -> None:
