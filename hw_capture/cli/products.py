@@ -33,8 +33,10 @@ def capture_products(
     """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
     from golden.files.output import write_text
     from golden.gemm.masks import parse_shape
+    from hw_capture.cli.app import check_writable
     from hw_capture.products import cases, record, table
 
+    check_writable(markdown)
     matching = pattern(only) or (lambda name: True)
     shapes = tuple(parse_shape(text) for text in shape) if shape else cases.SHAPES
     chosen = [case for case in cases.cases(seed, shapes, spread) if matching(case.name)]

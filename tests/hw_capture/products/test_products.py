@@ -126,5 +126,8 @@ def test_without_pytorch_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_
     done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path / "new")])
     assert done.exit_code == 2 and "PyTorch is not installed" in done.output
     assert not (tmp_path / "new").exists()
+    no_folder = ["--markdown", str(tmp_path / "no" / "table.md")]
+    done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path / "new"), *no_folder])
+    assert done.exit_code == 2 and "table.md: cannot be written" in done.stderr
     done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path), "--only", "nothing"])
     assert done.exit_code == 2 and "no case matches 'nothing'" in done.output
