@@ -116,12 +116,7 @@ def _find(architecture: str, name: str) -> Instruction | None:
     listed = architectures.get_architecture(architecture).spelled(name)
     if listed is not None:
         return _build(architecture, listed, *names[listed])
-    unknown = architectures.get_architecture(architecture).unknown_names()
-    if name in unknown:
-        raise UnknownArithmeticError(
-            f"{architecture} has the instruction '{name}', but its arithmetic is unknown: {unknown[name]}; "
-            "who has the chip finds it with mmagold dissect"
-        )
+    _refuse_unknown(architecture, name)
     found = machine_code.named(architecture, name)
     if not found and words.are_types(name):
         found = list(words.matches(architecture, name))
@@ -134,6 +129,21 @@ def _find(architecture: str, name: str) -> Instruction | None:
             f"'{name}' names {len(found)} instructions of {architecture}: {_some(found, 6)}"
         )
     return None
+
+
+def _refuse_unknown(architecture: str, name: str) -> None:
+    """Raises UnknownArithmeticError for a name whose arithmetic nobody has told, also as an assembler has it:
+    without the types or the wave that end the names here."""
+    described = architectures.get_architecture(architecture)
+    unknown, stem = described.unknown_names(), name.lower()
+    longer = (f"{stem}.", f"{stem}_w")
+    found = [full for full in unknown if full == stem or full.startswith(longer)]
+    if found and not any(full.startswith(longer) for full in described.names()):
+        several = f" (here {_some(found)})" if found != [stem] else ""
+        raise UnknownArithmeticError(
+            f"{architecture} has the instruction '{name}'{several}, but its arithmetic is unknown: "
+            f"{unknown[found[0]]}; who has the chip finds it with mmagold dissect"
+        )
 
 
 def _hint(architecture: str, name: str) -> str:

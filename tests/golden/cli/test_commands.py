@@ -644,6 +644,10 @@ def test_list_unknown() -> None:
         ("show", f"rdna4:{name}"),
         ("explain", name),
         ("vectors", f"rdna4:{name}", "--out", "x.hex"),
+        ("show", "rdna4:V_WMMA_F32_16x16x16_FP8_FP8"),  # as assemblers have it: the wave is no part of it
     ):
         assert "its arithmetic is unknown: nobody has published words" in complaint(*asked)
+    assert "(here v_mfma_scale_f32_16x16x128_f8f6f4.e4m3.e4m3, " in complaint(
+        "show", "cdna4:v_mfma_scale_f32_16x16x128_f8f6f4"
+    )
     assert "no other filter" in complaint("list", "--unknown", "--type", "f16")
