@@ -197,6 +197,8 @@ _KINDS: dict[str, _Kind] = {
             "`steps: [{multiply: {to: products}}]`": f"{_UNIT}steps: [{{multiply: {{to: products}}}}]",
             "`steps: [{sum: {of: [products, c], to: total}}]`": f"{_UNIT}steps: [{{sum: {{of: [products, "
             f"c], to: total}}}}]",
+            "`{fma: {to: d, rounding: up}}` behind a step that writes d": f"{_UNIT}"
+            f"{_CHAIN[:-1]}, {{fma: {{to: d, rounding: up}}}}]",
             "`steps: [{multply: {to: products}}]`": f"{_UNIT}steps: [{{multply: {{to: products}}}}]",
             "`modes: {rnd: [up]}` without `$rnd`": f"{_UNIT}modes: {{rnd: [up]}}\n{_CHAIN}",
             "`flags: [inexact, inexact]`": f"{_UNIT}flags: [inexact, inexact]\n{_CHAIN}",

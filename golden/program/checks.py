@@ -107,6 +107,8 @@ class StepChecks:
         Raises:
             SpecError: at the step's line.
         """
+        if "d" in self.registers:
+            raise body.error(f"step '{step.op}' follows one that writes d, the result")
         self._check_registers(step, body)
         self._check_bits(step, body)
         self._check_integers(step, body)

@@ -167,6 +167,11 @@ def test_an_operand_that_the_unit_does_not_have_is_refused():
         ),
         ("a: f32, b: f32, d: f32", "[{fma: {to: d, rounding: up}}]", "reads register 'c'"),
         ("a: f32, c: f32, d: f32", "[{fma: {to: d, rounding: up}}]", "reads register 'b'"),
+        (
+            "a: f32, b: f32, c: f32, d: f32",
+            "[{fma: {to: d, rounding: up}}, {fma: {to: d, rounding: toward_zero}}]",
+            "step 'fma' follows one that writes d",
+        ),
         ("b: f32, c: f32, d: f32", "[]", "key 'a' is missing"),
         ("a: f32, b: f32", "[]", "key 'd' is missing"),
     ],
