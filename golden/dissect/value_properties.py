@@ -61,9 +61,10 @@ def declared_zero(known: Facts) -> str | None:
         step.sign == "positive" and "c" in step.of for step in known.steps(Flush)
     )  # a -0 operand, too
     cleared = cleared or any(step.start == "zero" for step in known.steps_anywhere(Fma))
-    earlier = known.steps(Round)[:-1]  # of results that are rounded twice
+    earlier = (step for step in known.steps_anywhere(Round) if step is not last)
     cleared = cleared or any(step.zero == "positive" for step in earlier)
-    tiny = isinstance(last, Fma | Round) and all(step.flush == "none" for step in earlier)
+    twice = known.steps(Round)[:-1]  # of results that are rounded twice
+    tiny = isinstance(last, Fma | Round) and all(step.flush == "none" for step in twice)
     kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if tiny else set())
     if last.rounding == "down":  # IEEE 754-2019, 6.3: 1 - 1 is -0, and what underflows is no zero
         kept = kept - {"underflow"} | {"1 - 1"}
@@ -195,8 +196,19 @@ def declared_inner(known: Facts) -> str | None:
         return integer_properties.declared_clamped(known)
     if known.algorithm == "gps" or known.steps(Fma):
         return None
-    bounded = any(step.overflow_exponent is not None for step in known.steps(Multiply))
-    return "products" if bounded else "no"
+    products, top = known.steps(Multiply), known.ins.formats["d"].max_exponent
+    bounded = any(
+        step.overflow_exponent is not None or (step.format is not None and step.format.max_exponent <= top)
+        for step in products
+    )
+    chained = any(  # c, a product, the next product, each sum rounded
+        step.order == "sequential"
+        and step.format.max_exponent <= top
+        and "c" in step.of
+        and {one.to for one in products} & set(step.of[step.of.index("c") :])
+        for step in known.steps(Additions)
+    )
+    return _inner_text({"sum": not chained, "product": not bounded})
 
 
 def find_subnormal(name: str) -> Callable[[Facts], Finding | None]:

@@ -114,19 +114,21 @@ def fp8_dot_add(a_format: str, b_format: str, d: str) -> Dot:
     return dot
 
 
-def bulk_normalised(guard: int) -> Dot:
-    """RVBNA on bf16: products jammed on a grid of 23 + guard bits below the largest exponent, their sum
-    rounded to odd, then one addition."""
+def bulk_normalised(guard: int, a_format: str = "bf16", b_format: str = "bf16") -> Dot:
+    """RVBNA: products jammed on a grid of 23 + guard bits below the largest exponent, their sum
+    rounded to odd, then one addition, rounded to odd, too (zvdota.adoc)."""
 
-    def field(code: int) -> int:
-        return max(code >> 7 & 255, 1) - 127
+    def field(name: str, code: int) -> int:
+        fraction, exponent = {"bf16": (7, 8), "e4m3": (3, 4), "e5m2": (2, 5)}[name]
+        return max(code >> fraction & (1 << exponent) - 1, 1) - (1 << exponent - 1) + 1
 
     def dot(a: Sequence[int], b: Sequence[int], c: int) -> int:
-        products = [product(read("bf16", x), read("bf16", y)) for x, y in zip(a, b, strict=True)]
+        products = [product(read(a_format, x), read(b_format, y)) for x, y in zip(a, b, strict=True)]
         if any(x.kind in (Kind.NAN, Kind.INFINITY) for x in products):
             bulk = summed(products, "odd")
         else:
-            live = [(field(x) + field(y), z.exact) for x, y, z in zip(a, b, products, strict=True) if z.exact]
+            pairs = [(field(a_format, x) + field(b_format, y)) for x, y in zip(a, b, strict=True)]
+            live = [(e, z.exact) for e, z in zip(pairs, products, strict=True) if z.exact]
             unit = Fraction(2) ** (max((e for e, _ in live), default=0) - 23 - guard)
             total = 0
             for _, exact in live:
@@ -134,6 +136,22 @@ def bulk_normalised(guard: int) -> Dot:
                 whole = units.numerator // units.denominator
                 total += (whole | (whole != units)) * (-1 if exact < 0 else 1)
             bulk = rounded(total * unit, "odd") if total else 0
-        return summed([read("f32", c), read("f32", bulk)], "even")
+        return summed([read("f32", c), read("f32", bulk)], "odd")
 
     return dot
+
+
+def rounded_products(a: Sequence[int], b: Sequence[int], c: int) -> int:
+    """vfmmacc.vv with G = 1, psm = 0 and rnd = frm: each product rounded, then added."""
+    for x, y in zip(a, b, strict=True):
+        c = summed(
+            [read("f32", c), read("f32", summed([product(read("f32", x), read("f32", y))], "even"))], "even"
+        )
+    return c
+
+
+def fused_products(a: Sequence[int], b: Sequence[int], c: int) -> int:
+    """The same with rnd = xct: one rounding for each product."""
+    for x, y in zip(a, b, strict=True):
+        c = summed([read("f32", c), product(read("f32", x), read("f32", y))], "even")
+    return c

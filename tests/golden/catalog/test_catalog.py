@@ -33,6 +33,7 @@ ARCHITECTURES = [
     "granite_rapids",
     "diamond_rapids",
     "armv9",
+    "riscv",
 ]
 SM80 = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 RTX, HOPPER, BLACKWELL = ("rtx_blackwell",), ("hopper",), ("blackwell",)

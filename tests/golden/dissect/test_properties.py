@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from published_units import bulk_normalised, rounded_products
+from real_units import Dot
 
 import golden
 from golden.dissect.properties import PROPERTIES, by_slug, measure
@@ -92,3 +94,39 @@ def test_every_program_has_what_the_probes_find() -> None:
                 for one in PROPERTIES:
                     measure(one, ins)
     assert len(seen) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("name", "dot", "slug", "text"),
+    [
+        ("vfwdota.vv.n8", bulk_normalised(3), "zero-sign", "always +0"),
+        ("vfwdota.vv.n8", bulk_normalised(3), "inner-overflow", "no"),
+        ("vfmmacc.vv.k4.g1.frm", rounded_products, "zero-sign", "-0 from all -0"),
+        ("vfmmacc.vv.k4.g1.frm", rounded_products, "inner-overflow", "sums and products"),
+    ],
+)
+def test_what_an_earlier_rounding_does_to_the_result(name: str, dot: Dot, slug: str, text: str) -> None:
+    """RVBNA's own sum is never -0, so nor is it plus c; a product and a sum that are rounded overflow before
+    what cancels them comes. Each probe's answer is that of exact rationals."""
+    finding = measure(by_slug()[slug], golden.instruction("riscv", name))
+    assert finding is not None and finding.text == text
+    for shot in finding.shots:
+        a, b, c = (shot.operands[operand].tolist() for operand in "abc")
+        assert dot(a, b, c) == shot.code, shot.what
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16", "always +0"),
+        ("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32", "-0 from underflow"),
+    ],
+)
+def test_a_chain_through_another_format_loses_the_sign_of_zero_on_the_way(name: str, text: str) -> None:
+    finding = measure(by_slug()["zero-sign"], golden.instruction("turing", name))
+    assert finding is not None and finding.text == text
+
+
+def test_products_that_are_rounded_overflow_before_they_are_added() -> None:
+    finding = measure(by_slug()["inner-overflow"], golden.load_instruction("spec/examples/ieee_tree.yaml"))
+    assert finding is not None and finding.text == "products"

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from published_units import bfdot_add, bulk_normalised, dot_add, fp8_dot_add
+from published_units import bfdot_add, bulk_normalised, dot_add, fp8_dot_add, fused_products, rounded_products
 from real_units import (
     Dot,
     amx,
@@ -95,6 +95,12 @@ CATALOGUE = rdna_models() | {
     "armv9:fdot.8h.e5m2.e5m2": fp8_dot_add("e5m2", "e5m2", "f16"),
     "armv9:fmmla.4s.e5m2.e4m3": fp8_dot_add("e5m2", "e4m3", "f32"),
     "armv9:fmmla.8h.e4m3.e4m3": fp8_dot_add("e4m3", "e4m3", "f16"),
+    "riscv:vfwdota.vv.n8": bulk_normalised(3),
+    "riscv:vfwdota.vv.n32": bulk_normalised(5),
+    "riscv:vfqwdota.vv.n16.e4m3.e5m2": bulk_normalised(4, "e4m3", "e5m2"),
+    "riscv:vfqwdota.alt.vv.n64.e5m2.e5m2": bulk_normalised(6, "e5m2", "e5m2"),
+    "riscv:vfmmacc.vv.k4.g1.frm": rounded_products,
+    "riscv:vfmmacc.vv.k4.g1.xct": fused_products,
 }
 
 
@@ -129,7 +135,7 @@ def integer_operands(
 
 INTEGER = [
     f"{architecture}:{ins.name}"
-    for architecture in ("rdna3", "rdna4", "sapphire_rapids", "armv9")
+    for architecture in ("rdna3", "rdna4", "sapphire_rapids", "armv9", "riscv")
     for ins in golden.instructions(architecture)
     if not ins.formats["d"].is_float
 ]
