@@ -384,7 +384,7 @@ static void mg_add_pair(mg_block *s, mg_numbers *const *pair, mg_numbers *total)
         const mg_w lsb = MG_CHOOSE(swap, y->lsb[l], x->lsb[l]), lower_lsb = MG_CHOOSE(swap, x->lsb[l], y->lsb[l]);
         const mg_w distance = (lsb - lower_lsb) & (mg_w)(lower != 0), left = mg_least(distance, mg_most(MG_WORD_BITS - 2 - mg_leading(upper), mg_splat(0)));
         const mg_w right = mg_least(distance - left, mg_splat(63)), cut = (mg_w)((lower & mg_ones(right)) != 0), rest = mg_down(lower, right) | (1 & cut);
-        const mg_w sum = mg_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_up(upper, left)) + mg_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest);
+        const mg_w sum = (mg_w)((mg_u)mg_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_up(upper, left)) + (mg_u)mg_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest));
         total->sign[l] = sum >> 63;
         total->significand[l] = mg_signed(total->sign[l], sum);
         total->lsb[l] = lsb - left;

@@ -570,9 +570,9 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_oper
         int32_t maximum = all > ce[l] ? all : ce[l];
         maximum = maximum > -126 ? maximum : -126;
         const int64_t shift = maximum - all, shift_c = maximum - ce[l], signed_c = cs[l];
-        int64_t late = (signed_c * (INT64_C(1) << widen_c)) >> (shift_c < 63 ? shift_c : 63);
+        int64_t late = (int64_t)((uint64_t)signed_c << widen_c) >> (shift_c < 63 ? shift_c : 63);
         late = shift_c > window ? 0 : late;
-        sum[l] = ((dot * (INT64_C(1) << widen)) >> (shift < 63 ? shift : 63)) + late * (INT64_C(1) << widen);
+        sum[l] = (int64_t)((uint64_t)((int64_t)((uint64_t)dot << widen) >> (shift < 63 ? shift : 63)) + ((uint64_t)late << widen));
         lsb[l] = maximum - dot_fraction_bits;
     }
     MG_EACH_LANE { /* renormalise and round down at sum_fraction_bits */
