@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from golden.errors import DocsError, missing
 from golden.model.core_digest import digest
 from golden.model.program_text import CORE
+from golden.paths import cache_folder
 
 SOURCES = ("mg_general.c", "mg_observe.c", "mg_gather.c", "mg_run.c")
 EXPORTS = (
@@ -50,7 +52,12 @@ def compile_core() -> bytes:
         out = Path(folder, "core.wasm")
         command = [sys.executable, "-m", COMPILER, "cc", *_FLAGS, f'-DMG_DIGEST="{digest(CORE)}"']
         done = subprocess.run(
-            [*command, *SOURCES, "-o", str(out)], cwd=CORE, capture_output=True, text=True, check=False
+            [*command, *SOURCES, "-o", str(out)],
+            cwd=CORE,
+            env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(_compiler_cache(Path(folder)))},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             told = next(
@@ -58,3 +65,13 @@ def compile_core() -> bytes:
             )
             raise DocsError(f"the C core did not compile to WebAssembly: {told}")
         return out.read_bytes()
+
+
+def _compiler_cache(temporary: Path) -> Path:
+    """Where zig keeps what it compiled; where it cannot write there, it runs on without end."""
+    kept = Path(os.environ.get("ZIG_GLOBAL_CACHE_DIR") or cache_folder() / "zig")
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return temporary / "zig"
+    return kept.absolute() if os.access(kept, os.W_OK) else temporary / "zig"
