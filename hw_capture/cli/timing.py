@@ -120,6 +120,9 @@ def show(
 ) -> None:
     """Prints the figures of one file of timings."""
 
+    if as_json and as_csv:
+        raise typer.BadParameter("--json and --csv were both given, expected one of them")
+
     from golden.catalog.timing import load
     from golden.errors import no_match
     from golden.explain.terminal import HouseConsole, table

@@ -419,16 +419,23 @@ def _read_otherwise(result: Check, job: Job, report: Progress) -> Job:
         if policy != "off":
             report("trying what synthesis reads", 0, 0)
             result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
+            for each in result.synthesis:
+                if result.passed and each.text is not None:
+                    whole = _fill(result, job, each.text, each.by)
+            job = job if result.passed or result.unset is None else whole
     if policy == "require" and result.passed and result.not_synthesised:
         raise ElaborationError(f"{result.dut.name} passes, but {result.not_synthesised[0]}")
     return job
 
 
-def _fill(result: Check, job: Job, text: Reading | None) -> Job:
-    """Runs all vectors with other bits where the text leaves them open; returns the job of that run."""
+def _fill(result: Check, job: Job, text: Reading | None, by: str = "") -> Job:
+    """Runs all vectors with other bits where the text, of the simulator or `by` another tool, leaves them
+    open; returns the job of that run."""
     job = replace(job, vectors=result.vectors, traffic=replace(job.traffic, resets=0))
     try:
-        result.unset, job, result.verdict = ask_fills(job, result.verdict, text)
+        unset, job, result.verdict, note = ask_fills(job, result.verdict, text)
+        result.unset = None if unset is None else replace(unset, by=by)
+        result.beyond += [note] if note and note not in result.beyond else []
     except Exception as error:  # slang may not know what Verilator takes; the verdict stands, with a note
         if isinstance(error, (MmagoldError, OSError)) and not isinstance(error, RtlError):
             raise

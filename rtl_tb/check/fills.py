@@ -3,9 +3,12 @@
 A variable of an automatic function, and what a function or a task returns, is X until something sets it.
 Verilator has 0 there at every call, whatever the start; no start of rtl_tb/check/starts.py shows it. What a
 `case` declared full sets is anyone's choice in synthesis where no item matches (`unique`, `priority`, pragma
-or attribute full_case; an `if` as well), and of items declared parallel (`unique`, `unique0`, parallel_case)
-none goes before another. So the text is compiled with bits written into all these, and the items in reverse;
-and once more with the complement of the bits.
+or attribute full_case; an `if` as well), and so it is where several match of which one alone was declared to
+(`unique`, `unique0`, parallel_case): simulators take the first, synthesis may OR them. So the text is
+compiled with bits written into all these, and once more with their complement.
+
+Initial values of signals are another matter: synthesis for FPGAs keeps them, that for ASICs does not. A unit
+that is wrong with other ones passes with a note.
 """
 
 from __future__ import annotations
@@ -14,14 +17,14 @@ import hashlib
 import importlib
 import importlib.util
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rtl_tb import engines
-from rtl_tb.check.readings import Reading, on_text
-from rtl_tb.check.starts import Unset
+from rtl_tb.check.readings import Reading, on_text, undeclared
+from rtl_tb.check.starts import SHOWN, Unset
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
@@ -34,18 +37,19 @@ from rtl_tb.errors import ElaborationError, SimulatorMissing
 _AS_SIMULATED = "as simulated"
 _PATTERNS = {"a pattern": 0, "its complement": -1}
 """What is written into them: bits, and -1: these bits exchanged."""
-_WORDS = ("function", "task", "automatic", "unique", "priority", "full_case", "parallel_case")
+_WORDS = re.compile(
+    r"\b(?:function|task|automatic|unique0?|priority|full_case|parallel_case|initial)\b"
+    r"|\b(?:logic|reg|bit|byte|int|integer|shortint|longint)\b[^;()]*="
+)
+"""What a text without open bits does not have."""
+_SIGNALS = ("ModuleDeclaration", "GenerateBlock", "InterfaceDeclaration")
+"""Where signals are declared."""
 _DECLARATIONS = (
     *("DataDeclaration", "PortDeclaration", "ParameterDeclarationStatement", "LocalVariableDeclaration"),
     *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
 )
 """What stands before the statements of a function."""
 _ROUTINES = ("FunctionDeclaration", "TaskDeclaration")
-_DECLARED = re.compile(
-    r"\b(?:unique0?|priority)(?=\s+(?:case[xz]?|if)\b)|/\*verilator (?:full|parallel)_case\*/"
-    r"|\(\*\s*(?:full|parallel)_case\s*(?:,\s*(?:full|parallel)_case\s*)?\*\)"
-)
-"""What makes Verilator assert that one item matches; the filled text shall be run, whatever matches."""
 _FULL, _PARALLEL = ("Unique", "Priority"), ("Unique", "Unique0")
 
 
@@ -58,57 +62,80 @@ class Hole:
         at: byte of the text at which they can be given.
         given: the text that does it, with the bits of each of `_PATTERNS`.
         bits: how many.
+        order: of several at one byte the least goes first: those that end an inner statement before those
+            that end one around it (below 0), and then those that begin, the outer ones first.
     """
 
     place: str
     at: int
     given: tuple[str, ...]
     bits: int
+    order: int = 0
+
+
+Holes = Mapping[tuple[int, str], Hole]
 
 
 @dataclass
 class Open:
-    """All that a text leaves open: bits by place, and the items of parallel cases, from byte to byte."""
+    """All that a text leaves open, and where signals get their initial values."""
 
-    holes: dict[int, Hole] = field(default_factory=dict)
-    items: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    places: list[str] = field(default_factory=list)
-    """Of the parallel cases."""
-
-    def add(self, key: int, hole: Hole) -> None:
-        """Notes a hole. Of a module with several widths that with the most bits serves all."""
-        self.holes[key] = max(hole, self.holes.get(key, hole), key=lambda each: each.bits)
+    holes: dict[tuple[int, str], Hole] = field(default_factory=dict)
+    """By what stands at which byte."""
+    initials: dict[tuple[int, str], Hole] = field(default_factory=dict)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Every place, once."""
-        return tuple(dict.fromkeys([*(hole.place for hole in self.holes.values()), *self.places]))
+        """The place of every hole, once."""
+        return _named(self.holes)
 
 
-def ask_fills(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[Unset | None, Job, Verdict]:
-    """Runs a passed check on the text of the simulator with other bits in its holes.
+def ask_fills(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[Unset | None, Job, Verdict, str]:
+    """Runs a passed check on a text of the unit with other bits in its holes, and with other initial values.
 
     Returns:
         As compare_starts: what the result depends on, or None; and the job and the verdict that show it, or
-        those that were given.
+        those that were given. At last a note where it depends on initial values, or "".
 
     Raises:
         SimulatorMissing, ElaborationError: nobody looked, for want of slang or Verilator, or since one of
             them refuses the text.
     """
-    if plain is None or not any(word in plain.text for word in _WORDS):
-        return None, job, verdict
+    if plain is None or not _WORDS.search(plain.text):
+        return None, job, verdict, ""
     file = kept_text(job.build, "as_run", plain.text)
     found, text = find_open(job.dut, file), file.read_text(encoding="utf-8")
     wrong = {_AS_SIMULATED: 0}
-    for number, pattern in enumerate(_PATTERNS if found.named else ()):
-        mine = on_text(job, filled(text, found, number), "filled")
-        mine = replace(mine, program=engines.build("fast", mine))
-        again = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
+    for pattern, mine, again in _runs(job, text, found.holes):
         wrong[pattern] = int(again.failed.sum())
         if not again.passed:
-            return Unset(wrong, len(mine.vectors), found.named, of_text=True), mine, again
-    return None, job, verdict
+            return Unset(wrong, len(mine.vectors), found.named, of_text=True), mine, again, ""
+    for _, _, again in _runs(job, text, found.initials):
+        if not again.passed:
+            return None, job, verdict, _of_initials(again, found)
+    return None, job, verdict, ""
+
+
+def _runs(job: Job, text: str, holes: Holes) -> Iterator[tuple[str, Job, Verdict]]:
+    """A run on the text with each of `_PATTERNS` in these holes, if there are any."""
+    for number, pattern in enumerate(_PATTERNS if holes else ()):
+        mine = on_text(job, filled(text, holes, number), "filled")
+        mine = replace(mine, program=engines.build("fast", mine))
+        yield pattern, mine, judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
+
+
+def _of_initials(verdict: Verdict, found: Open) -> str:
+    places = _named(found.initials)
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    failed = int(verdict.failed.sum())
+    return (
+        "the result depends on initial values of signals, which synthesis for an ASIC drops: with others "
+        f"{failed:,} of {len(verdict.vectors):,} vectors fail; given: {'; '.join(places[:SHOWN])}{more}"
+    )
+
+
+def _named(holes: Holes) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(hole.place for hole in holes.values()))
 
 
 def find_open(dut: Dut, file: Path) -> Open:
@@ -141,7 +168,9 @@ def find_open(dut: Dut, file: Path) -> Open:
             return ast.VisitAction.Skip
         for symbol in _unset_in(node):
             if symbol.type.isFourState and not _grows(symbol.type) and own(symbol.location):
-                found.add(symbol.location.offset, _hole(symbol, node, sources))
+                _add(found.holes, (symbol.location.offset, "variable"), _hole(symbol, node, sources))
+        for hole in _initials_of(node, text, sources) if own(node.location) else ():
+            _add(found.initials, (hole.at, hole.place), hole)
         if isinstance(node, (ast.ProceduralBlockSymbol, ast.SubroutineSymbol)):
             scopes.append(node if isinstance(node, ast.SubroutineSymbol) else node.parentScope)
             node.body.visit(statement)
@@ -151,29 +180,19 @@ def find_open(dut: Dut, file: Path) -> Open:
     return found
 
 
-def filled(text: str, found: Open, number: int) -> str:
-    """A text with one of `_PATTERNS` where it leaves bits open, and parallel items in reverse."""
-    data = text.encode()
-    holes = sorted(found.holes.values(), key=lambda each: each.at)
+def filled(text: str, holes: Holes, number: int) -> str:
+    """A text with one of `_PATTERNS` in some of its holes."""
+    data, pieces, last = text.encode(), list[bytes](), 0
+    for hole in sorted(holes.values(), key=lambda each: (each.at, each.order)):
+        pieces += [data[last : hole.at], hole.given[number].encode()]
+        last = hole.at
+    pieces.append(data[last:])
+    return "/* verilator lint_off ENUMVALUE */ " + undeclared(b"".join(pieces).decode())
 
-    def plain(start: int, end: int) -> bytes:
-        pieces, last = [], start
-        for hole in holes:
-            if start <= hole.at < end:
-                pieces += [data[last : hole.at], hole.given[number].encode()]
-                last = hole.at
-        return b"".join([*pieces, data[last:end]])
 
-    def part(start: int, end: int) -> bytes:
-        pieces, last = [], start
-        for _, items in sorted(found.items.items()):
-            if last <= items[0][0] and items[-1][1] <= end:
-                for (first, behind), other in zip(items, reversed(items), strict=True):
-                    pieces += [plain(last, first), part(*other)]
-                    last = behind
-        return b"".join([*pieces, plain(last, end)])
-
-    return "/* verilator lint_off ENUMVALUE */ " + _DECLARED.sub(" ", part(0, len(data)).decode())
+def _add(holes: dict[tuple[int, str], Hole], key: tuple[int, str], hole: Hole) -> None:
+    """Notes a hole. Of a module with several widths that with the most bits serves all."""
+    holes[key] = max(hole, holes.get(key, hole), key=lambda each: each.bits)
 
 
 # Which variables --------------------------------------------------------------------------------------------
@@ -211,8 +230,12 @@ def _lasts(block: Any) -> bool:
 def _declared_static(symbol: Any) -> bool:
     """Whether a variable is said to last from call to call; of one that does by default synthesis keeps
     nothing."""
+    return _declared(symbol, "static")
+
+
+def _declared(symbol: Any, word: str) -> bool:
     modifiers = getattr(symbol.syntax.parent, "modifiers", ())
-    return any(each.valueText == "static" for each in modifiers)
+    return any(each.valueText == word for each in modifiers)
 
 
 def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
@@ -267,20 +290,16 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
 
 
 def _add_choice(found: Open, node: Any, scope: Any, text: bytes, sources: Any) -> None:
-    """Notes a `case` or `if` that is declared full and is not, and a `case` that is declared parallel and of
-    which several items may match."""
+    """Notes a `case` or `if` that is declared full and is not, and one that is declared parallel and of
+    which several branches may match."""
     where = node.sourceRange.start
-    place = f"{Path(sources.getFileName(where)).name}:{sources.getLineNumber(where)}"
+    choice = _Choice(node, text, f"{Path(sources.getFileName(where)).name}:{sources.getLineNumber(where)}")
     if node.kind.name != "Case":
-        last = node
-        while last.ifFalse is not None and last.ifFalse.kind.name == "Conditional":
-            last = last.ifFalse
+        conditions, last = _chain(node)
         if node.check.name in _FULL and last.ifFalse is None:
-            if last.ifTrue.kind.name not in ("Block", "ExpressionStatement"):  # whose else would it be?
-                raise ElaborationError(
-                    f"{place}: a branch of an if that is declared full needs begin and end"
-                )
-            _add_rest(found, node, text, last.sourceRange.end.offset, "else", f"{place}: if")
+            _add_else(found, choice, last)
+        if node.check.name in _PARALLEL and len(conditions) > 1:
+            _add_overlap(found, choice, [choice.condition(each) for each in conditions], "if")
         return
     syntax, values, chosen = node.syntax, _values(node, scope), node.expr
     while chosen.kind.name == "Conversion":  # to the width of the items
@@ -290,27 +309,92 @@ def _add_choice(found: Open, node: Any, scope: Any, text: bytes, sources: Any) -
     every = None not in values and len(set(values)) == 1 << chosen.type.bitWidth
     full = node.check.name in _FULL or b"full_case" in declared
     if full and node.defaultCase is None and not every:
-        _add_rest(found, node, text, syntax.endcase.location.offset, "default:", f"{place}: case")
-    spans = [item.sourceRange for item in syntax.items if item.kind.name == "StandardCaseItem"]
+        _add_rest(found, choice, syntax.endcase.location.offset, "default: {}", f"{choice.place}: case")
     parallel = node.check.name in _PARALLEL or b"parallel_case" in declared
     apart = None not in values and len(set(values)) == len(values)
-    if parallel and not apart and len(spans) > 1:
-        found.items[spans[0].start.offset] = [(span.start.offset, span.end.offset) for span in spans]
-        found.places.append(f"{place}: case, of which several items match")
+    if parallel and not apart and len(node.items) > 1:
+        _add_overlap(found, choice, [choice.match(item) for item in node.items], "case")
 
 
-def _add_rest(found: Open, node: Any, text: bytes, at: int, before: str, place: str) -> None:
+@dataclass(frozen=True)
+class _Choice:
+    """A `case` or an `if` with its text and its place."""
+
+    node: Any
+    text: bytes
+    place: str
+
+    @property
+    def start(self) -> int:
+        """Its first byte, with attributes."""
+        return int(self.node.syntax.sourceRange.start.offset)
+
+    def written(self, part: Any) -> str:
+        """An expression as it stands in the text."""
+        span = part.sourceRange
+        return self.text[span.start.offset : span.end.offset].decode()
+
+    def condition(self, conditions: Any) -> str:
+        """Whether a branch of an `if` is taken, but for those before it."""
+        return " && ".join(f"({self.written(each.expr)})" for each in conditions)
+
+    def match(self, item: Any) -> str:
+        """Whether an item of a `case` matches."""
+        chosen, kind = self.written(self.node.expr), self.node.condition.name
+        form = {"Normal": "({}) == ({})", "Inside": "({}) inside {{{}}}"}.get(kind, "({}) ==? ({})")
+        return " || ".join(form.format(chosen, self.written(each)) for each in item.expressions)
+
+
+def _chain(node: Any) -> tuple[list[Any], Any]:
+    """The conditions of each branch of an `if` with its `else if`, and the last `if` of them."""
+    conditions, last = [node.conditions], node
+    while last.ifFalse is not None and last.ifFalse.kind.name == "Conditional":
+        last = last.ifFalse
+        conditions.append(last.conditions)
+    return conditions, last
+
+
+def _add_else(found: Open, choice: _Choice, last: Any) -> None:
+    """Notes what an `if` may give where no condition holds. Whose that else is has to be plain, so the last
+    branch gets a block of its own."""
+    branch, place = last.ifTrue.syntax.sourceRange, f"{choice.place}: if"
+    begin = Hole(
+        f"{place}, where nothing matches", branch.start.offset, (" begin ",) * 2, 0, choice.start + 1
+    )
+    _add(found.holes, (choice.start, "begin"), begin)
+    _add_rest(found, choice, branch.end.offset, " end else {}", place)
+
+
+def _add_rest(found: Open, choice: _Choice, at: int, form: str, place: str) -> None:
     """Notes what a choice may give where nothing matches."""
-    targets = _targets(node, text)
-    given = [
-        " ".join(
-            f"{name} {sign} {_value(kind, place + name, bits, whole=True)};" for name, sign, kind in targets
+    texts, bits = _assigned(choice)
+    given = tuple(f" {form.format(each)} " for each in texts)
+    hole = Hole(f"{place}, where nothing matches", at, given, bits, -choice.start - 1)
+    _add(found.holes, (choice.start, "rest"), hole)
+
+
+def _add_overlap(found: Open, choice: _Choice, branches: list[str], what: str) -> None:
+    """Notes what a choice may give where several branches match."""
+    texts, bits = _assigned(choice)
+    if not bits:
+        return
+    count = ", ".join(f"(({each}) ? 1'b1 : 1'b0)" for each in branches)
+    given = tuple(f" if ($countones({{{count}}}) > 1) {each} else " for each in texts)
+    place = f"{choice.place}: {what}, of which several {'items' if what == 'case' else 'conditions'} match"
+    _add(found.holes, (choice.start, "overlap"), Hole(place, choice.start, given, bits, choice.start + 1))
+
+
+def _assigned(choice: _Choice, whole: bool = False) -> tuple[list[str], int]:
+    """A block that gives other bits to all that a choice assigns, with each of `_PATTERNS`, and how many."""
+    targets = _targets(choice.node, choice.text, whole)
+    texts = []
+    for bits in _PATTERNS.values():
+        given = (
+            f"{name} {sign} {_value(kind, choice.place + name, bits, whole=True)};"
+            for name, sign, kind in targets
         )
-        for bits in _PATTERNS.values()
-    ]
-    texts = tuple(f" {before} begin {each} end " for each in given)
-    bits = sum(kind.bitstreamWidth for _, _, kind in targets)
-    found.add(at, Hole(f"{place}, where nothing matches", at, texts, bits))
+        texts.append(f"begin {' '.join(given)} end")
+    return texts, sum(kind.bitstreamWidth for _, _, kind in targets)
 
 
 def _values(node: Any, scope: Any) -> list[int | None]:
@@ -326,9 +410,10 @@ def _values(node: Any, scope: Any) -> list[int | None]:
     return found
 
 
-def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:
-    """What a choice assigns, itself or by calls, as it is written, with = or <= and its type; the whole of
-    which its own variables choose a part. Nothing of variables of its own, or of what is no hardware."""
+def _targets(node: Any, text: bytes, whole: bool = False) -> list[tuple[str, str, Any]]:
+    """What a statement assigns, itself or by calls, as it is written, with = or <= and its type; the whole of
+    which its own variables choose a part, or `whole` in any case. Nothing of variables of its own, or of what
+    is no hardware."""
     ast = importlib.import_module("pyslang.ast")
     found: dict[str, tuple[str, str, Any]] = {}
     insides, called = [node.sourceRange], list[Any]()
@@ -350,11 +435,10 @@ def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:
             add(getattr(part, "operand", part), sign)
         if parts:
             return
-        while own(place) and hasattr(place, "value"):
+        while (whole or own(place)) and hasattr(place, "value"):
             place = place.value
         kind, span = place.type, place.sourceRange
-        bits = kind.isIntegral or kind.isUnpackedStruct or (kind.isUnpackedArray and not _grows(kind))
-        if bits and not own(place):
+        if _has_bits(kind) and not own(place):
             written = text[span.start.offset : span.end.offset].decode()
             found[written] = (written, sign, kind)
 
@@ -372,6 +456,35 @@ def _targets(node: Any, text: bytes) -> list[tuple[str, str, Any]]:
 
     node.visit(visit)
     return list(found.values())
+
+
+# Which initial values ---------------------------------------------------------------------------------------
+
+
+def _initials_of(node: Any, text: bytes, sources: Any) -> Iterator[Hole]:
+    """The initial value in the declaration of a signal, or those that an `initial` gives."""
+    ast = importlib.import_module("pyslang.ast")
+    line = sources.getLineNumber(node.location)
+    place = f"{Path(sources.getFileName(node.location)).name}:{line}"
+    if node.kind.name == "Variable":
+        given = node.initializer
+        signal = node.syntax is not None and node.syntax.parent.parent.kind.name in _SIGNALS
+        if given is None or not signal or _declared(node, "const") or not _has_bits(node.type):
+            return
+        place = f"{place}: {node.name}"
+        span, bits = given.sourceRange, node.type.bitstreamWidth
+        values = [_value(node.type, place, exchanged, whole=True) for exchanged in _PATTERNS.values()]
+        yield Hole(place, span.start.offset, tuple(f" {value} /* " for value in values), bits)
+        yield Hole(place, span.end.offset, (" */ ",) * 2, bits)
+    elif isinstance(node, ast.ProceduralBlockSymbol) and node.procedureKind.name == "Initial":
+        texts, bits = _assigned(_Choice(node.body, text, place), whole=True)
+        given_too = tuple(f" initial {each} " for each in texts)
+        yield Hole(f"{place}: initial", node.syntax.sourceRange.end.offset, given_too, bits)
+
+
+def _has_bits(kind: Any) -> bool:
+    """Whether values of a type are hardware."""
+    return bool(kind.isIntegral or kind.isUnpackedStruct or (kind.isUnpackedArray and not _grows(kind)))
 
 
 # What is written into them ----------------------------------------------------------------------------------

@@ -55,6 +55,13 @@ _PIECES = re.compile(
     r"|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|\(\*(?P<attribute>\s*synthesis\s*,[^*]*)\*\)",
     re.DOTALL,
 )
+_KEPT = re.compile(r"/\*verilator (?:full|parallel)_case\*/")
+"""What becomes of such a pragma."""
+_DECLARED = re.compile(
+    r"\b(?:unique0?|priority)(?=\s+(?:case[xz]?|if)\b)|/\*verilator (?:full|parallel)_case\*/"
+    r"|\(\*\s*(?:full|parallel)_case\s*(?:,\s*(?:full|parallel)_case\s*)?\*\)"
+)
+"""What makes Verilator assert that one item matches; a text shall be run, whatever matches."""
 _COMMENTS = ("//", "/*", "(*")
 _CONDITION = re.compile(rb"`(?:ifn?def|elsif)\b")
 _LINE = re.compile(r'`line\s+(\d+)\s+"([^"]*)"')
@@ -67,7 +74,8 @@ class Reading:
     text: str
 
     def lines(self) -> list[tuple[str, str]]:
-        """(code, "file:line") of every line with code: no comment, no `timescale, one space for several."""
+        """(code, "file:line") of every line with code: no comment but pragmas of a `case`, no `timescale, one
+        space for several."""
         found, file, number = [], "", 0
         for line in _PIECES.sub(_without_comments, self.text).split("\n"):
             if (mark := _LINE.match(line.strip())) is not None:
@@ -138,6 +146,11 @@ def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
+def undeclared(text: str) -> str:
+    """A text without what declares choices full or parallel: whatever matches, it is run to its end."""
+    return _DECLARED.sub(" ", text)
+
+
 def _preprocessed(
     dut: Dut, sources: Sequence[Path], options: Sequence[str], folder: Path, before: Sequence[Path] = ()
 ) -> str:
@@ -194,7 +207,10 @@ def _as_attribute(piece: re.Match[str]) -> str:
 
 
 def _without_comments(piece: re.Match[str]) -> str:
-    return " " + "\n" * piece[0].count("\n") if piece[0].startswith(_COMMENTS) else piece[0]
+    """What is no comment; and a pragma of a `case`, which says what may be made of it."""
+    if not piece[0].startswith(_COMMENTS) or _KEPT.fullmatch(piece[0]):
+        return piece[0]
+    return " " + "\n" * piece[0].count("\n")
 
 
 def _without_off(text: str) -> str:

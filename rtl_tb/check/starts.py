@@ -34,12 +34,14 @@ class Unset:
         wrong: failing vectors of `tried`, by start.
         suspects: what Verilator's lint says of signals without a driver and of latches; or the places.
         of_text: whether it is bits that the text leaves open (rtl_tb/check/fills.py).
+        by: who reads that text, where the simulator reads another.
     """
 
     wrong: dict[str, int]
     tried: int
     suspects: tuple[str, ...]
     of_text: bool = False
+    by: str = ""
 
     @property
     def sentence(self) -> str:
@@ -47,8 +49,9 @@ class Unset:
         counts = ", ".join(f"{start} {wrong:,}" for start, wrong in self.wrong.items())
         if self.of_text:
             more = f" and {len(self.suspects) - SHOWN} more" if len(self.suspects) > SHOWN else ""
+            of = f"the text of {self.by}" if self.by else "the text"
             return (
-                f"the result depends on bits that the text leaves open: {counts} of {self.tried:,} vectors "
+                f"the result depends on bits that {of} leaves open: {counts} of {self.tried:,} vectors "
                 f"fail; open: {'; '.join(self.suspects[:SHOWN])}{more}"
             )
         named = "; ".join(self.suspects[:SHOWN]) or (

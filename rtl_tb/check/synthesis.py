@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtl_tb import engines
-from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read
+from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read, undeclared
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -32,6 +32,7 @@ class Synthesis:
         place: where the two texts first differ, "file:line".
         tried, failed: vectors.
         refused: why it was not run, or "".
+        text: what was run and is right, or None.
     """
 
     by: str
@@ -39,6 +40,7 @@ class Synthesis:
     tried: int
     failed: int
     refused: str = ""
+    text: Reading | None = None
 
     @property
     def sentence(self) -> str:
@@ -77,14 +79,16 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
             seen.append(text)
             place = seen[0].differs(text)
             traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
-            mine = replace(on_text(job, text.text, by.lower()), vectors=job.vectors[:MOST], traffic=traffic)
+            mine = replace(
+                on_text(job, undeclared(text.text), by.lower()), vectors=job.vectors[:MOST], traffic=traffic
+            )
             mine = replace(mine, program=engines.build("fast", mine))
             judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
         except RtlError as error:
             found.append(unknown(error, by, place))
             continue
         failed = int(judged.failed.sum()) or len(judged.outcome.failures)
-        found.append(Synthesis(by, place, len(mine.vectors), failed))
+        found.append(Synthesis(by, place, len(mine.vectors), failed, text=text if judged.passed else None))
         if not judged.passed:
             return found, mine, judged
     return found, job, verdict

@@ -83,6 +83,10 @@ def test_timing_show() -> None:
             ["plot", "--out", "pictures", "--only", "ldmatrix.x5"],
             "no instruction with points matches 'ldmatrix.x5'; nearest: ",
         ),
+        (
+            ["show", "sun_a100", "--csv", "--json"],
+            "Invalid value: --json and --csv were both given, expected one",
+        ),
         (["plot", "--out", "file"], "file: cannot be made: File exists"),
         (["compare", "--with", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
         (["compare", "--ours", "empty.yaml"], "empty.yaml:4: no table holds a figure"),

@@ -258,9 +258,17 @@ PARALLEL = (
     "case (1'b1) // synthesis parallel_case\nacc[31]: y = acc; 1'b1: y = acc ^ {31'd0, acc[31]}; endcase"
 )
 
+MIDDLE = PARALLEL.replace("1'b1:", "acc[31]: y = acc | 32'd1; 1'b1:").replace(" ^ {31'd0, acc[31]}", "")
+"""Whether the first or the last of those that match is taken, the result is right."""
+IN_SYNTHESIS = "case (acc[3:0])\n`ifdef SYNTHESIS\n// synopsys full_case\n`endif\n4'h7: y = acc; endcase"
+
 
 @pytest.mark.long
-@pytest.mark.parametrize("code", [FULL, PARALLEL], ids=["full", "parallel"])
+@pytest.mark.parametrize(
+    "code",
+    [FULL, PARALLEL, MIDDLE, IN_SYNTHESIS],
+    ids=["full", "parallel", "middle", "in-synthesis"],
+)
 def test_a_unit_that_needs_what_synthesis_may_choose_never_passes(tmp_path, code):
     """Simulators go on where no item matches, and take the first of several."""
     result = attacked(
@@ -268,7 +276,27 @@ def test_a_unit_that_needs_what_synthesis_may_choose_never_passes(tmp_path, code
     )
     assert not result.passed
     assert result.unset is not None and result.unset.wrong["as simulated"] == 0
+    assert result.unset.by == ("synthesis" if "SYNTHESIS" in code else "")
     assert "mac4.sv" in result.unset.suspects[0]
+
+
+@pytest.mark.parametrize(
+    ("declared", "noted"),
+    [
+        ("logic [31:0] y = 32'd0;", True),
+        pytest.param("reg [31:0] y; initial y = 32'd0;", True, marks=pytest.mark.long),
+        pytest.param(
+            "reg [31:0] y = 32'd1; always @(posedge clock) y <= 32'd0;", False, marks=pytest.mark.long
+        ),
+    ],
+    ids=["declared", "initial", "driven"],
+)
+def test_a_unit_that_needs_an_initial_value_passes_with_a_note(tmp_path, declared, noted):
+    """Synthesis for FPGAs keeps it, so that it may be what is meant."""
+    result = attacked(tmp_path, FAST, ("// extra", declared), ("acc_o = acc", "acc_o = acc ^ y"))
+    assert result.passed
+    assert len(result.notes) == noted
+    assert all("initial values of signals" in each and "mac4.sv:" in each for each in result.notes)
 
 
 COPIED_CLOCK = (

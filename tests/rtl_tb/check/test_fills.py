@@ -12,9 +12,10 @@ from changed_unit import DUT, OWN, PASSING
 
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.check import Options, check
-from rtl_tb.check.fills import Hole, Open, ask_fills, filled, find_open
+from rtl_tb.check.fills import Hole, ask_fills, filled, find_open
 from rtl_tb.check.readings import SIMULATORS, as_run, read
-from rtl_tb.check.verdict import judge
+from rtl_tb.check.starts import Unset
+from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import ElaborationError, SimulatorMissing
@@ -105,7 +106,7 @@ def test_what_lasts_by_default_is_no_register(tmp_path: Path) -> None:
     dut = load_dut(unit(tmp_path, function, "32'(\\f+g (sum[7:0]))"))
     found, text = find_open(dut, dut.sources[0]), dut.sources[0].read_text()
     assert [hole.place for hole in found.holes.values()] == ["mac4.sv:3: t", "mac4.sv:3: f+g"]
-    assert re.search(r"logic \[7:0\] t; +\\t = 8'h\w+; +\\f\+g = 8'h\w+; if", filled(text, found, 0))
+    assert re.search(r"logic \[7:0\] t; +\\t = 8'h\w+; +\\f\+g = 8'h\w+; if", filled(text, found.holes, 0))
 
 
 def test_a_variable_of_a_block(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_verilator_takes_what_is_written_into_them(tmp_path: Path) -> None:
     holes, text = list_holes(dut, dut.sources[0]), dut.sources[0].read_text()
     assert len(holes) > len(bodies) > 7
     for number in (0, 1):
-        (tmp_path / "filled.sv").write_text(filled(text, find_open(dut, dut.sources[0]), number))
+        (tmp_path / "filled.sv").write_text(filled(text, find_open(dut, dut.sources[0]).holes, number))
         words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
         simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
 
@@ -148,18 +149,48 @@ def replaced(folder: Path, body: str) -> Path:
     return unit(folder, FUNCTION.format(body).replace("[7:0]", "[31:0]"), "f(sum[31:0])")
 
 
-def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
-    dut = load_dut(replaced(tmp_path, RARE))
+def asked(folder: Path, body: str) -> tuple[Unset | None, Job, Verdict, str]:
+    """What comes of mac4 with `f` for c = 0, 1, 2, 3."""
+    dut = load_dut(replaced(folder, body))
     operands = {"a": np.zeros((4, 4), np.uint8), "b": np.zeros((4, 4), np.uint8)}
     c = np.arange(4, dtype=np.uint32)
     vectors = VectorSet(dut.instruction, "dot", operands | {"c": c}, c, np.zeros(4, np.uint8), 1)
-    job = Job(dut, tmp_path / "build", vectors)
+    job = Job(dut, folder / "build", vectors)
     right = Outcome("fast", "verilator", "", c, np.ones(4, bool), np.zeros(4, bool))
-    unset, mine, verdict = ask_fills(job, judge(vectors, right, dut.compare), as_run(job))
+    return ask_fills(job, judge(vectors, right, dut.compare), as_run(job))
+
+
+def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
+    unset, mine, verdict, _ = asked(tmp_path, RARE)
     assert unset is not None
     assert (unset.wrong, unset.suspects) == ({"as simulated": 0, "a pattern": 1}, ("mac4.sv:3: t",))
     assert verdict.failed.tolist() == [False, False, False, True]
     assert mine.dut.sources[0].parent.name == "texts"
+
+
+@pytest.mark.parametrize(
+    ("body", "failed", "suspect"),
+    [
+        (
+            "f = x; unique if (x[0]) f = x; else if (x[1]) f = x ^ x[0];",
+            [0, 3],
+            "if, of which several conditions match",
+        ),
+        pytest.param(
+            "f = x; unique if (x[0]) if (x[1]) f = x;",
+            [0, 2],
+            "if, where nothing matches",
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=["several", "none"],
+)
+def test_a_unit_that_needs_the_first_branch_or_none_fails(
+    tmp_path: Path, body: str, failed: list[int], suspect: str
+) -> None:
+    unset, _, verdict, _ = asked(tmp_path, body)
+    assert unset is not None and unset.suspects[-1] == f"mac4.sv:3: {suspect}"
+    assert np.flatnonzero(verdict.failed).tolist() == failed
 
 
 CHOICES = {
@@ -177,6 +208,17 @@ CHOICES = {
     "an attribute": ("(* parallel_case *) casez (x) 8'b1???????: f = 1; 8'b?1??????: f = 2; endcase", 0, 1),
     "with the rest": ("unique case (x) 0: f = 1; default: f = 2; endcase", 0, 0),
     "with else": ("unique if (x[0]) f = 1; else f = 2;", 0, 0),
+    "an if of several": ("unique if (x[0]) f = 1; else if (x[1]) f = 2; else f = 3;", 0, 1),
+    "unique0": ("unique0 if (x[0]) f = 1; else if (x[1]) f = 2;", 0, 1),
+    "sets": ("unique case (x) inside [1:3], 9: f = 1; 2: f = 2; endcase", 1, 1),
+    "a branch that is an if": ("unique if (x[0]) if (x[1]) f = 1;", 1, 0),
+    "one in the other": ("unique if (x[0]) unique if (x[1]) f = 1; else if (x[2]) f = 2;", 2, 1),
+    "an item that is one": (
+        "unique case (1'b1) x[0]: unique if (x[2]) f = 1; x[1]: foo: unique0 if (x[3]) f = 2;"
+        "else if (x[4]) begin f = 3; end endcase",
+        2,
+        2,
+    ),
     "nothing declared": ("case (x) 0: f = 1; 1: f = 2; endcase", 0, 0),
 }
 """Choices, how many are full and are not, and how many have items whose order is open."""
@@ -189,9 +231,10 @@ def test_which_choices_are_open(tmp_path: Path, body: str, full: int, parallel: 
     assert text is not None
     (tmp_path / "text.sv").write_text(text.text)
     found = find_open(dut, tmp_path / "text.sv")
-    assert (len(found.holes), len(found.items)) == (full, parallel)
+    what = [what for _, what in found.holes]
+    assert (what.count("rest"), what.count("overlap")) == (full, parallel)
     for number in (0, 1) if found.named else ():
-        (tmp_path / "filled.sv").write_text(filled(text.text, found, number))
+        (tmp_path / "filled.sv").write_text(filled(text.text, found.holes, number))
         words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
         simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
 
@@ -221,7 +264,7 @@ def test_what_a_choice_assigns(tmp_path: Path, body: str, names: list[str]) -> N
     (hole,) = (hole for hole in found.holes.values() if "case" in hole.place)
     assert re.findall(r"(?:begin|;) (\S+) = ", hole.given[0]) == names
     assert "'0" not in hole.given[0]
-    (tmp_path / "filled.sv").write_text(filled(dut.sources[0].read_text(), found, 0))
+    (tmp_path / "filled.sv").write_text(filled(dut.sources[0].read_text(), found.holes, 0))
     words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
     simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
 
@@ -237,22 +280,39 @@ def test_a_task_sets_what_is_around_it(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = "f = 0; unique if (x[0]) if (x[1]) f = 1;"
-    dut = load_dut(unit(tmp_path, FUNCTION.format(body), "32'(f(sum[7:0]))"))
-    with pytest.raises(ElaborationError, match=r"mac4.sv:3: a branch of an if that is declared full"):
-        find_open(dut, dut.sources[0])
+    dut = load_dut(unit(tmp_path, "", "sum[31:0]"))
+    (tmp_path / "text.sv").write_text("module mac4;", encoding="utf-8")
+    with pytest.raises(ElaborationError, match="slang refused the module"):
+        find_open(dut, tmp_path / "text.sv")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(SimulatorMissing, match="pip install"):
         find_open(dut, dut.sources[0])
 
 
-def test_items_change_places_with_all_in_them() -> None:
-    text = "{ a{1 2} b c{3 4} }"
-    spans = [
-        (text.index(word), text.index(word) + len(word)) for word in ("a{1 2}", "b", "c{3 4}", "1", "2", "3")
-    ]
-    found = Open({0: Hole("", text.index("4"), ("+",), 1)}, {2: spans[:3], 4: spans[3:5]})
-    assert filled(text, found, 0).rpartition("*/ ")[2] == "{ c{3 +4} b a{2 1} }"
+INITIAL = {
+    "a signal": ("logic [7:0] y = 8'h1d;", ["mac4.sv:3: y"]),
+    "of two states, in a structure": ("pair_t y = '{1, 2};", ["mac4.sv:3: y"]),
+    "a memory": (
+        "reg [7:0] y[3]; integer i; initial for (i = 0; i < 3; i++) y[i] = 1;",
+        ["mac4.sv:3: initial"],
+    ),
+    "a constant": ("const logic [7:0] y = 8'h1d; localparam P = 3;", []),
+    "a wire": ("wire [7:0] y = 8'h1d;", []),
+}
+
+
+@pytest.mark.parametrize(("text", "places"), INITIAL.values(), ids=INITIAL)
+def test_which_initial_values_there_are(tmp_path: Path, text: str, places: list[str]) -> None:
+    dut = load_dut(unit(tmp_path, f"module other; {text} endmodule", "sum[31:0]"))
+    file = dut.sources[0]
+    file.write_text(file.read_text().replace("assign rdy_o", "other other();\nassign rdy_o"))
+    found = find_open(dut, file)
+    assert list(dict.fromkeys(hole.place for hole in found.initials.values())) == places
+    for number in (0, 1) if places else ():
+        (tmp_path / "filled.sv").write_text(filled(file.read_text(), found.initials, number))
+        words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
+        simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+        assert "'h1d" not in re.sub(r"/\*.*?\*/", "", (tmp_path / "filled.sv").read_text())
 
 
 @pytest.mark.long
