@@ -17,7 +17,7 @@ from golden.catalog import evidence_file
 from golden.catalog.families import Family, Variables, families
 from golden.catalog.vendors import Vendor, take_vendor
 from golden.errors import UnknownNameError, nearest
-from golden.number.format_words import plain_word
+from golden.number.format_words import format_word, plain_word
 from golden.paths import spec_folder, vector_file
 from golden.registers import layouts
 from golden.yamlfile import Section
@@ -251,7 +251,10 @@ def get_architecture(name: str) -> Architecture:
 def _unknown(word: str) -> UnknownNameError:
     known = _files()
     meant = _words().get(plain_word(word))
-    hint = nearest(word, [*known, *_words()]) if meant is None else f"; nearest: {meant}"
+    if format_word(word) is not None:
+        hint = f"; '{word}' is a type of operands: mmagold list {word} lists the instructions that have it"
+    else:
+        hint = nearest(word, [*known, *_words()]) if meant is None else f"; nearest: {meant}"
     return UnknownNameError(f"unknown architecture '{word}', expected one of {', '.join(known)}{hint}")
 
 

@@ -149,6 +149,9 @@ def _refuse_unknown(architecture: str, name: str) -> None:
 def _hint(architecture: str, name: str) -> str:
     """The end of a message: where an unknown name is known, what has it as a part, or what is near."""
     every = architectures.architectures()
+    prefix, _, rest = name.partition(":")
+    if rest and architectures.meant(prefix) not in (None, architecture):
+        return f"; '{prefix}' is another architecture"
     elsewhere = [other for other in every if architectures.get_architecture(other).spelled(name)]
     if elsewhere:
         return f" (it exists on {', '.join(elsewhere)})"
@@ -169,6 +172,9 @@ def _near(name: str) -> str:
 
 def _listed(name: str, among: list[str]) -> str:
     """The instructions that `mmagold list NAME` shows; empty where it shows none."""
+    chip = architectures.meant(name)
+    if chip is not None:
+        return f"; '{name}' is {chip}, an architecture: mmagold list {name} lists its instructions"
     found = [(one, list(words.matches(one, name))) for one in among if name.strip()]
     count = sum(len(names) for _, names in found)
     if count == 0:

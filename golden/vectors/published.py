@@ -3,7 +3,9 @@
     for vector in published.load("rdna3"):
         d = golden.instruction("rdna3", vector.name).dot(**vector.operands)      # must equal vector.d
 
-They are part of a checkout, as the vectors of golden.vectors.captured are.
+They are part of a checkout, as the vectors of golden.vectors.captured are. A file of `matrices` holds whole
+products whose operands were given to several instructions: operands by name, and what was recorded for each
+architecture, instruction and name of operands.
 """
 
 from __future__ import annotations
@@ -69,9 +71,34 @@ def load(architecture: str) -> Iterator[Published]:
         yield Published(name, found, found.pop("d"), False, *origin)
     for name in products or ():
         assert products is not None
-        section = products.take(name, Section)
-        found = _matrices(instruction(architecture, name), section, f"{document.file}: {name}")
+        section, ins = products.take(name, Section), instruction(architecture, name)
+        found = {one: _matrix(section, one, ins, one, f"{document.file}: {name}") for one in "abcd"}
+        section.done()
         yield Published(name, found, found.pop("d"), True, *origin)
+    for path in sorted((vectors_folder() / "published" / "matrices").glob("*.yaml")):
+        yield from _shared(yamlfile.read(path), architecture)
+
+
+def _shared(document: Section, architecture: str) -> Iterator[Published]:
+    """The products of one architecture in a file of `matrices`."""
+    source, licence = (document.take(key, str) for key in ("source", "licence"))
+    operands = document.take("operands", Section)
+    recorded = document.take("recorded", Section).take(architecture, Section, None)
+    document.done()
+    if recorded is None:
+        return
+    device, results = recorded.take("device", str), recorded.take("results", Section)
+    recorded.done()
+    for name in results:
+        ins, products = instruction(architecture, name), results.take(name, Section)
+        for given in products:
+            where = f"{document.file}: {name}: {given}"
+            section = operands.take(given, Section)
+            found = {one: _matrix(section, one, ins, one, where) for one in "abc"}
+            section.done()
+            yield Published(
+                name, found, _matrix(products, given, ins, "d", where), True, device, source, licence
+            )
 
 
 def _dots(ins: Instruction, lines: list[str], where: str) -> dict[str, Bits]:
@@ -91,16 +118,13 @@ def _dots(ins: Instruction, lines: list[str], where: str) -> dict[str, Bits]:
     return found | {name: _codes(columns[name], ins.formats[name], (1,), where)[:, 0] for name in "cd"}
 
 
-def _matrices(ins: Instruction, section: Section, where: str) -> dict[str, Bits]:
-    shapes = {"a": (ins.m, ins.k), "b": (ins.k, ins.n), "c": (ins.m, ins.n), "d": (ins.m, ins.n)}
-    found = {}
-    for name, shape in shapes.items():
-        rows = [line.split() for line in section.take(name, str).splitlines()]
-        if len(rows) != shape[0]:
-            raise FileFormatError(f"{where}: {name} has {len(rows)} rows, expected {shape[0]}")
-        found[name] = _codes(rows, ins.formats[name], shape[1:], where)
-    section.done()
-    return found
+def _matrix(section: Section, key: str, ins: Instruction, operand: str, where: str) -> Bits:
+    """The matrix under a key, a line a row, as an operand of the instruction or its result."""
+    rows = [line.split() for line in section.take(key, str).splitlines()]
+    height, width = {"a": (ins.m, ins.k), "b": (ins.k, ins.n)}.get(operand, (ins.m, ins.n))
+    if len(rows) != height:
+        raise FileFormatError(f"{where}: {operand} has {len(rows)} rows, expected {height}")
+    return _codes(rows, ins.formats[operand], (width,), where)
 
 
 def _codes(rows: list[list[str]], fmt: Format, width: tuple[int], where: str) -> Bits:

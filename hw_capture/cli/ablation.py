@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from golden.cli.progress import progress_bar
+from hw_capture.cli.arguments import architecture
 
 if TYPE_CHECKING:
     from hw_capture.bench.ablation.run import Result
@@ -26,7 +27,9 @@ def bench_kernels(
     csv: Annotated[
         Path | None, typer.Option("--csv", help="CSV file, a line for each kernel and size.")
     ] = None,
-    arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
+    arch: Annotated[
+        str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
+    ] = "hopper",
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
     size: Annotated[
         list[int] | None,

@@ -49,7 +49,9 @@ def _columns(text: str | None) -> tuple[int, ...] | None:
 
 
 def capture(
-    arch: Annotated[str, typer.Option("--arch", help="An architecture (hopper) or a target (sm_90a).")],
+    arch: Annotated[
+        str, typer.Option("--arch", help="An architecture (hopper), a card (h100) or a target (sm_90a).")
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")
     ] = None,
@@ -77,11 +79,12 @@ def capture(
     Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
     gave no result.
     """
+    from golden.catalog.architectures import called, get_architecture, meant
     from hw_capture.cpu import machine
     from hw_capture.kernels import build
 
-    target = arch if arch.startswith(("sm_", "gfx")) else None
-    architecture = build.architecture_of(arch) if target else arch
+    unknown_target = arch.startswith(("sm_", "gfx")) and meant(arch) is None
+    architecture = build.architecture_of(arch) if unknown_target else called(arch)
     if machine.architecture_runs_here(architecture):
         if compile_only or n:
             raise typer.BadParameter(
@@ -93,7 +96,8 @@ def capture(
     if not chosen:
         raise _none_chosen(architecture, only, n, left)
     if compile_only:
-        _compile_only(chosen, left, target or build.first_target(architecture), jobs, as_json)
+        target = arch if arch in get_architecture(architecture).targets else build.first_target(architecture)
+        _compile_only(chosen, left, target, jobs, as_json)
         return
     if out is None:
         raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")

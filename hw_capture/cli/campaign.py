@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from golden.cli.progress import progress_bar
+from hw_capture.cli.arguments import architecture
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -28,7 +29,9 @@ def campaign(
         list[str] | None,
         typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'."),
     ] = None,
-    arch: Annotated[str, typer.Option(help="Architecture of the instructions.")] = "hopper",
+    arch: Annotated[
+        str, typer.Option(callback=architecture, help="Architecture of the instructions.")
+    ] = "hopper",
     dots: Annotated[
         float,
         typer.Option(min=1, max=1e18, help="Dot products of each instruction, those in the report included."),
@@ -260,6 +263,7 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     """The instructions that the names and patterns mean, each once;
     a pattern takes those that have a campaign."""
     import golden
+    from golden.catalog.lookup import resolve
     from golden.errors import no_match
     from hw_capture.campaign.source import supported
     from hw_capture.cpu import machine
@@ -267,7 +271,7 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     found: dict[str, Instruction] = {}
     for name in names:
         if not any(sign in name for sign in "*?["):
-            ins = golden.instruction(arch, name)
+            ins = resolve(name, arch)
             found.setdefault(ins.name, ins)
             continue
         matched = [

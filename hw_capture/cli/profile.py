@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hw_capture.cli.arguments import architecture
+
 if TYPE_CHECKING:
     from golden.dissect.numeric import Profile
 
@@ -25,7 +27,9 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def profile(
-    arch: Annotated[str, typer.Option("--arch", help="Architecture (the paper's A100: ampere).")] = "ampere",
+    arch: Annotated[
+        str, typer.Option("--arch", callback=architecture, help="Architecture (the paper's A100: ampere).")
+    ] = "ampere",
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of each operation.")] = 100_000,
     chains: Annotated[
         int, typer.Option("--chains", min=1, help="Chains of matrix products to average.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from hw_capture.cli.arguments import architecture
 from hw_capture.cli.timing_board import bench_board
 from hw_capture.cli.timing_run import Run
 
@@ -53,7 +54,9 @@ def bench_gpu(
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with every point.")] = None,
     group: Annotated[Group, typer.Option("--group", help="What to measure.")] = Group.MATRIX,
-    arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
+    arch: Annotated[
+        str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
+    ] = "hopper",
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
     runs: Annotated[
         int, typer.Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from golden.cli.progress import progress_bar
+from hw_capture.cli.arguments import architecture
 from hw_capture.cli.timing_run import Run
 
 
@@ -27,7 +28,9 @@ def bench_board(
     part: Annotated[
         list[Part] | None, typer.Option("--part", help="Only this part; several times for several.")
     ] = None,
-    arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
+    arch: Annotated[
+        str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
+    ] = "hopper",
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
 ) -> None:
     """Records the GPU in this machine: matrix instructions, wmma, scalar instructions, memory and whole

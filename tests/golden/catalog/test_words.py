@@ -155,3 +155,21 @@ def test_wrong_words_are_told_with_file_and_line(
         monkeypatch.undo()
         for one in cached:
             one.cache_clear()
+
+
+@pytest.mark.parametrize("word", ["nvfp4", "mxfp4", "fp8", "e4m3"])
+def test_a_type_in_the_place_of_an_architecture_says_how_to_list_it(word: str) -> None:
+    """It was taken for a misspelt chip: nvfp4 for navi48."""
+    with pytest.raises(UnknownNameError) as caught:
+        golden.instructions(word)
+    assert str(caught.value).endswith(
+        f"'{word}' is a type of operands: mmagold list {word} lists the instructions that have it"
+    )
+
+
+def test_an_architecture_in_the_place_of_an_instruction_says_how_to_list_it() -> None:
+    for ask in (lambda: resolve("b200"), lambda: golden.instruction("hopper", "b200")):
+        with pytest.raises(UnknownNameError, match="'b200' is blackwell, an architecture: mmagold list b200"):
+            ask()
+    with pytest.raises(UnknownNameError, match="'b200' is another architecture"):
+        golden.instruction("hopper", f"b200:{NVFP4}")

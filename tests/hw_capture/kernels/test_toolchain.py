@@ -87,6 +87,9 @@ def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
         (["--arch", "cdna4", "--only", "v_mfma_i32_16x16x64_i8"], "none of the 1 instructions chosen has a "),
         (["--arch", "sm_99"], "no architecture has the target 'sm_99', expected one of sm_70, "),
         (["--arch", "hoper"], "unknown architecture 'hoper', expected one of "),
+        (["--arch", "h200", "--only", "m16n8k17"], "no instruction of hopper matches 'm16n8k17'"),
+        (["--arch", "sm_90", "--only", "m16n8k17"], "no instruction of hopper matches 'm16n8k17'"),
+        (["--arch", "nvfp4"], "unknown architecture 'nvfp4', expected one of "),
     ],
 )
 def test_a_choice_without_instructions_is_one_line(arguments: list[str], said: str) -> None:
