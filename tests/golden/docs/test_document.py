@@ -92,7 +92,8 @@ def test_a_pdf_without_a_name_gets_that_of_its_unit(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["docs", "export", "h100:HMMA.16816.F32", "--format", "pdf"])
     assert done.exit_code == 0 and done.stderr == "h100_HMMA.16816.F32.pdf\n" and done.stdout == ""
-    assert (tmp_path / "h100_HMMA.16816.F32.pdf").read_bytes().startswith(b"%PDF")
+    content = (tmp_path / "h100_HMMA.16816.F32.pdf").read_bytes()
+    assert content.startswith(b"%PDF") and b"/StructTreeRoot" in content, "tags for screen readers"
     assert document.file_name("units/my unit.yaml", "pdf") == Path("my unit.pdf")
 
 
