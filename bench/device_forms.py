@@ -38,6 +38,7 @@ class Found:
     architecture: str
     name: str
     form: str
+    algorithms: str
     dots: int
     differences: int
     compiled: float
@@ -103,7 +104,8 @@ def check(architecture: str, name: str, dots: int, seed: int) -> Found:
     took = time.perf_counter() - begun
     wrong = int((found.cpu().numpy() != _signed(expected(ins, given))).sum())
     form = "quick" if device_text.is_quick(ins.program, ins) else "interpreter"
-    return Found(architecture, name, form, found.numel(), wrong, compiled, found.numel() / took)
+    algorithms = ", ".join(dict.fromkeys(operation.algorithm for operation in ins.program.operations))
+    return Found(architecture, name, form, algorithms, found.numel(), wrong, compiled, found.numel() / took)
 
 
 def _signed(codes: np.ndarray) -> np.ndarray:
@@ -130,9 +132,37 @@ def table(found: list[Found], device: str, seed: int) -> str:
         own = [one for one in found if (one.architecture, one.form) == (architecture, form)]
         sums = sum(one.dots for one in own), sum(one.differences for one in own)
         lines.append(f"| {architecture} | {form} | {len(own)} | {sums[0]:,} | {sums[1]} |")
-    lines += ["", "The first instruction of each unit:", "", "| Unit | Form | Differences |", "|---|---|---|"]
+    lines += [
+        "",
+        *interpreted(found),
+        "",
+        "The first instruction of each unit:",
+        "",
+        "| Unit | Form | Differences |",
+        "|---|---|---|",
+    ]
     lines += [f"| {one.architecture} `{one.name}` | {one.form} | {one.differences} |" for one in found]
     return "\n".join(lines) + "\n"
+
+
+def interpreted(found: list[Found]) -> list[str]:
+    """Which units have no quick form, by the algorithms of their operations."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        if one.form == "interpreter":
+            groups.setdefault((one.architecture, one.algorithms), []).append(one.name)
+    lines = [
+        f"{sum(map(len, groups.values()))} units run by the interpreter: one of their operations is none of "
+        "those that have a [quick form](../campaign.md#what-runs-on-the-gpu) (`golden/model/kernels.py` "
+        "decides, by steps and formats; `steps` are a unit's own).",
+        "",
+        "| Architecture | Algorithm | Units | Such as |",
+        "|---|---|---|---|",
+    ]
+    return lines + [
+        f"| {architecture} | `{algorithms}` | {len(names)} | `{names[0]}` |"
+        for (architecture, algorithms), names in groups.items()
+    ]
 
 
 def main() -> None:

@@ -76,10 +76,35 @@ def test_f64_with_one_row_or_column(k: int, chains: list[slice]) -> None:
     sums = [
         golden.gemm(operands["a"][:, which], operands["b"][which], fma).view(np.float64) for which in chains
     ]
-    while len(sums) > 1:
-        half = len(sums) // 2
-        sums = [sums[i] + sums[i + half] for i in range(half)]
-    assert np.array_equal(sums[0].view(np.uint64), one.d)
+    assert np.array_equal(in_halves(np.stack(sums, axis=-1)).view(np.uint64), one.d)
+
+
+@pytest.mark.parametrize("tf32", [False, True])
+@pytest.mark.parametrize("k", [1024, 2048])
+def test_f32_with_one_row_or_column(k: int, tf32: bool) -> None:
+    """cuBLAS's dot_kernel and reduce_1Block_kernel, no matrix unit: a block of 128 threads takes two elements
+    each, all products and sums rounded; then each of four threads adds every fourth block in turn, and their
+    sums are added in turn. The tree was told by golden.sum_tree on an H200."""
+    one = next(
+        x
+        for x in RECORDED.values()
+        if (x.case.a, x.case.k, min(x.d.shape), x.case.options) == ("f32", k, 1, {"tf32": tf32})
+    )
+    assert any("dot_kernel<float, 128, 0" in kernel for kernel in one.kernels)
+    operands = one.case.operands()
+    a, b = operands["a"].view(np.float32)[:, None], operands["b"].T.view(np.float32)
+    pairs = (a * b).reshape(*one.d.shape, -1, 128, 2)
+    blocks = in_halves(pairs[..., 0] + pairs[..., 1])
+    threads = np.add.accumulate(blocks.reshape(*one.d.shape, -1, 4), axis=-2)[..., -1, :]
+    assert np.array_equal(np.add.accumulate(threads, axis=-1)[..., -1].view(np.uint32), one.d)
+
+
+def in_halves(sums: np.ndarray) -> np.ndarray:
+    """Along the last axis: each of the first half and its like of the second, then these."""
+    while (half := sums.shape[-1] // 2) > 0:
+        sums = sums[..., :half] + sums[..., half:]
+    found: np.ndarray = sums[..., 0]
+    return found
 
 
 @pytest.mark.parametrize(("call", "k", "options"), [("mm", 4096, {}), ("scaled_mm", 8192, {"fast": True})])
