@@ -74,7 +74,7 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
                 )
             except RuntimeError as error:
                 refused = " ".join(str(error).split())
-                # The structure for screen readers: a document is worth more than its tags where Typst fails at them.
+                # Tags, the structure for screen readers: a document without them where Typst fails at them.
                 if "internal error" not in refused:
                     break
     raise DocsError(f"Typst refuses the document: {refused}")
