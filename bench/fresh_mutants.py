@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import re
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +46,14 @@ OPERATORS = {
     "invert": {"!": "", "~": ""},
 }
 """By kind of change: what each operator becomes."""
+KINDS = (*OPERATORS, "constant", "signal")
 _TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d*'s?[bdho][0-9a-fA-F_xz]+|\d+|[<>=!&|^~+\-*/?]+|\S")
+MISSING = "missing"
+"""The kind of change that takes a statement away."""
+_STATEMENT = re.compile(r"\s*(?:else |assign |[\w']+\s*:\s)?\s*[\w.]+(?:\[[^;=]*\])?\s*<?=[^=;][^;]*;\s*")
+"""A line that is one: an assignment, an else or an item of a case with one."""
+_OPEN = re.compile(r"(?:\)|else|[^;:]:|=|\?|,|&&|\|\||[-+*&|^(])$")
+"""The end of a line that the next one belongs to."""
 _HANDSHAKE = re.compile(r"valid|ready|\brst|reset|clk|clock|enable|\bce\b|_v\b|stall|advance", re.IGNORECASE)
 _STRUCTURE = re.compile(r"^\s*(?:module|endmodule|package|import|typedef|input|output|`|generate|genvar)")
 _DECLARED = re.compile(r"\b(?:logic|wire|reg)\b\s*((?:signed\s*)?(?:\[[^\]]*\]\s*)*)([A-Za-z_]\w*)")
@@ -67,14 +77,24 @@ def changes(name: str, text: str) -> Iterator[Change]:
     """Every one-line change of a source."""
     alike = _alike(text)
     in_comment = False
-    for number, line in enumerate(text.split("\n")):
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
         code = line.split("//")[0]
         in_comment = (in_comment or "/*" in code) and "*/" not in code
         if in_comment or "*/" in code or _STRUCTURE.match(code) or _HANDSHAKE.search(code):
             continue
+        if _STATEMENT.fullmatch(code) and not _OPEN.search(_before(lines, number)):
+            start = len(code) - len(code.lstrip())
+            yield Change(MISSING, name, number, start, code.strip(), "")
         for token in _TOKEN.finditer(code):
             for kind, after in _becomes(token.group(), alike):
                 yield Change(kind, name, number, token.start(), token.group(), after)
+
+
+def _before(lines: list[str], number: int) -> str:
+    """The code of the last line before one that has any."""
+    codes = (line.split("//")[0].rstrip() for line in reversed(lines[:number]))
+    return next((code for code in codes if code), "")
 
 
 def _becomes(token: str, alike: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -127,8 +147,8 @@ def together(mutants: Sequence[Mutant]) -> Mutant:
     return replace(first, fault=fault, where=where, patches=patches)
 
 
-def drawn(seed: int, faults: int) -> Iterator[tuple[Mutant, str]]:
-    """Mutants without end, of so many changes each, with their kinds of change; units take turns."""
+def drawn(seed: int, faults: int, wanted: Sequence[str]) -> Iterator[tuple[Mutant, str]]:
+    """Mutants without end, of so many changes each of some kinds, with these kinds; units take turns."""
     rng = random.Random(seed)
     units = sorted([*UNITS.glob("*.yaml"), *(FOLDER / "units").glob("*/dut.yaml")])
     number = 0
@@ -136,8 +156,11 @@ def drawn(seed: int, faults: int) -> Iterator[tuple[Mutant, str]]:
         rng.shuffle(units)
         for unit in units:
             dut = load_dut(unit)
-            found = [one for path in dut.sources for one in changes(path.name, path.read_text("utf-8"))]
+            every = [one for path in dut.sources for one in changes(path.name, path.read_text("utf-8"))]
+            found = [one for one in every if one.kind in wanted]
             number += 1
+            if not found:
+                continue
             chosen, kinds = [], []
             for _ in range(faults):
                 kinds.append(rng.choice(sorted({one.kind for one in found})))
@@ -186,6 +209,16 @@ def _verdict(dut: Dut, folder: Path, vectors: VectorSet) -> Verdict:
     return judge(vectors, engines.run("fast", Job(dut, folder / "build", vectors)), dut.compare)
 
 
+def _chosen(arguments: argparse.Namespace) -> Iterator[tuple[Mutant, str]]:
+    """The mutants that were asked for, no change twice."""
+    seen: set[tuple[Path, str, str]] = set()
+    for mutant, kind in drawn(arguments.seed, arguments.faults, arguments.kinds):
+        change = (mutant.unit, mutant.where, mutant.fault)
+        if change not in seen and (not arguments.only or mutant.name in arguments.only):
+            seen.add(change)
+            yield mutant, kind
+
+
 def main() -> None:
     """Prints a line for each mutant and how many were caught and explained."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,19 +229,26 @@ def main() -> None:
     parser.add_argument(
         "--repair", type=float, default=60, help="seconds for a change that mends it, 0: none"
     )
+    parser.add_argument("--kinds", nargs="+", choices=[*KINDS, MISSING], default=KINDS, help="of change")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no further one begins")
     parser.add_argument("--only", nargs="*", help="these alone, by name (fresh_1_7)")
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    seen: set[tuple[Path, str, str]] = set()
-    broken = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for mutant, kind in drawn(arguments.seed, arguments.faults):
-            change = (mutant.unit, mutant.where, mutant.fault)
-            if change in seen or (arguments.only and mutant.name not in arguments.only):
-                continue
-            seen.add(change)
-            row = examine(mutant, kind, arguments.count, Path(folder) / mutant.name, arguments.repair)
+    caught: list[dict[str, Any]] = []
+    broken, until = 0, time.monotonic() + arguments.seconds
+    wanted = len(arguments.only) if arguments.only else arguments.mutants
+    count, repair, chosen = arguments.count, arguments.repair, _chosen(arguments)
+    running: deque[Future[dict[str, Any] | None]] = deque()
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs) as pool:
+        while True:
+            while len(caught) + len(running) < wanted and time.monotonic() < until:
+                mutant, kind = next(chosen)
+                running.append(pool.submit(examine, mutant, kind, count, Path(folder) / mutant.name, repair))
+            if not running:
+                break
+            row = running.popleft().result()
             broken += row is None
             if row is not None:
                 rows.append(row)
@@ -216,8 +256,6 @@ def main() -> None:
                 if arguments.out is not None:
                     arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
             caught = [one for one in rows if one["wrong"] or one["protocol"]]
-            if len(caught) >= (len(arguments.only) if arguments.only else arguments.mutants):
-                break
     explained = sum(bool(one.get("slugs")) for one in rows)
     mended = sum(any(repair["whole"] for repair in one.get("repairs", ())) for one in rows)
     holes = sum(one.get("wrong_in_more", 0) > 0 for one in rows)

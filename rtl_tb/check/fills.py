@@ -28,7 +28,7 @@ from rtl_tb.check.starts import SHOWN, Unset
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
-from rtl_tb.dut.slang import GET_PYSLANG, elaborated
+from rtl_tb.dut.slang import DECLARATIONS, GET_PYSLANG, elaborated
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
@@ -44,11 +44,6 @@ _WORDS = re.compile(
 """What a text without open bits does not have."""
 _SIGNALS = ("ModuleDeclaration", "GenerateBlock", "InterfaceDeclaration")
 """Where signals are declared."""
-_DECLARATIONS = (
-    *("DataDeclaration", "PortDeclaration", "ParameterDeclarationStatement", "LocalVariableDeclaration"),
-    *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
-)
-"""What stands before the statements of a function."""
 _ROUTINES = ("FunctionDeclaration", "TaskDeclaration")
 _FULL, _PARALLEL = ("Unique", "Priority"), ("Unique", "Unique0")
 
@@ -499,7 +494,7 @@ def _hole(symbol: Any, node: Any, sources: Any) -> Hole:
         return Hole(
             place, symbol.syntax.sourceRange.end.offset, tuple(f" = {value}" for value in values), bits
         )
-    first = next((item for item in node.syntax.items if item.kind.name not in _DECLARATIONS), None)
+    first = next((item for item in node.syntax.items if item.kind.name not in DECLARATIONS), None)
     at = (node.syntax.end.location if first is None else first.sourceRange.start).offset
     return Hole(place, at, tuple(f" \\{symbol.name} = {value}; " for value in values), bits)
 

@@ -16,6 +16,11 @@ from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators.simulators import first_error
 
 GET_PYSLANG = 'pip install "pyslang>=12,<13"'
+DECLARATIONS = (
+    *("DataDeclaration", "PortDeclaration", "ParameterDeclarationStatement", "LocalVariableDeclaration"),
+    *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
+)
+"""What stands before the statements of a block or a function."""
 _DIRECTIONS = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "inout"}
 
 

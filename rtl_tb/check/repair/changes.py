@@ -1,10 +1,11 @@
-"""The small changes of a unit's text that are tried: one operator, constant, signal or condition at a time.
+"""The small changes of a unit's text that are tried: one operator, constant, signal, condition, statement or
+register at a time.
 
 The places are expressions of the elaborated design, read with pyslang, so that comments, macros, and branches
 that a parameter leaves out are none. Two kinds: a *choice* is made while the unit runs (an expression of an
 assignment, a condition, an input of an instance), so that one build holds all of them
-(rtl_tb/check/repair/selector.py); a *constant* has to stand before (parameters, widths, bounds of loops), and
-costs a build of its own.
+(rtl_tb/check/repair/selector.py), as it does what may be missing (rtl_tb/check/repair/missing.py); a
+*constant* has to stand before (parameters, widths, bounds of loops), and costs a build of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rtl_tb.check.repair.missing import ELSE, Addition, Missing, Stage
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import GET_PYSLANG, elaborated
@@ -48,6 +50,8 @@ _REDUCTIONS = ("&", "|", "^")
 _LOGICAL = ("&&", "||")
 _LONGEST = 2000
 """Characters of a text that is tried."""
+_SHORT = 80
+"""Characters of an expression that is tried in the place of the register that takes it."""
 _NAMES = 6
 """Signals that may stand for another one: those with the most similar names."""
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
@@ -69,11 +73,26 @@ class Place:
 
 @dataclass(frozen=True)
 class Change:
-    """One place, its text and what stands there instead."""
+    """One place, its text and what stands there instead.
+
+    Attributes:
+        form: of a text that is added, with nothing before it, one of rtl_tb/check/repair/missing.py.
+        rest: see Addition there.
+        beside: texts that are added elsewhere with it: declarations, statements of registers.
+    """
 
     place: Place
     before: str
     after: str
+    form: str = ""
+    rest: str = ""
+    beside: tuple[tuple[Place, str], ...] = ()
+
+    @property
+    def pieces(self) -> list[tuple[Place, str]]:
+        """All that is written, place by place."""
+        word = f" else {self.after}" if self.form == ELSE else f" {self.after} " if self.form else self.after
+        return [(self.place, word), *self.beside]
 
     def meets(self, other: Change) -> bool:
         """Whether one of two changes is within the other."""
@@ -88,6 +107,8 @@ class Changes:
     constants: dict[Place, dict[str, None]] = field(default_factory=dict)
     parameters: dict[Place, None] = field(default_factory=dict)
     """Values of parameters and local parameters that nothing overrides; the constants in them."""
+    added: dict[Change, None] = field(default_factory=dict)
+    """Choices that are added to the text."""
     in_subroutines: set[Place] = field(default_factory=set)
     """Choices in functions, which a constant may need."""
     texts: dict[Path, str] = field(default_factory=dict)
@@ -100,15 +121,15 @@ class Changes:
     def applied(self, chosen: Iterable[Change]) -> dict[Path, str]:
         """The texts of the files in which changes stand, with them."""
         found: dict[Path, str] = {}
-        for one in sorted(chosen, key=lambda change: change.place.start, reverse=True):
-            file = one.place.file
-            text = found.get(file, self.texts[file])
-            found[file] = text[: one.place.start] + one.after + text[one.place.end :]
+        pieces = [piece for one in chosen for piece in one.pieces]
+        for place, after in sorted(pieces, key=lambda piece: piece[0].start, reverse=True):
+            text = found.get(place.file, self.texts[place.file])
+            found[place.file] = text[: place.start] + after + text[place.end :]
         return found
 
     def of_choices(self) -> list[Change]:
-        """Every choice."""
-        return self._listed(self.choices)
+        """Every choice, those that add something last."""
+        return [*self._listed(self.choices), *self.added]
 
     def of_constants(self) -> list[Change]:
         """Every constant: those of parameters first, and of each place the likeliest first."""
@@ -151,7 +172,7 @@ def find_changes(dut: Dut) -> Changes:
     design = Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
     compilation, top = elaborated(design)
     texts = {path.resolve(): read(path) for path in sources}
-    finder = _Finder(compilation.sourceManager, Changes(texts=texts))
+    finder = _Finder(compilation.sourceManager, _driven(compilation), Changes(texts=texts))
     finder.below(top)
     for package in compilation.getPackages():
         finder.below(package)
@@ -160,15 +181,36 @@ def find_changes(dut: Dut) -> Changes:
     return finder.found
 
 
+def _driven(compilation: Any) -> set[Any]:
+    """Where the signals are declared that something drives; slang looks at one instance of a module."""
+    ast, found = importlib.import_module("pyslang.ast"), set[Any]()
+    analysis = importlib.import_module("pyslang.analysis").AnalysisManager()
+    analysis.analyze(compilation)
+
+    def note(node: Any) -> Any:
+        if isinstance(node, (ast.Expression, ast.Statement)):
+            return ast.VisitAction.Skip
+        given = isinstance(node, ast.ValueSymbol) and node.initializer is not None
+        if given or (isinstance(node, ast.ValueSymbol) and analysis.getDrivers(node)):
+            found.add((node.location.buffer, node.location.offset))
+        return None
+
+    compilation.getRoot().visit(note)
+    return found
+
+
 class _Finder:
     """Walks an elaborated design. A module that stands in it several times is read once for each, and a place
     is noted once."""
 
-    def __init__(self, manager: Any, found: Changes) -> None:
+    def __init__(self, manager: Any, driven: set[Any], found: Changes) -> None:
         self.ast, self.syntax = (importlib.import_module(f"pyslang.{name}") for name in ("ast", "syntax"))
         self.manager, self.found = manager, found
         self.by_type: dict[Any, dict[str, list[str]]] = {}
         self.in_subroutine = False
+        self.missing = Missing(self._text, self._alike, driven)
+        self.before: dict[Any, str] = {}
+        """What registers take, by where they are declared."""
         self.steps: list[Place] = []
         """What loops do after each turn: changed, they would never end."""
         self.chosen: set[Place] = set()
@@ -190,6 +232,14 @@ class _Finder:
                 pass  # widths, and what is set once
             case ast.GenerateBlockSymbol() if node.isUninstantiated:
                 pass
+            case ast.InstanceBodySymbol():
+                self._add(self.missing.in_module(node))
+                self.before |= self.missing.registers(node)
+                return ast.VisitAction.Advance
+            case ast.ProceduralBlockSymbol():
+                self._add(self.missing.in_procedure(node))
+                self._add_stages(self.missing.stages(node))
+                return ast.VisitAction.Advance
             case ast.SubroutineSymbol():
                 self.in_subroutine = True
                 self.below(node.body)
@@ -318,6 +368,8 @@ class _Finder:
             return
         for other in self._alike(node.symbol):
             self._note(node, other)
+        if before := self._before(node.symbol):
+            self._note(node, before)
         if _is_number(node.symbol.type) and node.symbol.kind.name not in ("Parameter", "EnumValue"):
             self._note(node, f"{'!' if node.symbol.type.bitWidth == 1 else '~'}{name}")
 
@@ -327,7 +379,8 @@ class _Finder:
         if text is None or not node.type.isIntegral:
             return
         if isinstance(base, self.ast.NamedValueExpression) and text.startswith(base.symbol.name):
-            for other in self._alike(base.symbol):
+            before = self._before(base.symbol)
+            for other in [*self._alike(base.symbol), *([before] if before.isidentifier() else [])]:
                 self._note(node, other + text[len(base.symbol.name) :])
         if isinstance(node, self.ast.RangeSelectExpression):
             value, left, right = (self._text(part) for part in (node.value, node.left, node.right))
@@ -378,6 +431,11 @@ class _Finder:
         for other in others:
             self._note(node, other)
 
+    def _before(self, symbol: Any) -> str:
+        """What a register takes, or "": it may be one too many."""
+        before = self.before.get((symbol.location.buffer, symbol.location.offset), "")
+        return before if len(before) <= _SHORT else ""
+
     def _alike(self, symbol: Any) -> list[str]:
         """The signals beside one that have its width and sign, those with the most similar names first."""
         scope, kind = symbol.parentScope, symbol.type
@@ -401,13 +459,16 @@ class _Finder:
 
     def _place(self, span: Any) -> Place | None:
         """Where a stretch stands; None for text of a macro, and for files that are no sources."""
+        return self._between(span.start, span.end)
+
+    def _between(self, start: Any, end: Any) -> Place | None:
         manager = self.manager
-        if manager.isMacroLoc(span.start) or manager.isMacroLoc(span.end):
+        if manager.isMacroLoc(start) or manager.isMacroLoc(end):
             return None
-        file = Path(str(manager.getFullPath(span.start.buffer))).resolve()
+        file = Path(str(manager.getFullPath(start.buffer))).resolve()
         if file not in self.found.texts:
             return None
-        return Place(file, *self._characters(file, span.start.offset, span.end.offset))
+        return Place(file, *self._characters(file, start.offset, end.offset))
 
     def _characters(self, file: Path, start: int, end: int) -> tuple[int, int]:
         """Offsets in the text for those in its UTF-8."""
@@ -444,6 +505,20 @@ class _Finder:
         self.found.choices.setdefault(place, {})[after] = None
         if self.in_subroutine:
             self.found.in_subroutines.add(place)
+
+    def _add(self, additions: Iterable[Addition]) -> None:
+        for each in additions:
+            if (place := self._between(each.at, each.at)) is not None:
+                self.found.added[Change(place, "", each.text, each.form, each.rest)] = None
+
+    def _add_stages(self, stages: Iterable[Stage]) -> None:
+        for each in stages:
+            place = self._place(each.value.sourceRange)
+            beside = [(self._between(at, at), text) for at, text in each.beside]
+            there = tuple((at, text) for at, text in beside if at is not None)
+            if place is not None and len(there) == len(beside):
+                text = self.found.texts[place.file][place.start : place.end]
+                self.found.added[Change(place, text, each.name, beside=there)] = None
 
     # Constants ---------------------------------------------------------------------------------------------
 

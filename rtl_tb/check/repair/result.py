@@ -28,6 +28,9 @@ class Edit:
         near = os.path.relpath(self.file)
         place = self.file.name if near.startswith("..") else near
         after, before, text = (" ".join(each.split()) for each in (self.after, self.before, self.text))
+        if not before:
+            where = "behind" if after.startswith("else ") else "before"
+            return f"{place}:{self.line}: with `{after}` added {where} `{text}`"
         return f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`"
 
 

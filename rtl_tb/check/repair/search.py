@@ -26,6 +26,7 @@ from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
 from rtl_tb.check.repair.changes import Change, Changes, find_changes, write
+from rtl_tb.check.repair.missing import ELSE
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.verdict import Verdict, judge
@@ -270,6 +271,8 @@ class _Search:
                 if refused is not None:
                     file, line = self.dut.sources[int(refused[1])].resolve(), int(refused[2])
                     kept = [one for one in listed if (one.place.file, changes.line(one)) != (file, line)]
+                if len(kept) == len(listed):  # an error that names no place
+                    kept = [one for one in listed if not one.form]
                 if len(kept) == len(listed):  # a constant that calls a function of the design
                     kept = [one for one in listed if one.place not in places]
                 if len(kept) == len(listed) or self.budget.over(CHOICES):
@@ -374,7 +377,8 @@ class _Trials:
 def _edit(changes: Changes, change: Change) -> Edit:
     file, line = change.place.file, changes.line(change)
     text = changes.texts[file].split("\n")[line - 1].strip()
-    return Edit(file, line, text, change.before, change.after)
+    after = f"else {change.after}" if change.form == ELSE else change.after
+    return Edit(file, line, text, change.before, " ... ".join([*(text for _, text in change.beside), after]))
 
 
 def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:

@@ -8,11 +8,12 @@ Verilator alone: the numbers are read by C++.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.check.repair.changes import Change, Changes, Place, write
+from rtl_tb.check.repair.missing import ASSIGN, ELSE, ITEM, STATEMENT
 from rtl_tb.dut.description import Dut
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
@@ -41,6 +42,8 @@ class _Site:
     place: Place
     numbers: list[int]
     within: list[_Site]
+    beside: str = ""
+    """What is added there in any case."""
 
 
 def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: Path) -> Dut:
@@ -57,8 +60,9 @@ def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: 
         here = [
             (change.place, number) for number, change in enumerate(listed, 1) if change.place.file == file
         ]
+        beside = dict.fromkeys(piece for one in listed for piece in one.beside if piece[0].file == file)
         target = folder / f"{index}_{path.name}"
-        write(target, _rewritten(changes.texts[file], _nested(here), listed))
+        write(target, _rewritten(changes.texts[file], _nested(here, beside), listed))
         sources.append(target)
     return replace(dut, sources=tuple(sources), include=(*dut.include, *_folders(dut)))
 
@@ -68,12 +72,16 @@ def _folders(dut: Dut) -> Iterator[Path]:
     yield from dict.fromkeys(path.resolve().parent for path in dut.sources)
 
 
-def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:
+def _nested(here: Sequence[tuple[Place, int]], beside: Iterable[tuple[Place, str]] = ()) -> list[_Site]:
     """The places of a file as a forest. Two that overlap come of one text that was read in two ways; the
     first stays."""
     numbers: dict[Place, list[int]] = {}
     for place, number in here:
         numbers.setdefault(place, []).append(number)
+    always: dict[Place, str] = {}
+    for place, text in beside:
+        numbers.setdefault(place, [])
+        always[place] = always.get(place, "") + text
     roots: list[_Site] = []
     path: list[_Site] = []
     for place in sorted(numbers, key=lambda one: (one.start, -one.end)):
@@ -81,7 +89,7 @@ def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:
             path.pop()
         if path and place.end > path[-1].place.end:
             continue
-        site = _Site(place, numbers[place], [])
+        site = _Site(place, numbers[place], [], always.get(place, ""))
         (path[-1].within if path else roots).append(site)
         path.append(site)
     return roots
@@ -94,11 +102,44 @@ def _rewritten(
     written, at = [], start
     for site in sites:
         place = site.place
+        if place.start == place.end:
+            written += [text[at : place.start], _added(site, listed)]
+            at = place.end
+            continue
         own = _rewritten(text, site.within, listed, place.start, place.end)
         choices = "".join(f"{_made(number)} ? ({listed[number - 1].after}) : " for number in site.numbers)
         written += [text[at : place.start], f"({choices}({own}))"]
         at = place.end
     return "".join([*written, text[at : len(text) if end < 0 else end]])
+
+
+def _added(site: _Site, listed: Sequence[Change]) -> str:
+    """What may be added at a place, each under the condition that it is chosen."""
+    forms: dict[str, list[tuple[str, Change]]] = {}
+    for number in site.numbers:
+        change = listed[number - 1]
+        forms.setdefault(change.form, []).append((_made(number), change))
+    branches = [f"else if ({made}) {change.after}" for made, change in forms.get(ELSE, [])]
+    statements = [f"if ({made}) {change.after}" for made, change in forms.get(STATEMENT, [])]
+    items: dict[str, list[str]] = {}
+    for made, change in forms.get(ITEM, []):
+        label, _, text = change.after.partition(": ")
+        items.setdefault(f"{label}: ", [change.rest or ";"]).insert(-1, f"if ({made}) {text} else")
+    assigned: dict[str, list[str]] = {}
+    for made, change in forms.get(ASSIGN, []):
+        target, _, value = change.after.removesuffix(";").partition(" = ")
+        assigned.setdefault(target, ["'0;"]).insert(-1, f"({made}) ? ({value}) :")
+    return " ".join(
+        [
+            "",
+            *branches,
+            site.beside,
+            *statements,
+            *(label + " ".join(texts) for label, texts in items.items()),
+            *(f"{target} = {' '.join(texts)}" for target, texts in assigned.items()),
+            "",
+        ]
+    )
 
 
 def _made(number: int) -> str:

@@ -1,0 +1,165 @@
+"""What a text may lack, and that it is found where it was taken away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import integer_dot
+import pytest
+
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.check.repair.changes import Changes, find_changes
+from rtl_tb.check.repair.missing import ASSIGN, ELSE, ITEM, STATEMENT
+from rtl_tb.check.repair.search import find_repairs, with_changes
+from rtl_tb.check.repair.selector import with_selector
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.job import Job
+
+UNIT = """module dot4 (
+    input  logic        clk, rst_n, in_valid, out_ready,
+    input  logic [31:0] a, b,
+    input  logic [31:0] c,
+    output logic        in_ready, out_valid,
+    output logic [31:0] d
+);
+    assign in_ready = !out_valid || out_ready;
+    logic valid1;
+    logic [31:0] a1, b1;
+    logic [31:0] c1;
+    logic signed [31:0] product [4];
+    logic [31:0] p0, p1, s0, s1, sum, extra, e;
+    always_comb
+        for (int k = 0; k < 4; k++) product[k] = 32'(signed'(a1[8*k +: 8])) * 32'(signed'(b1[8*k +: 8]));
+    assign p0 = product[0] + product[1];
+    assign p1 = product[2] + product[3];
+    assign s0 = p0 & ~32'd0;
+    assign s1 = p1 & ~32'd0;
+    always_comb begin
+        case (c1[1:0])
+            2'd0: extra = c1;
+            2'd1: extra = c1;
+            2'd2: extra = c1;
+            2'd3: extra = c1;
+            default: extra = 32'd0;
+        endcase
+        if (c1[4]) e = extra;
+        else e = extra;
+        sum = s0 + s1;
+    end
+    always_ff @(posedge clk)
+        if (!rst_n) begin
+            valid1 <= 1'b0;
+            out_valid <= 1'b0;
+        end else if (in_ready) begin
+            valid1 <= in_valid;
+            out_valid <= valid1;
+            a1 <= a;
+            b1 <= b;
+            c1 <= c;
+            d <= sum + e;
+        end
+endmodule
+"""
+REGISTER = ("            b1 <= b;", "            ;")
+ASSIGNMENT = ("    assign s1 = p1 & ~32'd0;", "")
+ITEM_2 = ("            2'd2: extra = c1;", "")
+OTHERWISE = ("        else e = extra;", "")
+STAGE = (("    logic [31:0] c1;", "    wire [31:0] c1 = c;"), ("            c1 <= c;", "            ;"))
+COMPUTED = ("        sum = s0 + s1;", "        ;")
+
+
+def planted(folder: Path, *changes: tuple[str, str]) -> Dut:
+    return integer_dot.planted(folder, 4, UNIT, *changes)
+
+
+def said(found: Changes, form: str) -> set[str]:
+    return {change.after for change in found.added if change.form == form}
+
+
+@pytest.mark.parametrize(
+    ("taken", "form", "text"),
+    [
+        (REGISTER, STATEMENT, "b1 <= b;"),
+        (ASSIGNMENT, ASSIGN, "assign s1 = p1 & ~32'd0;"),
+        (ITEM_2, ITEM, "2'd2: extra = c1;"),
+        (OTHERWISE, ELSE, "e = extra;"),
+    ],
+    ids=["statement", "assign", "item", "else"],
+)
+def test_what_is_taken_away_may_be_missing(
+    tmp_path: Path, taken: tuple[str, str], form: str, text: str
+) -> None:
+    """Names are changed as those of what stands beside it."""
+    assert text in said(find_changes(planted(tmp_path, taken)), form)
+
+
+def test_a_register_is_tried_where_another_takes_a_signal(tmp_path: Path) -> None:
+    found = find_changes(planted(tmp_path, *STAGE))
+    (stage,) = (change for change in found.added if (change.before, change.after) == ("e", "e_before"))
+    text = found.applied([stage])[(tmp_path / "dot4.sv").resolve()]
+    assert "logic [$bits(e)-1:0] e_before; always_ff" in text
+    assert "d <= sum + e_before; e_before <= e;" in text
+    ones = [
+        change for change in find_changes(planted(tmp_path)).of_choices() if change.before == "b1[8*k +: 8]"
+    ]
+    assert "b[8*k +: 8]" in {change.after for change in ones}, "and a register may be one too many"
+
+
+@pytest.mark.long
+def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
+    """In the unit and without each of these, all that may be missing can stand in one build."""
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 2000, 1, dut.level))
+    for name, taken in {"whole": (), "less": (REGISTER, ASSIGNMENT, ITEM_2, OTHERWISE)}.items():
+        dut = planted(tmp_path, *taken)
+        found = find_changes(dut)
+        chosen = with_selector(dut, found, found.of_choices(), tmp_path / name)
+        right, same = (
+            judge(job.vectors, engines.run("fast", replace(job, dut=each)), dut.compare).passed
+            for each in (dut, chosen)
+        )
+        assert right == same == (name == "whole")
+
+
+@pytest.mark.parametrize(
+    ("taken", "texts"),
+    [
+        ((REGISTER,), {"b1 <= b;"}),
+        pytest.param((ASSIGNMENT,), {"assign s1 = p1 & ~32'd0;"}, marks=pytest.mark.long),
+        pytest.param((ITEM_2,), {"2'd2: extra = c1;"}, marks=pytest.mark.long),
+        pytest.param((OTHERWISE,), {"else e = extra;"}, marks=pytest.mark.long),
+        pytest.param(
+            STAGE,
+            {"logic [$bits(e)-1:0] e_before;  ...  e_before <= e; ... e_before"},
+            marks=pytest.mark.long,
+        ),
+        pytest.param((REGISTER, ITEM_2), {"b1 <= b;"}, marks=pytest.mark.long),
+    ],
+    ids=["statement", "assign", "item", "else", "register", "two"],
+)
+def test_what_was_taken_away_is_found(
+    tmp_path: Path, taken: tuple[tuple[str, str], ...], texts: set[str]
+) -> None:
+    dut = planted(tmp_path, *taken)
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 2000, 1, dut.level))
+    verdict = judge(job.vectors, engines.run("fast", job), dut.compare)
+    assert verdict.wrong.any()
+    found = find_repairs(verdict, job, 120)
+    assert found and all(repair.whole for repair in found)
+    assert all(len(repair.edits) == (2 if ITEM_2 in taken and REGISTER in taken else 1) for repair in found)
+    assert any(texts <= {edit.after for edit in repair.edits} for repair in found)
+    assert any(" added " in repair.sentence() for repair in found) or taken == STAGE
+
+
+def test_a_selector_asks_for_each_text_that_may_be_added(tmp_path: Path) -> None:
+    dut = planted(tmp_path, REGISTER, ASSIGNMENT, ITEM_2, OTHERWISE)
+    found = find_changes(dut)
+    with_selector(dut, found, found.of_choices(), tmp_path / "all")
+    text = (tmp_path / "all" / "0_dot4.sv").read_text()
+    assert text.count("\n") == UNIT.count("\n"), "lines keep their numbers"
+    for words in (") b1 <= b;", "else if (", "2'd2: if (", "assign s1 = (", "else extra = 32'd0;"):
+        assert words in text
+    assert with_changes(dut, found, list(found.added)[:1], tmp_path / "one").sources != dut.sources
