@@ -101,8 +101,9 @@ class Architecture:
 
     @property
     def short_title(self) -> str:
-        """The title without the vendor: "RTX Blackwell"."""
-        return self.title.removeprefix(f"{self.vendor} ")
+        """The title without the vendor, "RTX Blackwell", where what is left is a name."""
+        rest = self.title.removeprefix(f"{self.vendor} ")
+        return rest if rest[:1].isupper() else self.title
 
     def names(self) -> dict[str, tuple[Entry, Variables]]:
         """Returns every instruction name with its entry and variables, in the order of the spec."""

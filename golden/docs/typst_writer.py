@@ -66,15 +66,18 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
         for name, svg in writer.pictures.items():
             (Path(folder) / name).write_text(svg, "utf-8")
         source = Path(folder) / "document.typ"
-        source.write_text(f"{head}{look}{body}", "utf-8", "backslashreplace")
-        for tags in (True, False):
+        for tags, floats in ((True, True), (True, False), (False, True)):
+            floating = f"#let doc-floats = {str(floats).lower()}\n"
+            source.write_text(f"{head}{floating}{look}{body}", "utf-8", "backslashreplace")
             try:
                 return bytes(
                     typst.compile(str(source), font_paths=_fonts(), ignore_system_fonts=True, pdf_tags=tags)
                 )
             except RuntimeError as error:
                 refused = " ".join(str(error).split())
-                # Tags, the structure for screen readers: a document without them where Typst fails at them.
+                # Tags are for screen readers. Typst 0.15.1 fails at them where a page ends beside a floating
+                # picture within a row or code: then pictures stay in their places, and if that fails, too,
+                # tags are left out.
                 if "internal error" not in refused:
                     break
     raise DocsError(f"Typst refuses the document: {refused}")

@@ -15,6 +15,7 @@ from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
+from golden.catalog.lookup import resolve
 from golden.cli.app import app
 from golden.docs import document
 from golden.errors import DocsError, DocsToolMissing, MmagoldError, UnknownNameError
@@ -95,6 +96,13 @@ def test_a_pdf_without_a_name_gets_that_of_its_unit(tmp_path: Path, monkeypatch:
     content = (tmp_path / "h100_HMMA.16816.F32.pdf").read_bytes()
     assert content.startswith(b"%PDF") and b"/StructTreeRoot" in content, "tags for screen readers"
     assert document.file_name("units/my unit.yaml", "pdf") == Path("my unit.pdf")
+
+
+def test_a_pdf_is_tagged_where_typst_fails_beside_a_floating_picture() -> None:
+    """Typst 0.15.1 panicked on this one."""
+    pytest.importorskip("typst")
+    name = "ampere:mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32"
+    assert b"/StructTreeRoot" in document.to_pdf(resolve(name))
 
 
 def test_a_page_of_a_pdf_is_neither_cut_nor_half_empty(tmp_path: Path) -> None:
