@@ -106,7 +106,8 @@ def matrix() -> str:
         "# Comparison",
         f"What the matrix units of {len(architectures.architectures())} architectures do with the same "
         "operands. Each cell is measured: a probe runs dot products whose results tell the property, and "
-        "finds the same as the spec says, or this page cannot be built. The link leads to these dot products.",
+        "finds the same as the spec says, or this page cannot be built. The link leads to these dot "
+        "products.",
         "The letter says how the rule is known. **C**: results recorded on hardware show it; units with "
         "another value get some of them wrong. **(C)**: the same, but some other values would have gone "
         "unseen; the page of the property says which. **c**: the instruction was recorded, but no recorded "
