@@ -138,3 +138,15 @@ def test_every_name_is_an_object_of_the_domain() -> None:
             assert known[f"{name}:{ins.name}"] == group_of(ins).path.removesuffix(".md")
     assert known["hopper:HMMA.16816.F32"] == "instructions/hopper/mma_f16-f32"
     assert known["sapphire_rapids:tdpbf16ps"] == "instructions/sapphire_rapids/amx_bf16-f32"
+
+
+def test_the_search_page_without_words_has_a_field(site: Path, browser: Browser) -> None:
+    """It was blank."""
+    browser.open(site / "search.html")
+    assert browser.evaluate("document.querySelector('h1').textContent") == "Search" and not browser.errors
+    shown = browser.evaluate(
+        "(() => { const box = document.querySelector('article input[data-mg-finder]'); box.value = 'h100';"
+        " box.dispatchEvent(new Event('input')); return new Promise(done => setTimeout(() =>"
+        " done(document.querySelector('.mg-finder-results a').getAttribute('href')), 500)); })()"
+    )
+    assert shown.endswith("architectures/hopper.html")

@@ -112,6 +112,18 @@
     results.before(section);
   }
 
+  /* The search page that was opened without words would be blank: a field stands there. */
+  function withoutWords(results) {
+    const title = document.createElement("h1"), field = document.createElement("div"), input = document.createElement("input");
+    title.textContent = "Search";
+    field.className = "mg-finder";
+    Object.assign(input, { type: "search", autocomplete: "off", placeholder: "h100 fp8, HMMA.16816.F32, nvfp4" });
+    input.setAttribute("aria-label", "Find an instruction, a card or a page");
+    input.setAttribute("data-mg-finder", "");
+    field.append(input);
+    results.before(title, field);
+  }
+
   function onInput(input) {
     const output = document.createElement("div");
     output.setAttribute("role", "status");
@@ -135,7 +147,7 @@
 
   function start() {
     const results = document.getElementById("search-results");
-    if (results && new URLSearchParams(location.search).get("q")) onSearchPage(results);
+    if (results) (new URLSearchParams(location.search).get("q")?.trim() ? onSearchPage : withoutWords)(results);
     for (const input of document.querySelectorAll("input[data-mg-finder]")) onInput(input);
   }
   window.mmagoldFinder = { load, search }; // for the tests
