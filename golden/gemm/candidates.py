@@ -83,7 +83,8 @@ def _is_dense(unit: Instruction) -> bool:
 
 
 def _fits(plan: Plan, k: int) -> bool:
-    return plan.options.edge != "refused" or divides(plan, k)
+    of_k = plan.options.parts is None or sum(plan.options.parts) == k
+    return of_k and (plan.options.edge != "refused" or divides(plan, k))
 
 
 def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:
@@ -211,13 +212,14 @@ def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, For
     """The plans of one way to cut K: orders and formats of the reduction."""
     out, d = formats["d"].name, unit.formats["d"]
     options = dict(options)
-    cut = any(key in options for key in ("part", "split_k", "slices"))
+    split = any(key in options for key in ("part", "parts", "split_k"))
+    cut = split or "slices" in options
     if not d.is_float and (cut or "promoted" in options):
         return []  # sums of integers are the same in any order
     if "promoted" in options:
         options["promote"] = options.pop("promoted") * unit.k
     formats_of_sums: list[str | None] = [None]
-    if ("part" in options or "split_k" in options) and out in ("f16", "bf16"):
+    if split and out in ("f16", "bf16"):
         formats_of_sums.append(out)
     made = []
     for order in ORDERS if cut else ORDERS[:1]:

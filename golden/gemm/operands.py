@@ -116,6 +116,8 @@ def _sizes(plan: Plan, a: Bits, b: Bits) -> tuple[int, int, int]:
         raise ShapeError(f"argument 'A' has shape {a.shape}, expected (..., {_AXES['A']}){of_sparse}")
     if plan.options.edge == "refused" and not divides(plan, k):
         raise ShapeError(f"K is {k}, which the plan's tiles and parts do not divide (edge: refused)")
+    if plan.options.parts is not None and sum(plan.options.parts) != k:
+        raise ShapeError(f"K is {k}, expected {sum(plan.options.parts)}, the sum of the plan's parts")
     return a.shape[-2], b.shape[-1], k
 
 

@@ -149,6 +149,12 @@ class Options:
     part: int | None = _key(
         _integer(1, MOST_K), None, "integer", "elements of K of a part, instead of `split_k`"
     )
+    parts: tuple[int, ...] | None = _key(
+        _integers(1, MOST_K),
+        None,
+        "list of integers",
+        "elements of K of each part, in their order, instead of `part`; K is their sum",
+    )
     reduce: str = _key(
         _one_of(("ascending", "descending", "tree")),
         "ascending",

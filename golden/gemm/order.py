@@ -3,6 +3,8 @@ promoted."""
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,8 +17,15 @@ Runs = list[range]
 def steps_of(plan: Plan, k: int) -> int:
     """Steps of the instruction in K elements: those of whole tiles, as kernels run them, the last of which
     may reach beyond K."""
-    whole, rest = divmod(k, _part(plan, k))
-    return whole * part_steps(plan, k) + _tiles(plan, rest) * plan.tile_steps
+    return sum(_tiles(plan, length) for length in _lengths(plan, k)) * plan.tile_steps
+
+
+def _lengths(plan: Plan, k: int) -> tuple[int, ...]:
+    """Elements of K in each part."""
+    if plan.options.parts is not None:
+        return plan.options.parts
+    size = _part(plan, k)
+    return (size,) * (k // size) + ((k % size,) if k % size else ())
 
 
 def part_steps(plan: Plan, k: int) -> int:
@@ -26,6 +35,8 @@ def part_steps(plan: Plan, k: int) -> int:
 
 def divides(plan: Plan, k: int) -> bool:
     """Whether tiles and parts divide K, so that no zeros follow."""
+    if plan.options.parts is not None:
+        return k % plan.tile == 0
     unit = plan.options.part or plan.options.split_k * plan.tile
     return k % unit == 0
 
@@ -64,14 +75,10 @@ def places(plan: Plan, k: int, first: int, steps: int) -> npt.NDArray[np.int64] 
 def parts(plan: Plan, k: int) -> list[list[Runs]]:
     """For each part of K that holds any step, for each slice, its steps in order. A slice of a K so short
     that it has no step of it is left out."""
-    total, size = steps_of(plan, k), part_steps(plan, k)
+    ends = accumulate((_tiles(plan, length) * plan.tile_steps for length in _lengths(plan, k)), initial=0)
     return [
-        [
-            found
-            for w in range(plan.options.slices)
-            if (found := _slice(plan, first, min(first + size, total), w))
-        ]
-        for first in range(0, total, size)
+        [found for w in range(plan.options.slices) if (found := _slice(plan, first, last, w))]
+        for first, last in pairwise(ends)
     ]
 
 

@@ -201,17 +201,38 @@ def _check_k(made: Plan, fail: Fail) -> None:
         )
     if options.order is not None and sorted(options.order) != list(range(made.tile)):
         raise fail(f"'order' has to hold each of 0 to {made.tile - 1}, the elements of a tile, once", "order")
-    if options.part is not None and options.split_k != 1:
-        raise fail("'part' and 'split_k' both say how K is split, expected one of them", "part")
+    said = {
+        "part": options.part is not None,
+        "parts": options.parts is not None,
+        "split_k": options.split_k > 1,
+    }
+    keys = [key for key, is_said in said.items() if is_said]
+    if len(keys) > 1:
+        raise fail(f"'{keys[0]}' and '{keys[1]}' both say how K is split, expected one of them", keys[0])
     if options.edge == "first" and (options.order is not None or options.slices > 1 or options.promote):
         raise fail("'first' goes with neither 'order' nor 'slices' nor 'promote'", "edge")
     if options.part is not None and options.part % made.tile and options.edge != "first":
         raise fail(f"'part' is {options.part}, expected a multiple of the tile of {made.tile}", "part")
+    if options.parts is not None:
+        _check_parts(made, options.parts, fail)
     if options.promote is not None and options.promote % k:
         raise fail(
             f"'promote' is {options.promote}, expected a multiple of the instruction's k, which is {k}",
             "promote",
         )
+
+
+def _check_parts(made: Plan, parts: tuple[int, ...], fail: Fail) -> None:
+    if not parts:
+        raise fail("'parts' is empty, expected the elements of K of each part", "parts")
+    if made.options.edge == "first":
+        raise fail("'first' goes with 'part' or 'split_k'", "edge")
+    for length in parts[:-1]:
+        if length % made.tile:
+            raise fail(
+                f"'parts' has {length} before its last one, expected multiples of the tile of {made.tile}",
+                "parts",
+            )
 
 
 def _check_sums(made: Plan, fail: Fail) -> None:
@@ -229,7 +250,8 @@ def _check_sums(made: Plan, fail: Fail) -> None:
         raise fail(f"sums in {own['d'].name} are not reduced in {reduced}", "reduce_format")
     if reduced is not None and get_format(reduced).storage > made.accumulates.storage:
         raise fail(f"sums in {made.accumulates.name} are not reduced in {reduced}", "reduce_format")
-    if options.c == "seed" and (options.split_k > 1 or options.part or options.slices > 1 or options.promote):
+    many = options.split_k > 1 or options.part or options.parts or options.slices > 1 or options.promote
+    if options.c == "seed" and many:
         raise fail("there is one first step for C to enter only where there is one chain", "c")
     if options.scales != "none" and not own["d"].is_float:
         raise fail("sums of integers have no f32 scales here; use alpha with a float 'out'", "scales")

@@ -35,6 +35,8 @@ def structures(tree: Node) -> list[dict[str, Any]]:
     found += [{**one, **other} for one, other in product(parts, promoted) if one["part"] > other["promote"]]
     found += [{**one, **other} for one, other in product(parts, slices)]
     found += [{**one, **other} for one, other in product(slices, promoted)]
+    if uneven := _lengths(whole):
+        found.append({"parts": uneven})
     for order in _orders(whole):
         found += [{**order, **one} for one in ({}, *parts, *promoted)]
     return found
@@ -47,6 +49,15 @@ def _parts(one: Form) -> Iterator[Form]:
     for part in one.parts:
         yield part
         yield from _parts(part)
+
+
+def _lengths(whole: Form) -> tuple[int, ...]:
+    """Elements of each chain in the order of K, where all chains are stretches of K and there are several."""
+    chains = [whole] if isinstance(whole, Chain) else [one for one in _parts(whole) if isinstance(one, Chain)]
+    runs = [_runs(sorted(one.places)) for one in chains]
+    if len(runs) < 2 or any(len(run) > 1 for run in runs):
+        return ()
+    return tuple(length for _, length in sorted(run[0] for run in runs))
 
 
 def _runs(places: list[int]) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ library's choice, different with every shape, and is found by trying.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from hw_capture.products.cases import Case
 
 Bits = npt.NDArray[Any]
 MOST_PARTS = 64
+_SPARSE_TILE = 128
 _ROWS, _COLUMNS = 2, 8
 """Results that are tried first; nearly every wrong plan differs in one of them."""
 
@@ -69,9 +71,19 @@ def splits(base: Plan, case: Case) -> Iterator[Plan]:
     for size in sorted(sizes, reverse=True):
         if size < case.k:
             yield base.but(part=size)
+    for parts in range(2, MOST_PARTS + 1) if case.call == "sparse_mm" and case.k % _SPARSE_TILE == 0 else ():
+        if parts <= case.k // _SPARSE_TILE:
+            yield base.but(parts=_halved(case.k, parts))
     for blocks in range(2, MOST_PARTS + 1) if case.a == "f64" else ():  # tiles of 32 dealt out in turn
         if 32 * blocks <= case.k:
             yield base.but(slices=blocks, tile_k=32 * blocks)
+
+
+def _halved(k: int, parts: int) -> list[int]:
+    """Halves of parts of tiles as cuSPARSELt cuts K, which questions told: part p begins at tile p * tiles /
+    parts, rounded down."""
+    ends = [k // _SPARSE_TILE * part // parts * _SPARSE_TILE for part in range(parts + 1)]
+    return [(last - first) // 2 for first, last in pairwise(ends) for _ in range(2)]
 
 
 def replayed(plan: Plan, case: Case, operands: dict[str, Bits]) -> Bits:

@@ -66,7 +66,7 @@ def kernel_name(whole: str) -> str:
 
 def _split(one: Recorded) -> set[str]:
     given = one.plan.given if one.plan is not None else {}
-    return {f"{key} {given[key]}" for key in ("part", "slices") if key in given}
+    return {f"{key} {given[key]}" for key in ("part", "parts", "slices") if key in given}
 
 
 def shapes(recorded: Sequence[Recorded]) -> str:

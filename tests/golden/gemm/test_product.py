@@ -3,6 +3,7 @@ in pieces."""
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 import warnings
 from fractions import Fraction
@@ -482,6 +483,29 @@ def test_k_that_the_kernel_does_not_take() -> None:
     golden.gemm(np.zeros((1, 128), np.uint16), np.zeros((128, 1), np.uint16), plan)
     with pytest.raises(golden.ShapeError, match="K is 96, which the plan's tiles and parts do not divide"):
         golden.gemm(np.zeros((1, 96), np.uint16), np.zeros((96, 1), np.uint16), plan)
+
+
+def test_parts_of_their_own_lengths() -> None:
+    """Each part is a product by itself; the last one may end inside a step. The tree is (0 + 1) + (2 + 3)."""
+    lengths, rng = [48, 16, 64, 27], np.random.default_rng(5)
+    ends = np.cumsum([0, *lengths])
+    a, b = (
+        golden.from_float("f16", rng.standard_normal(size) * 2.0 ** rng.integers(-6, 7, size))
+        for size in ((9, ends[-1]), (ends[-1], 7))
+    )
+    chain = golden.plan("hopper", HOPPER_F16)
+    sums = [
+        golden.gemm(a[:, low:high], b[low:high], chain).view(np.float32)
+        for low, high in itertools.pairwise(ends)
+    ]
+    plan = chain.but(parts=lengths, reduce="tree")
+    found = golden.gemm(a, b, plan)
+    assert np.array_equal(found, ((sums[0] + sums[1]) + (sums[2] + sums[3])).view(np.uint32))
+    assert not np.array_equal(found, golden.gemm(a, b, chain.but(split_k=4, reduce="tree")))
+    even = golden.gemm(a, b, chain.but(parts=[64, 64, 27]))
+    assert np.array_equal(even, golden.gemm(a, b, chain.but(part=64)))
+    with pytest.raises(golden.ShapeError, match="K is 128, expected 155, the sum of the plan's parts"):
+        golden.gemm(a[:, :128], b[:128], plan)
 
 
 def test_progress_tells_all_and_can_stop() -> None:

@@ -114,6 +114,17 @@ def test_a_split_is_found(call: str, k: int, options: dict[str, object]) -> None
     assert found is not None and found.options.part == one.plan.options.part > 0  # type: ignore[union-attr,operator]
 
 
+def test_parts_of_a_sparse_product_are_those_that_questions_told() -> None:
+    """f16 of 160 x 64 x 6016 and of 448 x 128 x 3200 on an H200, in elements of the sparse A."""
+    told = {6016: [352, 352, 384, 384, 384, 384, 384, 384], 3200: [384, 384, 416, 416]}
+    for k, lengths in told.items():
+        case = Case("sparse_mm", "f16", "f16", "f16", 64, 64, k)
+        base = explain.plan_of(case)
+        assert base is not None
+        tried = [plan.options.parts for plan in explain.splits(base, case)]
+        assert base.options.reduce == "tree" and tuple(2 * length for length in lengths) in tried
+
+
 def test_another_plan_is_not_taken_for_the_right_one() -> None:
     one = of("scaled_mm", 1024, fast=False)
     operands = one.case.operands()
