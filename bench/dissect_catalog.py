@@ -97,13 +97,7 @@ def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
 
 
 def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
-    """The table and what it amounts to; rows are printed as they come."""
-    fresh = given.each * len(stimuli.KINDS)
-    lines = [
-        f"| Instruction | Differ while asked | Of {fresh:,} fresh ones | CPU s |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    print("\n".join(lines), flush=True)
+    """The table and what it amounts to; rows are printed and written to the file as they come."""
     names = [f"{ins.architecture}:{ins.name}" for ins in units]
     rows: list[Row] = []
     end = time.time() + given.until
@@ -113,15 +107,27 @@ def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
             if one is not None:
                 rows.append(one)
                 print(one.text(), flush=True)
-    rows.sort(key=lambda one: names.index(one.name))
-    lines += [one.text() for one in rows]
-    exact = sum(one.fresh == 0 and one.differ == 0 for one in rows)
-    seconds = sorted(one.seconds for one in rows)
-    said = f"{exact} of {len(rows)} (of {len(units)}) without a difference; "
-    said += f"CPU s: median {seconds[len(rows) // 2]:.1f}, "
-    lines += ["", f"{said}most {seconds[-1]:.1f}."]
+                if given.out is not None:  # a run that is cut short has written what it found
+                    output.write_text(given.out, "\n".join(_lines(rows, names, given)) + "\n")
+    lines = _lines(rows, names, given)
     print(lines[-1])
     return lines
+
+
+def _lines(rows: list[Row], names: list[str], given: argparse.Namespace) -> list[str]:
+    fresh = given.each * len(stimuli.KINDS)
+    rows.sort(key=lambda one: names.index(one.name))
+    exact = sum(one.fresh == 0 and one.differ == 0 for one in rows)
+    seconds = sorted(one.seconds for one in rows)
+    said = f"{exact} of {len(rows)} (of {len(names)}) without a difference; "
+    middle = seconds[len(seconds) // 2] if seconds else 0.0
+    return [
+        f"| Instruction | Differ while asked | Of {fresh:,} fresh ones | CPU s |",
+        "| --- | ---: | ---: | ---: |",
+        *(one.text() for one in rows),
+        "",
+        f"{said}CPU s: median {middle:.1f}, most {seconds[-1] if seconds else 0.0:.1f}.",
+    ]
 
 
 def main() -> None:
@@ -143,9 +149,7 @@ def main() -> None:
     if given.gpu:
         units = [ins for ins in units if ins.architecture == given.gpu and kernels.forms(ins)]
     units = [ins for ins in units if given.match in f"{ins.architecture}:{ins.name}"]
-    lines = table(units, given)
-    if given.out is not None:
-        output.write_text(given.out, "\n".join(lines) + "\n")
+    table(units, given)
 
 
 if __name__ == "__main__":

@@ -153,9 +153,8 @@ def simd() -> str:
 
 
 def _lower_operation(
-    operation: Operation, results: dict[str, int], fast: dict[str, Any] | None
+    operation: Operation, results: dict[str, int], fast: dict[str, Any] | None, steps: Any
 ) -> _Operation:
-    steps = (StepStruct * len(operation.steps))(*(lower_step(step) for step in operation.steps))
     k_index = (_i32 * max(len(operation.k_index), 1))(*operation.k_index)
     low = _Operation(
         step_count=len(steps),
@@ -208,9 +207,13 @@ class Engine:
         }
         if max(len(operation.addends) for operation in operations) > 4:
             raise CoreError(f"{unit.name}: an operation adds more than four earlier results")
+        steps = {id(one.steps): one.steps for one in operations}  # those of a chain are the same
+        low_steps = {key: (StepStruct * len(one))(*map(lower_step, one)) for key, one in steps.items()}
         lowered = (_Operation * len(operations))(
             *(
-                _lower_operation(operation, results, kernels[i] if kernels else None)
+                _lower_operation(
+                    operation, results, kernels[i] if kernels else None, low_steps[id(operation.steps)]
+                )
                 for i, operation in enumerate(operations)
             )
         )

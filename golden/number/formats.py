@@ -83,6 +83,9 @@ class Format:
     ignored_high: int = 0
     integer_bits: int = 0
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.storage))  # searches ask for it a million times; `==` compares all fields
+
     @cached_property
     def bits(self) -> int:
         """Width of one element as the registers hold it (tf32 fills 32 bits; ue4m3 fills 8)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any
 
 from golden.number.rounding import MODES, OVERFLOWS
@@ -203,10 +204,17 @@ def declare(kind: Key, default: Any = MISSING) -> Any:
 
 def declared(step: Any) -> Iterator[tuple[str, Key, Any]]:
     """Yields (field, key, default, or MISSING where the key is needed), in the order of declaration."""
-    for one in fields(step):
+    yield from _declared(step if isinstance(step, type) else type(step))
+
+
+@cache
+def _declared(kind: type) -> tuple[tuple[str, Key, Any], ...]:
+    found = []
+    for one in fields(kind):
         key: Key = one.metadata["key"]
         needed = key.needed or one.default is dataclasses.MISSING
-        yield one.name, key, MISSING if needed else one.default
+        found.append((one.name, key, MISSING if needed else one.default))
+    return tuple(found)
 
 
 def key_name(name: str, key: Key) -> str:

@@ -11,7 +11,7 @@ from golden.errors import CoreError, SpecError
 from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.program.checks import StepChecks
-from golden.program.program import OWN_STEPS, OperandFormats, Operation, Program
+from golden.program.program import NO_SEED, OWN_STEPS, OperandFormats, Operation, Program
 from golden.program.reading import WITH_PAYLOAD, StepReader
 from golden.program.signature import Bits, Signature
 from golden.program.steps import (
@@ -100,18 +100,39 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
     """The program with the formats of earlier results filled in; None where the loader would refuse it."""
     results: dict[str, Format] = {}
     linked: list[Operation] = []
-    for one in operations:
+    filled: dict[tuple[int, Format], tuple[Step, ...]] = {}
+    given = list(operations)
+    for one in given:
         seed = takes.formats["c"] if one.seed == "c" else results.get(one.seed, one.out_format)
         if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):
             return None
-        steps = tuple(_with_word(step, one.out_format) for step in one.steps)
-        whole = one if steps == one.steps else one.with_steps(steps)
-        linked.append(whole if whole.seed_format == seed else replace(whole, seed_format=seed))
+        whole = one
+        if any(_lacks_word(step) for step in one.steps):
+            key = id(one.steps), one.out_format
+            if key not in filled:
+                filled[key] = tuple(_with_word(step, one.out_format) for step in one.steps)
+            whole = one.with_steps(filled[key])
+        same = next((before.steps for before in linked if before.steps == whole.steps), whole.steps)
+        if same is not whole.steps or whole.seed_format != seed:  # one object for equal steps of a chain
+            whole = replace(whole, steps=same, seed_format=seed)
+        linked.append(whole)
         results[one.to] = one.out_format
     if not linked or linked[-1].out_format != takes.formats["d"]:
         return None
     found = Candidate(takes, tuple(linked), order)
-    return found if all(_sound(takes, one) for one in found.operations) else None
+    seen: set[tuple[object, ...]] = set()
+    for one in found.operations:
+        like = id(one.steps), len(one.k_index), one.seed == NO_SEED, len(one.addends), one.operand_format
+        alike = (*like, one.seed_format, one.out_format)
+        if takes.scale_block is not None or alike not in seen:
+            if not _sound(takes, one):
+                return None
+            seen.add(alike)
+    return found
+
+
+def _lacks_word(step: Step) -> bool:
+    return isinstance(step, SpecialValues | Multiply | Additions | Fma | Round) and step.nan is None
 
 
 def _with_word(step: Step, out: Format) -> Step:
@@ -123,28 +144,34 @@ def _with_word(step: Step, out: Format) -> Step:
 
 def _sound(takes: Signature, one: Operation) -> bool:
     """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
+    checks = _root(_outline(takes, one), *_formats_of(takes))
+    for step in one.steps:
+        checks = checks.then(step)
+        if checks is _REFUSED:
+            return False
+    last = one.steps[-1]
+    return last.to == "d" and getattr(last, "format", None) == one.out_format
+
+
+def _formats_of(takes: Signature) -> tuple[tuple[Format, ...], tuple[tuple[str, Format], ...], int, int | None]:
+    """What the checks of an operation ask of a unit."""
     formats = tuple(takes.formats[name] for name in "abcd")
     scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
     block = None if takes.scale_block is None else takes.scale_block * takes.stored_k // takes.k
-    places = tuple(range(len(one.k_index))) if block is None else one.k_index
-    frame = _frame(places, one.seed, one.addends, one.operand_format, one.seed_format, one.out_format)
-    return _checked(one.steps, frame, formats, scales, takes.stored_k, block)
+    return formats, scales, takes.stored_k, block
 
 
-@lru_cache(maxsize=1 << 10)
-def _frame(
-    places: tuple[int, ...],
-    seed: str,
-    addends: tuple[str, ...],
-    operand_format: Format | None,
-    seed_format: Format,
-    out_format: Format,
-) -> Operation:
-    """An operation without its steps, and without what they do not depend on: the same object for the same
-    frame."""
-    return Operation(OWN_STEPS, (), places, seed, addends, operand_format, seed_format, out_format, "")
+def _outline(takes: Signature, one: Operation) -> Operation:
+    """An operation without its steps, and without what their checks do not depend on: operations of a chain
+    have the same."""
+    places = one.k_index if takes.scale_block is not None else tuple(range(len(one.k_index)))
+    seed, addends = NO_SEED if one.seed == NO_SEED else "c", ("",) * len(one.addends)
+    return Operation(
+        OWN_STEPS, (), places, seed, addends, one.operand_format, one.seed_format, one.out_format, ""
+    )
 
 
+@lru_cache(maxsize=1 << 12)
 def _is_nan(word: int | None, fmt: Format) -> bool:
     """Whether a word is a NaN of the format, or the format has none."""
     if word is None or fmt.nan is None:
@@ -152,20 +179,53 @@ def _is_nan(word: int | None, fmt: Format) -> bool:
     return word < 1 << fmt.bits and fmt.decode(word).kind == Kind.NAN
 
 
-def _checked(
-    steps: tuple[Step, ...],
+class _Followed:
+    """The registers after some steps. What follows is kept: neighbours of a candidate share their first steps
+    with it."""
+
+    def __init__(self, checks: StepChecks | None) -> None:
+        self.checks = checks
+        self.next: dict[Step, _Followed] = {}
+
+    def then(self, step: Step) -> _Followed:
+        """The same after one step more; `_REFUSED` where the loader would refuse it."""
+        found = self.next.get(step)
+        if found is None:
+            if len(self.next) >= _MOST_NEXT:
+                self.next.clear()
+            found = self.next[step] = self._after(step)
+        return found
+
+    def _after(self, step: Step) -> _Followed:
+        assert self.checks is not None
+        out = self.checks.frame.out_format
+        if not _of_its_own(step, out) or not _is_nan(getattr(step, "nan", None), format_of(step) or out):
+            return _REFUSED
+        checks = self.checks.fork()
+        try:
+            StepReader(step.op, _NOWHERE, out, {}).check(step)
+            checks.add(step, _NOWHERE)
+        except (SpecError, CoreError):
+            return _REFUSED
+        return _Followed(checks)
+
+
+_REFUSED = _Followed(None)
+_MOST_NEXT = 2048
+
+
+@lru_cache(maxsize=32)
+def _root(
     frame: Operation,
     formats: tuple[Format, ...],
     scales: tuple[tuple[str, Format], ...],
     k: int,
     block: int | None,
-) -> bool:
-    if _followed(steps, frame, formats, scales, k, block) is None:
-        return False
-    last, out = steps[-1], frame.out_format
-    if not all(_is_nan(getattr(step, "nan", None), format_of(step) or out) for step in steps):
-        return False
-    return last.to == "d" and getattr(last, "format", None) == out
+) -> _Followed:
+    """An operation before its first step."""
+    a, b, c, d = formats
+    operands = OperandFormats(a, b, c, d, k, {}, dict(scales), scale_block=block)
+    return _Followed(StepChecks(frame, operands))
 
 
 def _of_its_own(step: Step, out: Format) -> bool:
@@ -184,31 +244,3 @@ def _of_its_own(step: Step, out: Format) -> bool:
         if not known <= set(step.of) or not all(one.of for one in step.maximum):
             return False
     return named == set(step.of)
-
-
-@lru_cache(maxsize=1 << 15)
-def _followed(
-    steps: tuple[Step, ...],
-    frame: Operation,
-    formats: tuple[Format, ...],
-    scales: tuple[tuple[str, Format], ...],
-    k: int,
-    block: int | None,
-) -> StepChecks | None:
-    """The registers after some steps; None where the loader refuses one. Neighbours of a candidate share
-    their first steps with it, and what is known of those is not asked again."""
-    a, b, c, d = formats
-    if not steps:
-        return StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales), scale_block=block))
-    before = _followed(steps[:-1], frame, formats, scales, k, block)
-    if before is None:
-        return None
-    checks, step = before.fork(), steps[-1]
-    if not _of_its_own(step, frame.out_format):
-        return None
-    try:
-        StepReader(step.op, _NOWHERE, frame.out_format, {}).check(step)
-        checks.add(step, _NOWHERE)
-    except (SpecError, CoreError):
-        return None
-    return checks

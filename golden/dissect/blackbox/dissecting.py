@@ -86,6 +86,12 @@ _ORDINARY = (
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
 _SHOWN = "shown in the report"
+_AIMS = 3
+"""Draws of each kind in a round of checking."""
+_WIDER = 8
+"""Bits more of alignments that operands are aimed at."""
+_KEPT_BACK = 6
+"""One of so many questions is kept for after the first report: what it shows is asked, too, and can be wrong."""
 _SHARERS = 3
 """One start takes a third of the time that is left at most, while others wait; the best go on later."""
 _SMALLEST = 8_000
@@ -261,6 +267,9 @@ class _Search:
         self.seed, self.progress, self.state, self.start = seed, progress, _State(), start
         self.ranked: list[fitting.Fit] = []
         self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
+        self.kept_back = asks // _KEPT_BACK
+        self.weighed: tuple[object, Evidence] | None = None
+        self.told: object = None
 
     # Continued ----------------------------------------------------------------------------------------------
 
@@ -319,6 +328,9 @@ class _Search:
                 self._begin_with(self.start)
             self._first_candidate()
             checked = self._check()
+            while self._shown_wrong() or self.kept_back:
+                self.kept_back = 0
+                checked = self._check() or checked
         except BudgetEnded:
             checked = False
         if not checked:
@@ -412,7 +424,6 @@ class _Search:
         """Asks about operands of every kind until the limits end; fits again after every counterexample, the
         harder the more often that did not help. Returns whether the last candidate was asked about at all."""
         efforts = iter(fitting.Effort)
-        told: object = None
         while self.state.fit is not None:
             fit, candidate = self.state.fit, self.state.fit.candidate
             left = self._share_left()  # a round that finds a difference leaves enough for those behind it
@@ -433,8 +444,8 @@ class _Search:
                 continue
             efforts = iter(fitting.Effort)
             wrong = self._round(share)
-            if not wrong and self.turn >= _TELLING and told != candidate.key:
-                told = candidate.key
+            if not wrong and self.turn >= _TELLING and self.told != candidate.key:
+                self.told = candidate.key
                 wrong = self._tell_apart(candidate)
             if wrong:  # the checks were of a candidate that has to change; its bank is asked again
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
@@ -478,8 +489,8 @@ class _Search:
 
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
-        left = self.dense.asks - self.dense.asked - self.box.asked
-        return left // (2 * len(stimuli.KINDS))
+        left = self.dense.asks - self.dense.asked - self.box.asked - self.kept_back
+        return max(left, 0) // (_AIMS * len(stimuli.KINDS))
 
     def _round(self, share: int) -> bool:
         """One round of checking; whether the candidate was wrong anywhere."""
@@ -509,10 +520,22 @@ class _Search:
         return bool(wrong_kinds)
 
     def _drawn(self, unit: Instruction, share: int, turn: int) -> Iterator[tuple[str, Operands]]:
-        """Operands of every kind: drawn from the formats alone, and aimed at the candidate's steps."""
+        """Operands of every kind: drawn from the formats alone, aimed at the candidate's steps, and at those
+        of another one: what tells two alike lies where the other one's widths end."""
+        targets = self.own, unit, self._other(turn)
         for index, kind in enumerate(stimuli.KINDS):
-            for aim, target in enumerate((self.own, unit)):
+            for aim, target in enumerate(targets):
                 yield kind, stimuli.generate(target, kind, share, self._rng(2 + turn, index, aim))
+
+    def _other(self, turn: int) -> Instruction:
+        """In turns, the candidate with wider alignments and the best one of another shape."""
+        assert self.state.fit is not None
+        candidate = self.state.fit.candidate
+        if turn % 2 and len(self.ranked) > 1:
+            found = self.ranked[1 + turn // 2 % (len(self.ranked) - 1)].candidate
+        else:
+            found = fitting.widened(candidate, 1 + turn // 2 % _WIDER) or candidate
+        return as_taken(found.instruction, self.own)
 
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Counterexamples join the bank; those of a sparse box as the products that were selected."""
@@ -550,15 +573,10 @@ class _Search:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
             return Found(name, None, None, {}, undecided, seconds=seconds, asked=self._asked, **common)
+        clean = not any(count for count, _ in self._all_counts(fit.candidate).values())
+        evidence = self._weigh(fit.candidate) if clean else Evidence()
         differing = self._all_counts(fit.candidate)
         wrong = any(count for count, _ in differing.values())
-        evidence = Evidence() if wrong else self._evidence(fit.candidate)
-        if evidence.asked is not None:  # questions like all others: a wrong one would be a difference
-            operands, answers = evidence.asked
-            count = int((fit.candidate.dot(**operands) != answers).sum())
-            differing[_SHOWN] = count, len(answers)
-            self.bank.add(_SHOWN, operands, answers)
-            wrong = wrong or bool(count)
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         unit = as_taken(fit.candidate.instruction, self.own)
         text = self._text(fit.candidate, f"dissected: {name}")
@@ -631,6 +649,28 @@ class _Search:
         """What shows every rule of a candidate that explains the bank, and what no question told apart."""
         limit = time.monotonic() + _ALTERNATIVE_SECONDS
         return weigh(candidate, self.bank, self._neighbours(candidate), limit, self._asked_at_the_end)
+
+    def _weigh(self, candidate: Candidate) -> Evidence:
+        """The same once for a candidate. What was asked for it joins the bank: questions like all others, a
+        wrong one is a difference."""
+        if self.weighed is None or self.weighed[0] != candidate.key:
+            evidence = self._evidence(candidate)
+            self.weighed = candidate.key, evidence
+            if evidence.asked is not None:
+                self.bank.add(_SHOWN, *evidence.asked)
+        return self.weighed[1]
+
+    def _shown_wrong(self) -> bool:
+        """Whether a question that shows the rules of a candidate, which explained all before, has another
+        answer."""
+        fit = self.state.fit
+        if fit is None or fit.wrong or not self.state.differing or self.dense.left < self.reserve:
+            return False
+        self._weigh(fit.candidate)
+        wrong = fitting.wrong_of(self.bank, fit.candidate)
+        if wrong:
+            self.state.fit, self.state.differing = replace(fit, wrong=wrong), {}
+        return bool(wrong)
 
     def _asked_at_the_end(self, operands: Operands) -> tuple[Operands, Bits]:
         """A few questions more as they were asked, with the answers, within the limits."""

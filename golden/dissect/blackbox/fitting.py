@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from itertools import chain
+from itertools import chain, zip_longest
 
 import numpy as np
 
@@ -21,16 +21,21 @@ from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_
 from golden.dissect.blackbox.simple import KINDS
 from golden.number.formats import Kind
 from golden.number.rounding import MODES
-from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
 _WRONG, _RIGHT = 224, 224
 _CONFIRMED = 6
 _BEAM = 40
 _FITTED = 8
-_FEW = 256
+_FEW, _FEWER = 256, 160
+_RANKED = 40
+"""Skeletons that align, and others, that are held against all ordinary questions: the best on a few."""
+_MOST_ROUNDINGS = 4
+"""Steps of a skeleton that are rounded each its own way."""
 _RESTARTS = 24
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _OFTEN, _WORDS = 6, 2
+_CAUSES, _MOST_CAUSES = ": nans", 12
 _FAR = 8
 """A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
 _GUESSES = (11, 17, 23, 29, 35, 41)
@@ -71,41 +76,47 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
 
     The widths of the nearest one are a first guess for all others.
     """
+    shuffled = np.random.default_rng(0).permutation(len(bank))
+    few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
     tried: list[Fit] = []
-    for one in candidates:
-        tried.append(Fit(one, wrong_of(bank, one)))
+    for one in _directed(fewer, candidates, deadline):
+        tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
-            return [tried[-1]]
-    fits = _sorted([*tried, *_directed(bank, tried, deadline)])
+            return [Fit(one, 0)]
+    ordered = sorted(tried, key=lambda fit: fit.wrong)
+    best: list[Fit] = []
+    for aligns in (False, True):
+        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), _RANKED)
+    best += [Fit(one, 0) for fit in best if not _aligns(fit.candidate) for one in _own_roundings(few, fit, deadline)]
+    fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
     if aligned and fits[0].wrong:
         guess = _widths(bank, aligned[0], Hints(), deadline)
         more: list[Fit] = []
         if guess.wrong:
-            few = bank.part(np.random.default_rng(0).permutation(len(bank))[:_FEW])
             guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
             more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
         fits = _sorted([guess, *more, *fits])
     found: list[Fit] = []
-    for fit in fits[:_FITTED]:
+    for fit in _both_kinds(fits, _FITTED):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
             break
         found.append(_widths(bank, fit, Hints(wide=False), deadline))
     return _sorted([*found, *fits])
 
 
-def _directed(bank: Bank, fits: list[Fit], deadline: float) -> Iterator[Fit]:
-    """Skeletons that round at every addition, with other roundings: masks show no order of those that round
-    in a direction, and one rounding decides most results."""
-    few = bank.part(np.random.default_rng(0).permutation(len(bank))[:_FEW])
-    for fit in fits:
-        if time.monotonic() > deadline or _aligns(fit.candidate):
+def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:
+    """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
+    show no order of those that round in a direction, and one rounding decides most results."""
+    for one in candidates:
+        yield one
+        if time.monotonic() > deadline:
             continue
-        turned = [_rounding(fit.candidate, mode) for mode in MODES]
-        found = [one for one in turned if one is not None]
-        best = min(found, key=lambda one: wrong_of(few, one), default=None)
-        if best is not None and wrong_of(few, best) < wrong_of(few, fit.candidate):
-            yield Fit(best, wrong_of(bank, best))
+        turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
+        found = [new for new in turned if new is not None]
+        best = min(found, key=lambda new: wrong_of(few, new), default=None)
+        if best is not None and wrong_of(few, best) < wrong_of(few, one):
+            yield best
 
 
 def _rounding(one: Candidate, mode: str) -> Candidate | None:
@@ -117,6 +128,52 @@ def _rounding(one: Candidate, mode: str) -> Candidate | None:
         return replace(step, rounding=mode) if isinstance(step, Additions | Fma | Round) else step
 
     return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+
+
+def _both_kinds(fits: list[Fit], most: int) -> list[Fit]:
+    """Some of ranked fits, of those that align and of the others in turns, the best of each shape first: what
+    is alike in most answers can differ in the few that show which one it is."""
+    parts = [[fit for fit in fits if bool(_aligns(fit.candidate)) == aligns] for aligns in (False, True)]
+    mixed = zip_longest(*(various(part, most) for part in parts))
+    return sorted([fit for pair in mixed for fit in pair if fit is not None][:most], key=lambda fit: fit.wrong)
+
+
+def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
+    """A skeleton that aligns nothing with another rounding for each of its steps, one step after the other."""
+    best = fit
+    steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
+    for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
+        now = list(dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding")))
+        if index >= len(now) or time.monotonic() > deadline:
+            break
+        for mode in MODES:
+            new = replace(now[index], rounding=mode)
+            one = best.candidate.with_operations(
+                o.with_steps([new if s == now[index] else s for s in o.steps]) for o in best.candidate.operations
+            )
+            if one is not None and (wrong := wrong_of(few, one)) < best.wrong:
+                best = Fit(one, wrong)
+    if best is not fit:
+        yield best.candidate
+
+
+def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
+    """An aligned skeleton that cuts its results, whatever it rounds to first; that counts what has not c's
+    sign in one's complement; and both."""
+    for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
+
+        def changed(
+            step: Step, last: Step, cut: bool = cut, complement: str = complement
+        ) -> Step:
+            if isinstance(step, Sum) and "c" in step.of:
+                return replace(step, complement=complement)
+            if step is last and isinstance(step, Round) and cut:
+                return replace(step, rounding="toward_zero")
+            return step
+
+        yield one.with_operations(
+            o.with_steps([changed(step, o.steps[-1]) for step in o.steps]) for o in one.operations
+        )
 
 
 def _aligns(one: Candidate) -> list[Align]:
@@ -138,6 +195,17 @@ def _like(one: Candidate, other: Candidate, bits: int) -> Candidate | None:
         if isinstance(step, Align):
             return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
         return replace(step, rounding=last.rounding) if isinstance(step, Round) else step
+
+    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+
+
+def widened(one: Candidate, more: int) -> Candidate | None:
+    """A candidate whose alignments keep more bits."""
+
+    def changed(step: Step) -> Step:
+        if not isinstance(step, Align):
+            return step
+        return replace(step, fraction_bits=tuple((name, bits + more) for name, bits in step.fraction_bits))
 
     return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
 
@@ -237,6 +305,22 @@ def _climb(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort)
             better = _again(bank, best, hints, deadline)
         if better is None and effort >= Effort.PAIRS:
             better = _pairs(bank, sample, best, replace(hints, wide=False), deadline)
+        if better is None:
+            break
+        best = _more_causes(bank, better, hints, deadline)
+    return best
+
+
+def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
+    """After a change of the causes of NaNs, more of them: a table is found entry by entry, and nothing else
+    has to be tried in between."""
+    if not best.told[-1].partition(" = ")[0].endswith(_CAUSES):
+        return best
+    special = bank.of_kinds(_SPECIAL | set(KINDS))
+    for turn in range(_MOST_CAUSES):
+        sample = sample_of(special, best.candidate, turn)
+        tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
+        better = _step(bank, sample, best, tried, deadline) if best.wrong else None
         if better is None:
             break
         best = better

@@ -13,8 +13,9 @@ from typing import Any
 
 from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.candidates import Candidate
-from golden.dissect.blackbox.skeletons import START_BITS, align
+from golden.dissect.blackbox.skeletons import START_BITS, align, leading_bits
 from golden.number.formats import Format, Kind, get_format
+from golden.program import keys
 from golden.program.compiling import holds
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.keys import (
@@ -59,6 +60,8 @@ _MOST_BITS = 60
 _NEAR = (-3, -2, -1, 1, 2, 3)
 _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
+_CUT_BITS = (-1, 0, 1)
+_WIDTHS_TRIED = range(10, 41)
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
@@ -83,10 +86,13 @@ class Move:
     def apply(self, one: Candidate) -> Candidate | None:
         """The neighbour; None where the change means nothing there, or no unit can be that."""
         changed: list[Operation] = []
+        before: tuple[Steps, Steps] | None = None
         for index, operation in enumerate(one.operations):
             steps = operation.steps
             if self.only in (None, index) and self.where in (None, operation.out_format):
-                steps = self.change(steps)
+                if before is None or before[0] is not steps:  # operations of a chain have the same steps
+                    before = steps, self.change(steps)
+                steps = before[1]
             operation = operation.with_steps(steps)
             if self.out is not None and index < len(one.operations) - 1:
                 operation = replace(operation, out_format=self.out)
@@ -141,6 +147,9 @@ def rare(one: Candidate) -> Iterator[Move]:
 
 def joint(one: Candidate) -> Iterator[Move]:
     """Two words of one step at once: what is cut and how it is rounded are seen together."""
+    yield from {move.text: move for move in _cuts(one)}.values()
+    yield from _everywhere(one)
+    yield from _widths_and_roundings(one)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         defaults = {name: default for name, _, default in declared(step)}
         words = [
@@ -158,6 +167,80 @@ def joint(one: Candidate) -> Iterator[Move]:
                     label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
                     said = f"{_shown(value)}, {key_name(second, other)} {_shown(beside)}"
                     yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
+
+
+def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
+    """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone."""
+    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps if isinstance(s, Align)):
+        for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
+            changed = replace(step, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)
+            if changed.rounding != step.rounding:
+                label = f"align of {' and '.join(step.of)}: fraction_bits"
+                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1)
+
+
+def _everywhere(one: Candidate) -> Iterator[Move]:
+    """One word of a key in every step that has it: a unit treats zeros, say, alike wherever it rounds."""
+    steps = list(dict.fromkeys(s for operation in one.operations for s in operation.steps))
+    found: dict[tuple[str, Any], None] = {}
+    for step in steps:
+        for name, key, _ in declared(step):
+            if isinstance(key, Choice):
+                found |= dict.fromkeys((name, word) for word in key.words)
+    for name, word in found:
+        changed = {step: new for step in steps if (new := _with_key(step, name, word)) != step}
+        if len(changed) > 1:
+
+            def change(now: Steps, changed: dict[Step, Step] = changed) -> Steps:
+                return tuple(changed.get(step, step) for step in now)
+
+            yield Move(f"every step: {name}", str(word), change, 1)
+
+
+def _with_key(step: Step, name: str, word: str) -> Step:
+    """The step with a word of a key that it knows as it is, or itself."""
+    defaults = {other: default for other, _, default in declared(step)}
+    values = {other: getattr(step, other) for other in defaults}
+    for other, key, _ in declared(step):
+        if other == name and isinstance(key, Choice) and word in key.words and applies(key, values, defaults):
+            return replace(step, **{name: word})  # type: ignore[arg-type]
+    return step
+
+
+def _cuts(one: Candidate) -> Iterator[Move]:
+    """What terms are aligned to, how wide, and how what is negative is counted: the three say where the last
+    unit of a sum lies, and one alone may explain nothing."""
+    for operation in one.operations:
+        for step, total in zip(operation.steps, operation.steps[1:], strict=False):
+            if not (isinstance(step, Align) and isinstance(total, Sum)) or "c" not in step.of:
+                continue
+            rest = operation.steps[operation.steps.index(total) + 1 :]
+            words = product(keys.COMPLEMENT.words, leading_bits(one.takes, step.of), _CUT_BITS, _rounded(one, rest))
+            for complement, to, more, (how, rounds) in words:
+                bits = tuple((name, max(dict(step.fraction_bits).values()) + more) for name in step.of)
+                aligned = replace(step, **_beside(step, "maximum", to), maximum=to, fraction_bits=bits)
+                by = aligned, replace(total, complement=complement), *rounds
+                said = f"{_shown(to)}, {more:+d} bits, complement {complement}{how}"
+                label = f"align of {' and '.join(step.of)}: maximum"
+                yield Move(label, said, _instead_of((step, total, *rest), by), 1)
+
+
+def _rounded(one: Candidate, rest: Steps) -> Iterator[tuple[str, Steps]]:
+    """The roundings of a sum as they are; of two, each with the other's word; of one, f32's before it."""
+    yield "", rest
+    if len(rest) == 2 and isinstance(rest[0], Round) and isinstance(rest[1], Round):
+        first, last = rest
+        swapped = replace(first, rounding=last.rounding), replace(last, rounding=first.rounding)
+        yield ", roundings exchanged", swapped
+    inner = get_format("f32")
+    if len(rest) == 1 and isinstance(rest[0], Round) and holds(inner, rest[0].format) and inner != rest[0].format:
+        first = replace(rest[0], to="partial", format=inner, rounding="nearest_even", nan=None)
+        yield ", rounded to f32 first", (first, replace(rest[0], of=("partial",)))
+
+
+def _instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
+    """The last steps of operations in another form."""
+    return lambda now: (*now[: -len(steps)], *by) if now[-len(steps) :] == steps else now
 
 
 def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
@@ -276,7 +359,7 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
         case Widths(for_all=True):
             return _widths(now, hints)
         case Widths():
-            return _windows(step, now, name)
+            return _windows(one, step, now, name)
         case Rules(vocabulary=vocabulary):
             return [(), *(((register, word),) for register in step.of for word in vocabulary.words)]
         case FormatName():
@@ -381,11 +464,12 @@ def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tu
 
 
 def _windows(
-    step: Step, now: tuple[tuple[str, int], ...], name: str
+    one: Candidate, step: Step, now: tuple[tuple[str, int], ...], name: str
 ) -> Iterator[tuple[tuple[str, int], ...]]:
     """No window (or spared numbers), or one register's."""
     yield ()
-    values = range(10, 50, 3) if name == "window" else range(-140, 10, _SPREAD)
+    least = {fmt.min_exponent for fmt in one.formats.values() if fmt.is_float} if name == "spared" else set()
+    values = range(10, 50, 3) if name == "window" else (*sorted(least), *range(-140, 10, _SPREAD))
     for register in step.of:
         near = [dict(now)[register] + one for one in _NEAR] if register in dict(now) else []
         for value in (value for value in (*near, *values) if name != "window" or value >= 0):
@@ -444,8 +528,20 @@ def _without(step: Step) -> Callable[[Steps], Steps]:
 def _flushes(one: Candidate) -> Iterator[Move]:
     for sign in ("signed", "positive"):
         for of in (("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
-            flush = Flush(of=of, sign=sign)
-            yield Move(f"flush of {' and '.join(of)}", sign, lambda steps, f=flush: (f, *steps))  # type: ignore[misc]
+            yield Move(f"flush of {' and '.join(of)}", sign, _flushing(of, sign))
+
+
+def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
+    """Operands flushed before anything else, where an operation reads them: those that add earlier results
+    alone have no a and b."""
+
+    def change(steps: Steps) -> Steps:
+        names = {name for step in steps for name in step.of}
+        names |= {"c"} if any(isinstance(step, Fma) and step.start == "c" for step in steps) else set()
+        read = tuple(name for name in of if name in names)
+        return (Flush(of=read, sign=sign), *steps) if read else steps
+
+    return change
 
 
 def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:

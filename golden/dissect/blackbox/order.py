@@ -32,6 +32,8 @@ _WIDEST = 120
 _MOST_PAIRS = 9000
 """Of more terms than have so many pairs, not all pairs are asked."""
 _CHECKED_PAIRS = 1000
+_MOST_KEPT = 300
+"""Of the questions for the order, so many stay to be fitted to: they are much alike."""
 KIND = "masks"
 
 
@@ -134,7 +136,7 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]])
     operands, answers = box.ask(operands)
     if (operands["c"] != wanted).any():
         return None
-    kept = slice(None, None, max(len(pairs) // _MOST_PAIRS, 1))
+    kept = slice(None, None, max(len(pairs) // _MOST_KEPT, 1))
     bank.add(KIND, {name: codes[kept] for name, codes in operands.items()}, answers[kept])
     codes, places_of = np.unique(answers, return_inverse=True)
     sizes = np.zeros(len(codes), np.int64)

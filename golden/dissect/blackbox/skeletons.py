@@ -118,6 +118,13 @@ def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tupl
         yield "both by leading bits", (*found, Largest((products,), True, -2, None))
 
 
+def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, ...]]:
+    """What terms can be aligned to: the largest exponent that they carry, and what those look at that see
+    leading bits."""
+    first, *others = of
+    return [(), *(widest for _, widest in _leading(_Frame(takes), first, tuple(others)))]
+
+
 def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
     """The products are summed; then c meets them."""
     head = [*f.products, *f.specials("products", "c")]
@@ -278,6 +285,9 @@ def _bodies(f: _Frame, n: int) -> dict[str, list[Step]]:
     return {name: steps for name, steps in found.items() if isinstance(steps[-1], Round)}
 
 
+_EACH_ROUNDED = "exact, of rounded products"
+
+
 def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
     """One operation for every node, earlier results as addends."""
     operations: list[Operation] = []
@@ -289,9 +299,10 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
         if len(names) != len(inner) or len(names) > 4:
             return None
         with_c = _C in node.children
+        terms = "groups" if kind == _EACH_ROUNDED else "products"
         of = (
             *(("c",) if with_c else ()),
-            *(("products",) if products else ()),
+            *((terms,) if products else ()),
             *(("addends",) if names else ()),
         )
         out = f.d if last else f.inner
@@ -300,7 +311,9 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
         if kind == "rounded":
             steps.append(replace(f.adds(of, "sequential"), format=out))
         else:
-            exact = node.exact or kind == "exact"
+            if products and kind == _EACH_ROUNDED:
+                steps.append(replace(f.last("products"), to="groups", format=f.inner))
+            exact = node.exact or kind in ("exact", _EACH_ROUNDED)
             middle: list[Step] = [] if exact else [align(of)]
             total = replace(f.last(), format=out)
             steps += [*f.specials(*of), *middle, Sum(of=of, to="total"), total]
@@ -345,6 +358,7 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
     binary = links is not None and all(len(one.products) + one.c <= 1 for one in links[1:])
     if (links is not None and len(links) == 1) or _products_first(tree):
         yield from _both(f, _flat(f), everything)
+        yield from _dot_then_c(f)
     if is_binary(tree):
         yield from rounded_trees(f.takes, tree)
     if binary or f.takes.stored_k <= 2 or is_binary(tree):
@@ -355,7 +369,7 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
         for inner in dict.fromkeys((f.d, f.inner)):
             for form in _bodies(f, max(len(link.products) for link in links)):
                 yield _chain(f, links, form, inner)
-    yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact"))
+    yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
     if links is not None and len(links) == 1:
         yield from _of_none(f)
 
@@ -395,22 +409,56 @@ def _members(k: int, group: Group) -> list[tuple[int, ...]]:
     return [tuple(range(start, k, n)) for start in range(n)]
 
 
+def _alternating(k: int) -> Iterator[list[tuple[int, ...]]]:
+    """Two slices that take pairs or fours of neighbours in turns, as the halves of wide units do."""
+    for size in (2, 4):
+        if k % (2 * size) == 0 and k > 2 * size:
+            yield [tuple(i for i in range(k) if i // size % 2 == half) for half in (0, 1)]
+
+
 def _of_none(f: _Frame) -> Iterator[Candidate | None]:
     """Orders that datapaths have, where nothing is known of it."""
     k = f.takes.stored_k
     everything = tuple(range(k))
     yield from _both(f, _flat(f), everything)
     plain = [name for name, _ in _flat(f) if name.startswith("one aligned sum") or name == "one exact sum"]
-    for kind, size in _divisions(k):
-        members = _members(k, (kind, size))
+    yield from _dot_then_c(f)
+    for members in (*_alternating(k), *(_members(k, group) for group in _divisions(k))):
         if len(members) <= 8:
             links = [_Link(one, index == 0) for index, one in enumerate(members)]
             after = [*(_Link(one, False) for one in members), _Link((), True)]
             for chain in (links, after):
                 yield from (_chain(f, chain, form, f.d) for form in plain)
+        if len(members) <= 8 and f.d.is_float:
+            yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
+    for group in _divisions(k):
         wanted = "then c", "with c", "with c by its leading bit", "one by one"
-        yield from _both(f, (one for one in _grouped(f, (kind, size)) if one[0].endswith(wanted)), everything)
+        yield from _both(f, (one for one in _grouped(f, group) if one[0].endswith(wanted)), everything)
     yield from _both(f, _chains(f), everything)
+
+
+def _dot_then_c(f: _Frame) -> Iterator[Candidate | None]:
+    """The products' sum as an operation of its own, and another that adds c to its result."""
+    everything = tuple(range(f.takes.stored_k))
+    for inner in dict.fromkeys((f.d, f.inner)):
+        for name, middle in (("aligned", [align(("products",))]), ("exact", [])):
+            total: list[Step] = [*middle, Sum(of=("products",), to="total"), replace(f.last(), format=inner)]
+            dot = operation(
+                f.takes, [*f.products, *f.specials("products"), *total], everything, "zero", (), inner, "r0"
+            )
+            of = "c", "addends"
+            exact: list[Step] = [*f.specials(*of), Sum(of=of, to="total"), f.last()]
+            add = operation(f.takes, exact, (), "c", ("r0",), f.d, "d")
+            yield candidate(f.takes, [dot, add], f"{name} dot product in {inner.name}, then c")
+
+
+def _one_by_one(members: list[tuple[int, ...]]) -> Node:
+    """The tree of sums of groups that are added to c one after the other."""
+    tree: Node | int = _C
+    for group in members:
+        tree = Node((tree, Node(group)))
+    assert isinstance(tree, Node)
+    return tree
 
 
 def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
