@@ -28,7 +28,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from golden.errors import MmagoldError
+from golden.errors import MmagoldError, one_line
 
 ERROR, BROKEN_PIPE = 2, 128 + signal.SIGPIPE
 TRACEBACK = "MMAGOLD_TRACEBACK"
@@ -125,7 +125,7 @@ def _interrupted(received: list[int]) -> tuple[int, str]:
 def _what(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"something ended the program with status {error.code}"
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    return one_line(error)
 
 
 def _where(error: BaseException) -> str:

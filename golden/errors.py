@@ -15,6 +15,15 @@ class MmagoldError(Exception):
     """Base class of every error that mmagold raises on purpose."""
 
 
+def one_line(error: BaseException) -> str:
+    """What somebody else's code raised, in one line: its class and what it says, if it can say anything."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "(it cannot be printed)"
+    return " ".join(f"{type(error).__name__}: {said}".split()).removesuffix(":")
+
+
 class OldWordWarning(UserWarning):
     """A YAML file uses a word of an earlier version; the message names file, line and new word."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from golden.errors import one_line
+
 if TYPE_CHECKING:
     import typer
 
@@ -25,7 +27,7 @@ def add_commands(app: typer.Typer) -> str:
         try:
             plugin.load()(app)
         except (Exception, SystemExit) as error:
-            why = " ".join(f"{type(error).__name__}: {error}".split())
+            why = one_line(error)
             told.append(f"The commands of {plugin.name} ({plugin.value}) could not be loaded: {why}.")
     missing = [name for name in OURS if name not in names]
     if missing:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from golden.errors import OperandError, UnknownNameError, nearest
+from golden.errors import OperandError, UnknownNameError, nearest, one_line
 from golden.files import inputs
 
 
@@ -29,7 +29,7 @@ def named_function(text: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())
+        what = one_line(error)
         raise OperandError(f"{file} cannot be loaded: {what}") from error
     found = getattr(module, name, None)
     if not callable(found):

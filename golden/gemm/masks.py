@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import MmagoldError, OperandError, ShapeError
+from golden.errors import MmagoldError, OperandError, ShapeError, one_line
 from golden.gemm.sum_tree import Node
 from golden.number.arrays import plain
 from golden.number.formats import Format, from_float, get_format, native_dtype, to_float
@@ -57,7 +57,7 @@ class Product:
         except MmagoldError:
             raise
         except Exception as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
+            what = one_line(error)
             raise OperandError(f"the kernel did not answer, it raised {what}") from error
         d, fmt = plain(given, "D").copy(), self.formats["d"]
         if d.shape != (m, n):

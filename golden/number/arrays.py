@@ -76,6 +76,8 @@ def wrong_dtype(array: npt.NDArray[Any], fmt: Format, argument: str, also: str =
         hint = f"raw codes: {argument}.view(np.{fmt.dtype})"
         if not fmt.holds(given):
             hint += f"; golden.from_float('{fmt.name}', {argument}) rounds numbers to them"
+    elif given.kind not in "fbV":
+        hint = f"numbers of type np.{fmt.dtype}, each the code of one {fmt.name}"
     else:
         hint = f"golden.from_float('{fmt.name}', {argument}) rounds {'other ' if also else ''}numbers to it"
     return DTypeError(

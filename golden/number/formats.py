@@ -84,7 +84,9 @@ class Format:
     integer_bits: int = 0
 
     def __hash__(self) -> int:
-        return hash((self.name, self.storage))  # searches ask for it a million times; `==` compares all fields
+        return hash(
+            (self.name, self.storage)
+        )  # searches ask for it a million times; `==` compares all fields
 
     @cached_property
     def bits(self) -> int:

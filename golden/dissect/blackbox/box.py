@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import MmagoldError, OperandError
+from golden.errors import MmagoldError, OperandError, one_line
 from golden.model.trials import Trials
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
@@ -89,7 +89,7 @@ class Box:
         except MmagoldError:
             raise
         except (Exception, SystemExit) as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
+            what = one_line(error)
             raise OperandError(
                 f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"
             ) from error

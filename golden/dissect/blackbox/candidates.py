@@ -153,7 +153,9 @@ def _sound(takes: Signature, one: Operation) -> bool:
     return last.to == "d" and getattr(last, "format", None) == one.out_format
 
 
-def _formats_of(takes: Signature) -> tuple[tuple[Format, ...], tuple[tuple[str, Format], ...], int, int | None]:
+def _formats_of(
+    takes: Signature,
+) -> tuple[tuple[Format, ...], tuple[tuple[str, Format], ...], int, int | None]:
     """What the checks of an operation ask of a unit."""
     formats = tuple(takes.formats[name] for name in "abcd")
     scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)

@@ -91,9 +91,12 @@ _AIMS = 3
 _WIDER = 8
 """Bits more of alignments that operands are aimed at."""
 _KEPT_BACK = 6
-"""One of so many questions is kept for after the first report: what it shows is asked, too, and can be wrong."""
+"""One of so many questions is kept for after the first report: what it shows is asked, too."""
 _SHARERS = 3
 """One start takes a third of the time that is left at most, while others wait; the best go on later."""
+_QUICK = 10
+"""The same share where all starts are to be compared soon."""
+_RESUME = "argument 'resume' (option --continue)"
 _SMALLEST = 8_000
 """Questions that every dissection may ask."""
 _SHARE_IN_TURNS = 16
@@ -135,8 +138,12 @@ def dissect(
     """
     if isinstance(box, Recording):
         if formats is not None or k is not None or more or resume is not None:
+            if resume is not None:
+                raise OperandError(
+                    f"{box.name} is a recording, which is not continued: {_RESUME} is for units"
+                )
             raise OperandError(
-                "arguments 'formats', 'k' and 'resume' are for units and functions, not for a recording"
+                f"{box.name} is a recording, which has formats and k of its own: leave them out"
             )
         if not seconds > 0:
             raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
@@ -148,7 +155,7 @@ def dissect(
         raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
     if signature_of(unit).modes is not None:
         if resume is not None:
-            raise OperandError("argument 'resume' is for a unit of one mode")
+            raise OperandError(f"{name_of(unit)} has modes: {_RESUME} is for a unit of one mode")
         return _mode_by_mode(unit, seconds, asks, seed, progress)
     search = _Search(unit, seconds, asks, seed, progress)
     if resume is None:
@@ -391,13 +398,14 @@ class _Search:
         ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = fitting.various(self.ranked, _MOST_FITS)
-        self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE)
+        self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE, quick=True)
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
 
-    def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort) -> None:
-        """Fits candidates until one explains the bank; else keeps the nearest, and the others behind it."""
+    def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:
+        """Fits candidates until one explains the bank; else keeps the nearest, and the others behind it.
+        `quick`: each for a short time, after which the best go on."""
         best: fitting.Fit | None = None
         fits: list[fitting.Fit] = []
         end = time.monotonic() + _SHARE_OF_FITS * self.dense.left
@@ -407,7 +415,7 @@ class _Search:
             self._tell(f"fitting: {start.candidate.order}", turn, len(starts))
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
             here = time.monotonic()
-            until = here + (end - here) / min(len(starts) - turn, _SHARERS)
+            until = here + (end - here) / (min(len(starts) - turn, _SHARERS) if not quick else _QUICK)
             done = fitting.fit(self.bank, now, until, effort)
             fits.append(done)
             if best is None or done.wrong < best.wrong:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain, zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, S
 _WRONG, _RIGHT = 224, 224
 _CONFIRMED = 6
 _BEAM = 40
-_FITTED = 8
+_FITTED = 10
 _FEW, _FEWER = 256, 160
 _RANKED = 40
 """Skeletons that align, and others, that are held against all ordinary questions: the best on a few."""
@@ -87,7 +88,12 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     best: list[Fit] = []
     for aligns in (False, True):
         best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), _RANKED)
-    best += [Fit(one, 0) for fit in best if not _aligns(fit.candidate) for one in _own_roundings(few, fit, deadline)]
+    best += [
+        Fit(one, 0)
+        for fit in best
+        if not _aligns(fit.candidate)
+        for one in _own_roundings(few, fit, deadline)
+    ]
     fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
     if aligned and fits[0].wrong:
@@ -135,21 +141,27 @@ def _both_kinds(fits: list[Fit], most: int) -> list[Fit]:
     is alike in most answers can differ in the few that show which one it is."""
     parts = [[fit for fit in fits if bool(_aligns(fit.candidate)) == aligns] for aligns in (False, True)]
     mixed = zip_longest(*(various(part, most) for part in parts))
-    return sorted([fit for pair in mixed for fit in pair if fit is not None][:most], key=lambda fit: fit.wrong)
+    return sorted(
+        [fit for pair in mixed for fit in pair if fit is not None][:most], key=lambda fit: fit.wrong
+    )
 
 
 def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
-    """A skeleton that aligns nothing with another rounding for each of its steps, one step after the other."""
+    """A skeleton that aligns nothing with another rounding for each of its steps, one after the other."""
     best = fit
     steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
     for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
-        now = list(dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding")))
+        now = list(
+            dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding"))
+        )
         if index >= len(now) or time.monotonic() > deadline:
             break
         for mode in MODES:
-            new = replace(now[index], rounding=mode)
+            changed: dict[str, Any] = {"rounding": mode}
+            new = replace(now[index], **changed)
             one = best.candidate.with_operations(
-                o.with_steps([new if s == now[index] else s for s in o.steps]) for o in best.candidate.operations
+                o.with_steps([new if s == now[index] else s for s in o.steps])
+                for o in best.candidate.operations
             )
             if one is not None and (wrong := wrong_of(few, one)) < best.wrong:
                 best = Fit(one, wrong)
@@ -158,13 +170,12 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
 
 
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
-    """An aligned skeleton that cuts its results, whatever it rounds to first; that counts what has not c's
-    sign in one's complement; and both."""
+    """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
+    counts what has not c's sign in one's complement; and that cuts, too."""
+    yield _rounding(one, "to_odd")
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 
-        def changed(
-            step: Step, last: Step, cut: bool = cut, complement: str = complement
-        ) -> Step:
+        def changed(step: Step, last: Step, cut: bool = cut, complement: str = complement) -> Step:
             if isinstance(step, Sum) and "c" in step.of:
                 return replace(step, complement=complement)
             if step is last and isinstance(step, Round) and cut:
@@ -224,7 +235,8 @@ def various(fits: Iterable[Fit], most: int) -> list[Fit]:
     turns: list[tuple[int, int, Fit]] = []
     for place, one in enumerate(fits):
         shape = tuple(
-            (o.seed, o.addends, tuple((s.op, s.of) for s in o.steps)) for o in one.candidate.operations
+            (o.seed, o.addends, tuple((s.op, s.of, bool(getattr(s, "maximum", ()))) for s in o.steps))
+            for o in one.candidate.operations
         )
         seen[shape] = seen.get(shape, -1) + 1
         turns.append((seen[shape], place, one))

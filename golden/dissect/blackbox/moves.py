@@ -171,7 +171,9 @@ def joint(one: Candidate) -> Iterator[Move]:
 
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
     """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone."""
-    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps if isinstance(s, Align)):
+    for step in dict.fromkeys(
+        s for operation in one.operations for s in operation.steps if isinstance(s, Align)
+    ):
         for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
             changed = replace(step, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)
             if changed.rounding != step.rounding:
@@ -215,7 +217,9 @@ def _cuts(one: Candidate) -> Iterator[Move]:
             if not (isinstance(step, Align) and isinstance(total, Sum)) or "c" not in step.of:
                 continue
             rest = operation.steps[operation.steps.index(total) + 1 :]
-            words = product(keys.COMPLEMENT.words, leading_bits(one.takes, step.of), _CUT_BITS, _rounded(one, rest))
+            words = product(
+                keys.COMPLEMENT.words, leading_bits(one.takes, step.of), _CUT_BITS, _rounded(one, rest)
+            )
             for complement, to, more, (how, rounds) in words:
                 bits = tuple((name, max(dict(step.fraction_bits).values()) + more) for name in step.of)
                 aligned = replace(step, **_beside(step, "maximum", to), maximum=to, fraction_bits=bits)
@@ -226,16 +230,24 @@ def _cuts(one: Candidate) -> Iterator[Move]:
 
 
 def _rounded(one: Candidate, rest: Steps) -> Iterator[tuple[str, Steps]]:
-    """The roundings of a sum as they are; of two, each with the other's word; of one, f32's before it."""
+    """The roundings of a sum as they are; of two, to nearest and cut; of one, f32's before it, that one cut,
+    too."""
     yield "", rest
     if len(rest) == 2 and isinstance(rest[0], Round) and isinstance(rest[1], Round):
-        first, last = rest
-        swapped = replace(first, rounding=last.rounding), replace(last, rounding=first.rounding)
-        yield ", roundings exchanged", swapped
+        first, last = rest[0], rest[1]
+        cut = replace(first, rounding="nearest_even"), replace(last, rounding="toward_zero")
+        yield ", then cut", cut
     inner = get_format("f32")
-    if len(rest) == 1 and isinstance(rest[0], Round) and holds(inner, rest[0].format) and inner != rest[0].format:
+    if (
+        len(rest) == 1
+        and isinstance(rest[0], Round)
+        and holds(inner, rest[0].format)
+        and inner != rest[0].format
+    ):
         first = replace(rest[0], to="partial", format=inner, rounding="nearest_even", nan=None)
-        yield ", rounded to f32 first", (first, replace(rest[0], of=("partial",)))
+        last = replace(rest[0], of=("partial",))
+        yield ", rounded to f32 first", (first, last)
+        yield ", rounded to f32 first, then cut", (first, replace(last, rounding="toward_zero"))
 
 
 def _instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:

@@ -22,6 +22,8 @@ from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 START_BITS = 24
+_WIDE_BITS = 32
+"""Of a second alignment: a sum that was cut once is rarely cut at the same place again."""
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 Group = tuple[str, int]
@@ -131,7 +133,7 @@ def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
     aligned: list[Step] = [align(("products",)), Sum(of=("products",), to="dot")]
     exact: list[Step] = [Sum(of=("products",), to="dot")]
     for name, dot in (("aligned", aligned), ("exact", exact)):
-        meet: list[Step] = [align(("dot", "c")), Sum(of=("dot", "c"), to="total")]
+        meet: list[Step] = [align(("dot", "c"), bits=_WIDE_BITS), Sum(of=("dot", "c"), to="total")]
         yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]
         if f.d.is_float:
             meet = [_by_its_leading_bit(f, "dot"), *meet[1:]]
@@ -202,7 +204,7 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
         "aligned, then c": [
             align(many),
             Sum(of=many, to="dot"),
-            align(("dot", "c")),
+            align(("dot", "c"), bits=_WIDE_BITS),
             Sum(of=("dot", "c"), to="total"),
             f.last(),
         ],

@@ -165,3 +165,6 @@ def test_wrong_recordings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError):
         open_recording("captured:hopper:HMMA.1684.F32")
     assert open_recording("hopper:HMMA.16816.F32") is None
+    few = opened(path, arrays, 4)
+    with pytest.raises(OperandError, match=r"not continued: argument .resume. .option --continue."):
+        golden.dissect(few, resume=tmp_path / "kept.npz")
