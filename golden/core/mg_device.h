@@ -38,6 +38,7 @@ typedef struct {
 
 MG_HD int32_t mg_most(int32_t x, int32_t y) { return x > y ? x : y; }
 MG_HD int32_t mg_least(int32_t x, int32_t y) { return x < y ? x : y; }
+MG_HD int64_t mg_wider(int64_t x, int32_t bits) { return (int64_t)((uint64_t)x << bits); } /* a shift of signed numbers may not overflow */
 
 /* x >> shift for any shift from 0 on; on a GPU the shifter clamps by itself. */
 MG_HD uint32_t mg_down(uint32_t x, int32_t shift) {
@@ -191,7 +192,7 @@ MG_HD uint32_t mg_device_gdfs(mg_fused u, const mg_element *a, const mg_element 
         int32_t sum = 0, present = 0;
         MG_UNROLL for (int32_t i = g * u.group; i < (g + 1) * u.group; i++) {
             const int32_t product = a[i].significand * b[i].significand;
-            sum += product * (1 << ((a[i].exponent + b[i].exponent) & 31)); /* e2m1: from 0 on, but for zeros */
+            sum += (int32_t)mg_wider(product, (a[i].exponent + b[i].exponent) & 31); /* e2m1: from 0 on, but for zeros */
             present |= product;
         }
         flags |= mg_device_flags(x.significand * y.significand, x.exponent + y.exponent);
@@ -226,10 +227,10 @@ MG_HD uint32_t mg_device_fdrda(mg_fused u, const mg_element *a, const mg_element
                                           top[i % u.group] - a[i].exponent - b[i].exponent);
     const int32_t all = mg_most(top[0], top[1]), maximum = mg_most(mg_most(all, c.exponent), -126);
     const int32_t widen = u.dot_fraction_bits - u.fraction_bits, distance = maximum - c.exponent;
-    int64_t late = (int64_t)c.significand * (INT64_C(1) << (u.fraction_bits - u.seed.fraction_bits)) >> mg_least(distance, 63);
+    int64_t late = mg_wider(c.significand, u.fraction_bits - u.seed.fraction_bits) >> mg_least(distance, 63);
     if (u.window >= 0 && distance > u.window) late = 0;
     dot[0] = (dot[0] >> mg_least(all - top[0], 63)) + (dot[1] >> mg_least(all - top[1], 63));
-    int64_t total = (dot[0] * (INT64_C(1) << widen) >> mg_least(maximum - all, 63)) + late * (INT64_C(1) << widen);
+    int64_t total = (mg_wider(dot[0], widen) >> mg_least(maximum - all, 63)) + mg_wider(late, widen);
     if (total == 0) return 0;
     const int32_t lsb = maximum - u.dot_fraction_bits, leading = mg_highest((uint64_t)(total < 0 ? -total : total)) + lsb;
     const int32_t shift = mg_least(mg_most(mg_most(leading, -126) - u.sum_fraction_bits - lsb, 0), 63);
@@ -271,7 +272,7 @@ MG_HD uint32_t mg_device_add_f16(mg_format f, uint32_t x, uint32_t y, uint32_t n
         return mg_device_special(f, nan, mg_device_flags(a.significand, a.exponent) | mg_device_flags(b.significand, b.exponent));
     if (a.significand == 0 && b.significand == 0) return x & y; /* -0 only from two of them */
     const int32_t shift_a = mg_most(a.exponent - f.min_exponent, 0), shift_b = mg_most(b.exponent - f.min_exponent, 0);
-    const int64_t total = (int64_t)a.significand * (INT64_C(1) << shift_a) + (int64_t)b.significand * (INT64_C(1) << shift_b);
+    const int64_t total = mg_wider(a.significand, shift_a) + mg_wider(b.significand, shift_b);
     return mg_device_round(f, f.fraction_bits, 1, total, f.min_exponent - f.fraction_bits);
 }
 

@@ -21,9 +21,11 @@ struct mg_fast_form {
     int32_t reached; /* whether the exponents of the tile before did, as those of the next may */
     mg_tile tile;
     int32_t scales;   /* of a dot product */
+    int32_t integers; /* whether elements become integers */
     char *c, *d;      /* a tile's, where the caller's are not packed */
     int32_t *selected; /* rows of B that one row of A meets */
-    char *gathered;   /* codes of one operand: [k][lane], or two rows by turns */
+    char *gathered;   /* codes of one operand: [k][lane] */
+    char *turned;     /* or two rows by turns */
 };
 
 /* Choosing ---------------------------------------------------------------------------------------------------------- */
@@ -71,9 +73,7 @@ static mg_significands mg_needs_significands(const mg_program *p) {
 }
 
 static int mg_is_quick(const mg_operation *o) {
-    const mg_format *formats[] = {&o->seed_format, &o->out_format};
-    for (int i = 0; i < 2; i++)
-        if (!mg_is_ieee(formats[i], 8, 23)) return 0;
+    if (!mg_is_ieee(&o->seed_format, 8, 23) || !mg_is_ieee(&o->out_format, 8, 23)) return 0;
     return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23;
 }
 
@@ -83,6 +83,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     const mg_tile_kernel *kernels = mg_choose()->kernels;
     mg_tile *t = &f->tile;
     const int32_t m = f->call->m, n = f->call->n;
+    int32_t odd = p->k;
     t->program = p;
     f->kernel = kernels;
     f->decode = kernels->decode;
@@ -96,8 +97,6 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->per_lane = !t->rows;
     t->columns = t->per_lane ? MG_LANES : n;
     t->rows = t->per_lane ? 1 : t->rows;
-    t->a_row = (ptrdiff_t)p->k << t->paired;
-    t->scale_row = (ptrdiff_t)f->scales << t->paired;
     t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
     f->significands = mg_needs_significands(p);
     t->quick = 1;
@@ -106,15 +105,20 @@ static void mg_plan_tile(mg_fast_form *f) {
         const mg_operation *o = &p->operations[i];
         t->quick &= mg_is_quick(o);
         for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
+        odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
     }
+    f->integers = p->operations[0].fast == MG_FAST_INTEGER || p->operations[0].fast == MG_FAST_GDFS;
+    t->pairs = f->integers && t->plain && !(odd & 1) && (t->per_lane || f->call->a.column == 1);
+    t->a_row = (ptrdiff_t)p->k << t->paired >> t->pairs;
+    t->scale_row = (ptrdiff_t)f->scales << t->paired;
 }
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
 /* Decodes rows x columns of an operand; raw codes are copied where the hardware's own arithmetic takes them. Returns
- * whether there is an infinity or a NaN. */
+ * whether there is an infinity or a NaN. `form`: enum mg_form. */
 static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, int64_t column, const mg_format *format, const mg_table *table,
-                         int32_t rows, int32_t columns, int significands, mg_plane *plane) {
+                         int32_t rows, int32_t columns, int form, mg_plane *plane) {
     const int32_t width = format->storage / 8;
     int specials = 0;
     if (column == width && row == column * columns) { /* one run in memory */
@@ -127,7 +131,7 @@ static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, i
         else if (plane->raw)
             for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
         else
-            specials |= f->decode(format, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
+            specials |= f->decode(format, table, at, column, columns, form, plane->value + (i * columns >> (form == MG_AS_PAIRS)), plane->exponent + i * columns);
     }
     return specials;
 }
@@ -158,18 +162,23 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
     const mg_format *format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
     const mg_table *table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
     const int32_t depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
-    const int significands = f->tile.significands || is_scale;
+    const int form = is_scale ? MG_AS_SIGNIFICANDS : f->integers ? MG_AS_WORDS + f->tile.pairs : f->tile.significands;
+    const int by_k = form == MG_AS_PAIRS && (lanes || of_b), by_row = f->tile.paired && !of_b, pairs = form == MG_AS_PAIRS;
+    int32_t rows = lanes || of_b ? depth : f->tile.rows << by_row, columns = lanes ? MG_LANES : of_b ? f->tile.columns : depth;
+    int64_t row = array->row, column = array->column, width = format->storage / 8;
+    const char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
     if (lanes) {
-        const int64_t width = format->storage / 8;
         mg_gather(p, call, lanes, operand, f->gathered);
-        return mg_load_plane(f, f->gathered, MG_LANES * width, width, format, table, depth, MG_LANES, significands, plane);
+        row = MG_LANES * (column = width);
     }
-    const int paired = f->tile.paired && !of_b;
-    const int32_t rows = of_b ? depth : f->tile.rows << paired, columns = of_b ? f->tile.columns : depth, width = format->storage / 8;
-    const char *data = mg_matrix(call, array, batch);
-    if (!paired) return mg_load_plane(f, data, array->row, array->column, format, table, rows, columns, significands, plane);
-    mg_pair_rows(data, array->row, array->column, rows, columns, width, f->gathered);
-    return mg_load_plane(f, f->gathered, (int64_t)columns * width, width, format, table, rows, columns, significands, plane);
+    if (by_k || by_row) {
+        if (by_k) mg_pair_rows(data, row, column, rows, columns, (int32_t)width, f->turned);
+        else mg_pair_rows(data, row, column << pairs, rows, columns >> pairs, (int32_t)width << pairs, f->turned);
+        data = f->turned;
+        rows /= 2;
+        row = (columns *= 2) * (column = width);
+    }
+    return mg_load_plane(f, data, row, column, format, table, rows, columns, form, plane);
 }
 
 /* `lanes` is null for whole matrices. */
@@ -277,7 +286,8 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     f->selected = mg_take(&at, &bytes, k * sizeof(int32_t));
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
-    f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : t->paired ? rows * k * 4 : 0);
+    f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : 0);
+    f->turned = mg_take(&at, &bytes, t->pairs && a_rows * k < b_rows * columns ? b_rows * columns : t->paired || t->pairs ? a_rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;
 }

@@ -150,18 +150,15 @@ MG_TRANSPOSE(mg_transpose_4, uint32_t, 4, MG_LOW_32, MG_HIGH_32)
 MG_TRANSPOSE(mg_transpose_8, uint64_t, 2, MG_LIST(0, 2), MG_LIST(1, 3))
 
 /* Interleaves pairs of rows: element k of the one, element k of the other. */
-#define MG_PAIR(type, n, low, high)                                                                            \
+typedef uint64_t mg_bytes __attribute__((vector_size(16)));
+#define MG_PAIR(type, n, low)                                                                                  \
     for (int32_t i = 0; i < rows; i += 2, data += 2 * row) {                                                   \
         typedef type vector __attribute__((vector_size(16)));                                                  \
         int32_t k = 0;                                                                                         \
-        for (; column == sizeof(type) && k + n <= columns; k += n, out += 32) {                                \
-            vector x, y, z;                                                                                    \
-            memcpy(&x, data + k * column, 16);                                                                 \
-            memcpy(&y, data + row + k * column, 16);                                                           \
-            z = MG_INTERLEAVE(vector, x, y, low);                                                              \
+        for (; column == sizeof(type) && k + n / 2 <= columns; k += n / 2, out += 16) {                        \
+            const mg_bytes x = {mg_load(data + k * column, 64), 0}, y = {mg_load(data + row + k * column, 64), 0}; \
+            const vector z = MG_INTERLEAVE(vector, (vector)x, (vector)y, low);                                 \
             memcpy(out, &z, 16);                                                                               \
-            z = MG_INTERLEAVE(vector, x, y, high);                                                             \
-            memcpy(out + 16, &z, 16);                                                                          \
         }                                                                                                      \
         for (; k < columns; k++, out += 2 * sizeof(type)) {                                                    \
             memcpy(out, data + k * column, sizeof(type));                                                      \
@@ -171,9 +168,9 @@ MG_TRANSPOSE(mg_transpose_8, uint64_t, 2, MG_LIST(0, 2), MG_LIST(1, 3))
 
 void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out) {
     switch (width) {
-    case 1: MG_PAIR(uint8_t, 16, MG_LOW_8, MG_HIGH_8) break;
-    case 2: MG_PAIR(uint16_t, 8, MG_LOW_16, MG_HIGH_16) break;
-    default: MG_PAIR(uint32_t, 4, MG_LOW_32, MG_HIGH_32)
+    case 1: MG_PAIR(uint8_t, 16, MG_LOW_8) break;
+    case 2: MG_PAIR(uint16_t, 8, MG_LOW_16) break;
+    default: MG_PAIR(uint32_t, 4, MG_LOW_32)
     }
 }
 

@@ -108,6 +108,10 @@ static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
+/* What elements become: values or significands, with an exponent each; integers of 16 bits, in a word of their own or (pairs)
+ * two that follow each other in k side by side in one. */
+enum mg_form { MG_AS_VALUES, MG_AS_SIGNIFICANDS, MG_AS_WORDS, MG_AS_PAIRS };
+
 /* One decoded operand: [row][column]. `raw`: codes as they are, for the hardware's own arithmetic. */
 typedef struct {
     float *value;
@@ -120,7 +124,7 @@ typedef struct {
  * row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
-    int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
+    int32_t rows, columns, per_lane, paired, significands, specials, quick, plain, pairs;
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
@@ -130,7 +134,7 @@ typedef struct {
     ptrdiff_t c_row, d_row; /* bytes */
 } mg_tile;
 
-typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
+typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int form,
                           float *value, int32_t *exponent);
 
 /* The fast form for one length of vectors. */

@@ -36,33 +36,28 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_AT(type, at) (*(const type *)(at))
 #define MG_SPLAT(x) ((mg_vi){0} + (x))
 #define MG_PICK(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
-#ifdef __clang__ /* no shuffle by a vector of indices */
-#define MG_SHUFFLE_LANES(type, table, index) ({ type y; MG_EACH_LANE y[l] = (table)[(index)[l]]; y; })
-#define MG_SHUFFLE_ONE MG_SHUFFLE_LANES
-#define MG_SHUFFLE_TWO MG_SHUFFLE_LANES
-#else
-#define MG_SHUFFLE_ONE(type, table, index) __builtin_shuffle(MG_AT(type, table), index)
-#define MG_SHUFFLE_TWO(type, table, index) __builtin_shuffle(MG_AT(type, table), MG_AT(type, (table) + 8), index)
-#endif
 #define MG_PLUS(x, y) ((mg_vi)((mg_vu)(x) + (mg_vu)(y))) /* where lanes overflow: they are seen later, or hold specials */
 #define MG_UNROLL _Pragma("GCC unroll 4")
 #define MG_EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < x->rows; r++)
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
+#define MG_PRESENT (1 << 13)                     /* of an integer that is not zero: mg_small_sums */
+#define MG_PRESENT_SHIFT (32 - 13)
+#define MG_PRESENT_TERMS 16
 #define MG_POWER(x) ((mg_vf)(((x) + 127) << 23)) /* 2^x, -126 <= x <= 127 */
 #define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
 #define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
 
 /* How codes are decoded: by their fields, or shorter ways. */
-enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE, MG_DECODE_INTEGER, MG_DECODE_SHORT };
+enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
 
 /* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits toward zero to f32; `plain`, B is dense and the k of an
- * operation lie side by side. */
+ * operation lie side by side; `pairs`, integers lie as MG_AS_PAIRS says. */
 typedef struct {
-    int rows, per_lane, paired, significands, specials, quick, plain;
+    int rows, per_lane, paired, significands, specials, quick, plain, pairs;
     const float *a, *b;
     const int32_t *a_exponent, *b_exponent;
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
@@ -82,12 +77,12 @@ MG_INLINE mg_vi MG_OF(mg_max)(mg_vi x, mg_vi y) {
 #endif
 }
 
-/* x * y + z, where that is exact. */
-MG_INLINE mg_vf MG_OF(mg_fma)(mg_vf x, mg_vf y, mg_vf z) {
-#ifdef MG_NATIVE_FMA
-    return (mg_vf)MG_NATIVE_FMA(x, y, z);
+/* The products of the two 16-bit integers of a lane, added. */
+MG_INLINE mg_vi MG_OF(mg_dot_pairs)(mg_vi x, mg_vi y) {
+#ifdef MG_NATIVE_DOT_PAIRS
+    return (mg_vi)MG_NATIVE_DOT_PAIRS(x, y);
 #else
-    return x * y + z;
+    return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
 #endif
 }
 
@@ -199,8 +194,6 @@ MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *sig
 }
 
 static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
-    if (!f->is_float) return MG_DECODE_INTEGER;
-    if (MG_V >= 8 && f->bits <= 4) return MG_DECODE_SHORT;
     if (significands) return MG_DECODE_FIELDS;
 #ifdef MG_NATIVE_HALF
     if (mg_is_ieee(f, 5, 10)) return MG_DECODE_HALF;
@@ -210,23 +203,8 @@ static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
 }
 
 /* Codes to values (or significands) and exponents; raises `top` to the exponent field of infinities and NaNs. */
-MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, const float *values, const int32_t *exponents, mg_vi code, int significands,
-                                       mg_vf *value, mg_vi *exponent, mg_vi *top) {
-    if (kind == MG_DECODE_INTEGER) {
-        const int unused = 32 - f->bits;
-        *value = __builtin_convertvector(f->is_signed ? code << unused >> unused : code, mg_vf);
-        *exponent = code;
-    } else if (kind == MG_DECODE_SHORT) {
-#if MG_V == 16
-        *value = MG_SHUFFLE_ONE(mg_vf, values, code);
-        *exponent = MG_SHUFFLE_ONE(mg_vi, exponents, code);
-#elif MG_V == 8
-        *value = MG_SHUFFLE_TWO(mg_vf, values, code);
-        *exponent = MG_SHUFFLE_TWO(mg_vi, exponents, code);
-#else
-        (void)values, (void)exponents;
-#endif
-    } else if (kind == MG_DECODE_HALF || kind == MG_DECODE_SINGLE) { /* they are values already, or the upper bits of one */
+MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, mg_vi code, int significands, mg_vf *value, mg_vi *exponent, mg_vi *top) {
+    if (kind == MG_DECODE_HALF || kind == MG_DECODE_SINGLE) { /* they are values already, or the upper bits of one */
         const mg_vi bits = kind == MG_DECODE_HALF ? code : code >> f->ignored_low << (f->ignored_low + 31 - f->sign_shift);
         const mg_vi magnitude = bits & INT32_MAX, e = magnitude >> 23, least = MG_SPLAT(kind == MG_DECODE_HALF ? 127 - 14 : 1);
         *value = (mg_vf)bits;
@@ -255,11 +233,9 @@ static __attribute__((noinline)) const char *MG_OF(mg_collect)(const char *at, i
     return some;
 }
 
-MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_table *table, const char *data, int64_t step, ptrdiff_t count,
-                                   int significands, float *value, int32_t *exponent) {
+MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const char *data, int64_t step, ptrdiff_t count, int significands,
+                                   float *value, int32_t *exponent) {
     mg_vi top = {0};
-    const float *values = !table ? NULL : significands ? table->significand : table->value;
-    const int32_t *exponents = table ? table->exponent : NULL;
     for (ptrdiff_t i = 0; i < count; i += MG_V) {
         const char *at = data + i * step;
         char some[4 * MG_V];
@@ -267,18 +243,46 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_
         mg_vf x;
         if (step * 8 != storage || count - i < MG_V) /* what is past the end of a plane's row is overwritten, or nobody's */
             at = MG_OF(mg_collect)(at, step, storage / 8, count - i, some);
-        MG_OF(mg_decode_values)(&f, kind, values, exponents, MG_OF(mg_load_codes)(at, storage, kind), significands, &x, &e, &top);
+        MG_OF(mg_decode_values)(&f, kind, MG_OF(mg_load_codes)(at, storage, kind), significands, &x, &e, &top);
         *(mg_vf *)(value + i) = x;
-        if (kind != MG_DECODE_INTEGER) *(mg_vi *)(exponent + i) = e;
+        *(mg_vi *)(exponent + i) = e;
     }
     return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
 }
 
-/* Decodes `count` codes that lie `step` bytes apart to values (or significands) and exponents; returns
- * whether there is an infinity or a NaN. */
-static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
+/* Codes of 8 bits to integers of 16: those of E2M1 in units of 1/2, with MG_PRESENT where they are not zero. */
+static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int form, void *out) {
+    typedef int16_t mg_short __attribute__((may_alias));
+    mg_short *pairs = out;
+    mg_word *words = out;
+    int8_t units[16];
+    const int sign = f->is_signed ? 1 << (f->bits - 1) : 0, mask = (1 << f->bits) - 1;
+    ptrdiff_t i = 0;
+    for (int code = 0; code < 16; code++) units[code] = f->is_float ? (int8_t)(table->value[code] * 2) : 0;
+#ifdef MG_NATIVE_LOOK_UP
+    typedef int16_t mg_many __attribute__((vector_size(32), aligned(2), may_alias));
+    for (; f->is_float && form == MG_AS_PAIRS && step == 1 && i + 16 <= count; i += 16) {
+        const mg_many x = (mg_many)MG_NATIVE_LOOK_UP(units, data + i);
+        *(mg_many *)(pairs + i) = x + ((mg_many)(x != 0) & MG_PRESENT);
+    }
+#endif
+    if (form == MG_AS_PAIRS && step == 1 && !f->is_float)
+        for (; i < count; i++) pairs[i] = (mg_short)(((data[i] & mask) ^ sign) - sign);
+    for (; i < count; i++) {
+        const int code = data[i * step] & mask, unit = units[code & 15], x = !f->is_float ? (code ^ sign) - sign : unit ? unit + MG_PRESENT : 0;
+        if (form == MG_AS_PAIRS) pairs[i] = (mg_short)x;
+        else words[i] = x & 0xffff;
+    }
+}
+
+/* Decodes `count` codes that lie `step` bytes apart; returns whether there is an infinity or a NaN. `form`: enum mg_form. */
+static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int form,
                                   float *value, int32_t *exponent) {
-    const int kind = MG_OF(mg_decode_kind)(f, significands);
+    const int significands = form == MG_AS_SIGNIFICANDS, kind = MG_OF(mg_decode_kind)(f, significands);
+    if (form >= MG_AS_WORDS) {
+        MG_OF(mg_decode_integers)(f, table, data, step, count, form, value);
+        return 0;
+    }
     if (table && table->looked_up) {
         const float *values = significands ? table->significand : table->value;
         int32_t any = 0;
@@ -290,12 +294,10 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
         }
         return any;
     }
-#define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(*f, kind, storage, table, data, step, count, significands, value, exponent)
+#define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(*f, kind, storage, data, step, count, significands, value, exponent)
     if (kind == MG_DECODE_HALF) MG_DECODE(MG_DECODE_HALF, 16);
     if (kind == MG_DECODE_SINGLE && f->storage == 16) MG_DECODE(MG_DECODE_SINGLE, 16);
     if (kind == MG_DECODE_SINGLE) MG_DECODE(MG_DECODE_SINGLE, 32);
-    if (kind == MG_DECODE_INTEGER) MG_DECODE(MG_DECODE_INTEGER, 8);
-    if (kind == MG_DECODE_SHORT) MG_DECODE(MG_DECODE_SHORT, 8);
     if (f->storage == 8) MG_DECODE(MG_DECODE_FIELDS, 8);
     if (f->storage == 16) MG_DECODE(MG_DECODE_FIELDS, 16);
     MG_DECODE(MG_DECODE_FIELDS, 32);
@@ -329,16 +331,10 @@ MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, 
         x = (double)total[l] * scale;
         if (!nearest) {
             memcpy(&bits, &x, sizeof bits);
-            const int64_t leading = (int64_t)((uint64_t)bits >> 52 & 2047) - 1023, exponent = leading > -126 ? leading : -126;
-            const int64_t unit_bits = (int64_t)((uint64_t)(1023 - kept + exponent) << 52), units_bits = (int64_t)((uint64_t)(1023 + kept - exponent) << 52);
-            double unit, units; /* the last bit that is kept, and how many of it are 1 */
-            int64_t kept_bits;
-            memcpy(&unit, &unit_bits, sizeof unit);
-            memcpy(&units, &units_bits, sizeof units);
-            x = (double)(int32_t)(x * units) * unit;
-            memcpy(&kept_bits, &x, sizeof kept_bits);
-            kept_bits |= bits & INT64_MIN;
-            memcpy(&x, &kept_bits, sizeof x);
+            const int64_t leading = (int64_t)((uint64_t)bits >> 52 & 2047) - 1023, cut = 52 - kept + (leading < -126 ? -126 - leading : 0);
+            const int64_t low = cut > 52 ? 63 : cut; /* 63: only the sign is left */
+            bits = (int64_t)((uint64_t)bits >> low << low);
+            memcpy(&x, &bits, sizeof x);
         }
         rounded = (float)x;
         memcpy(&code, &rounded, sizeof code);
@@ -346,20 +342,11 @@ MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, 
     }
 }
 
-/* Rounds total * 2^lsb (|total| < 2^53) to codes of the operation's result: toward zero or to nearest even, overflow to
- * infinity. A zero is +0, but for a nonzero total that rounds to zero with its sign (MG_ZERO_SIGNED_UNDERFLOW). The double
- * only serves to find the leading bit. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_round_wide)(const mg_operation *o, int kept, int nearest, const int64_t *total, const int32_t *lsb) {
-    const mg_format *f = &o->out_format;
-    const int signed_underflow = o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW;
+/* The same to any format. The double only serves to find the leading bit. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_round_any)(const mg_format *f, int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb) {
     const int below = f->fraction_bits - kept, least = f->min_exponent, sign_shift = f->sign_shift;
     const uint64_t infinity = f->infinity >> below;
     int32_t out[MG_V];
-    if (mg_is_ieee(f, 8, 23) && (!nearest || kept == 23)) {
-        if (nearest) MG_OF(mg_round_f32)(kept, 1, signed_underflow, total, lsb, out);
-        else MG_OF(mg_round_f32)(kept, 0, signed_underflow, total, lsb, out);
-        return MG_AT(mg_vi, out);
-    }
     MG_EACH_LANE {
         uint64_t magnitude = (uint64_t)(total[l] < 0 ? -total[l] : total[l]), bits;
         double exact = (double)(int64_t)magnitude;
@@ -376,6 +363,17 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_round_wide)(const mg_operation *
         uint64_t sign = (rounded || signed_underflow) && total[l] < 0 ? UINT64_C(1) << sign_shift : 0;
         out[l] = (int32_t)(rounded | sign);
     }
+    return MG_AT(mg_vi, out);
+}
+
+/* Rounds total * 2^lsb (|total| < 2^53) to codes of the operation's result: toward zero or to nearest even, overflow to
+ * infinity. A zero is +0, but for a nonzero total that rounds to zero with its sign (MG_ZERO_SIGNED_UNDERFLOW). */
+MG_INLINE mg_vi MG_OF(mg_round_wide)(const mg_operation *o, int kept, int nearest, const int64_t *total, const int32_t *lsb) {
+    const int signed_underflow = o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW;
+    int32_t out[MG_V];
+    if (!mg_is_ieee(&o->out_format, 8, 23) || (nearest && kept < 23)) return MG_OF(mg_round_any)(&o->out_format, kept, nearest, signed_underflow, total, lsb);
+    if (nearest) MG_OF(mg_round_f32)(kept, 1, signed_underflow, total, lsb, out);
+    else MG_OF(mg_round_f32)(kept, 0, signed_underflow, total, lsb, out);
     return MG_AT(mg_vi, out);
 }
 
@@ -442,8 +440,8 @@ MG_INLINE void MG_OF(mg_totals)(const mg_operation *o, const mg_part *x, int32_t
         scale[r] = MG_POWER(-MG_OF(mg_max)(MG_SPLAT(-126), -MG_OF(mg_max)(units[r], MG_SPLAT(-64))));
         total[r] = (mg_vi){0};
     }
-    if (x->quick) {
-        MG_UNROLL for (int32_t i = 0; i < o->k_count; i++) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
+    if (x->quick || o->k_count <= o->chunk) {
+        MG_UNROLL for (int32_t i = from; i < o->k_count; i += step) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
         return;
     }
     for (int32_t i = from, left = o->chunk; i < o->k_count; i += step) {
@@ -461,11 +459,11 @@ MG_INLINE void MG_OF(mg_totals)(const mg_operation *o, const mg_part *x, int32_t
 /* Operations -------------------------------------------------------------------------------------------------------- */
 
 /* An operand that is added late, in lanes: c, or an earlier result. */
+#define mg_late MG_OF(mg_late)
 typedef struct {
     mg_vf significand;
     mg_vi exponent;
-} MG_OF(mg_late);
-#define mg_late MG_OF(mg_late)
+} mg_late;
 
 /* The exponent of c of a quick sum, an f32. Where products are values, none of them lies below that of a zero. */
 MG_INLINE mg_vi MG_OF(mg_exponent_of_c)(const mg_part *x, mg_vi code) {
@@ -618,34 +616,35 @@ MG_INLINE void MG_OF(mg_rounded_down_dot_add)(const mg_operation *o, const mg_pa
     }
 }
 
-/* The exact sum of small products, from `first` on. */
-MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vf *sum) {
-    MG_EACH_ROW sum[r] = (mg_vf){0};
-    for (int32_t i = first; i < first + count; i++) {
-        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
-        const mg_vf b = (mg_vf)MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
+/* Where the integers of term i of an operation lie; two terms (pairs) share a word. */
+MG_INLINE ptrdiff_t MG_OF(mg_word_of)(const mg_operation *o, const mg_part *x, int32_t i) {
+    return x->pairs ? (o->k_index[0] + i) >> 1 : MG_OF(mg_k)(o, x, i);
+}
+
+/* The exact sum of products of integers, from `first` on. */
+MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vi *sum) {
+    MG_EACH_ROW sum[r] = (mg_vi){0};
+    for (int32_t i = first; i < first + count; i += 1 + x->pairs) {
+        const ptrdiff_t k = MG_OF(mg_word_of)(o, x, i);
+        const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW {
-            const mg_vf a = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k);
-            const mg_vf other = a - b; /* bits are 0 and 1 */
-            sum[r] = o->combine == MG_OPERATION_XOR ? MG_OF(mg_fma)(other, other, sum[r]) : MG_OF(mg_fma)(a, b, sum[r]);
+            const mg_vi a = MG_OF(mg_of_a)(x, x->a + r * x->a_row, k), other = a ^ b; /* bits are 0 and 1 */
+            sum[r] += o->combine == MG_OPERATION_XOR ? MG_OF(mg_dot_pairs)(other, other) : MG_OF(mg_dot_pairs)(a, b);
         }
     }
 }
 
-/* Whether some of these products is not zero, which their sum alone does not say when it is. */
-MG_INLINE void MG_OF(mg_find_present)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, const mg_vf *sum, mg_vi *present) {
-    mg_vi open = {0};
-    MG_EACH_ROW {
-        present[r] = (mg_vi)(sum[r] != 0);
-        open |= ~present[r];
-    }
-    for (int32_t i = first; i < first + count && MG_OF(mg_any)(open); i++) {
-        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
-        const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
-        open = (mg_vi){0};
+/* The exact sum of products of E2M1, in units of 1/4, and whether one of them is not zero. With a and b the sum of (a + P) * (b + P)
+ * holds that of a * b in its lowest bits, P = MG_PRESENT; a factor that is zero brings no P, and so the sum is zero only if all
+ * products are. MG_PRESENT_TERMS of them, at most 144 each, stay below P / 2. */
+MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vi *sum, mg_vi *present) {
+    MG_EACH_ROW sum[r] = present[r] = (mg_vi){0};
+    for (int32_t i = 0; i < count; i += MG_PRESENT_TERMS) {
+        mg_vi part[MG_ROWS];
+        MG_OF(mg_exact_sums)(o, x, first + i, count - i < MG_PRESENT_TERMS ? count - i : MG_PRESENT_TERMS, part);
         MG_EACH_ROW {
-            present[r] |= (mg_vi)((MG_OF(mg_of_a)(x, x->a + r * x->a_row, k) & INT32_MAX) != 0) & (mg_vi)((b & INT32_MAX) != 0);
-            open |= ~present[r];
+            sum[r] += part[r] << MG_PRESENT_SHIFT >> MG_PRESENT_SHIFT;
+            present[r] |= (mg_vi)(part[r] != 0);
         }
     }
 }
@@ -677,7 +676,7 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_sum_groups)(const mg_operation *
 
 /* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. */
 MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    const int32_t groups = o->k_count / o->group;
+    const int32_t groups = o->k_count / o->group, scale_fraction = o->product_fraction - 2;
     mg_vi e[MG_MAX_GROUPS][MG_ROWS], value[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
     mg_vf floats[MG_ROWS];
     MG_EACH_ROW {
@@ -688,16 +687,14 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
         const int32_t s = g * o->group / o->scale_block;
         const mg_vf scale_b = (mg_vf)MG_OF(mg_of_b)(x, x->scale_b + s * x->b_row);
         const mg_vi exponent_b = MG_OF(mg_of_b)(x, x->scale_b_exponent + s * x->b_row);
-        mg_vf sum[MG_ROWS];
-        mg_vi present[MG_ROWS];
-        MG_OF(mg_exact_sums)(o, x, g * o->group, o->group, sum);
-        MG_OF(mg_find_present)(o, x, g * o->group, o->group, sum, present);
+        mg_vi sum[MG_ROWS], present[MG_ROWS];
+        MG_OF(mg_small_sums)(o, x, g * o->group, o->group, sum, present);
         MG_EACH_ROW {
             const mg_vf scale = MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b;
             const mg_vi exponent = MG_OF(mg_of_a)(x, x->scale_a_exponent + r * x->scale_row, s) + exponent_b;
             e[g][r] = MG_PICK(present[r] | MG_IS_TOP(scale), exponent, MG_SPLAT(MG_E_ZERO));
             top[r] = MG_OF(mg_max)(top[r], e[g][r]);
-            value[g][r] = __builtin_convertvector(sum[r] * scale * (float)(1 << o->product_fraction), mg_vi);
+            value[g][r] = __builtin_convertvector(__builtin_convertvector(sum[r], mg_vf) * scale * (float)(1 << scale_fraction), mg_vi);
             floats[r] += (mg_vf)(MG_IS_TOP(scale) & (mg_vi)scale);
         }
     }
@@ -709,10 +706,10 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
 
 /* c + sum of a[i] op b[i]: modulo 2^32, or saturated. */
 MG_INLINE void MG_OF(mg_integer_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
-    mg_vf sum[MG_ROWS];
+    mg_vi sum[MG_ROWS];
     MG_OF(mg_exact_sums)(o, x, 0, o->k_count, sum);
     MG_EACH_ROW {
-        const mg_vi added = __builtin_convertvector(sum[r], mg_vi), total = MG_PLUS(added, c[r]);
+        const mg_vi added = sum[r], total = MG_PLUS(added, c[r]);
         const mg_vi beyond = ((added ^ total) & (c[r] ^ total)) >> 31;
         out[r] = MG_PICK(beyond & -o->saturate, (c[r] >> 31) ^ INT32_MAX, total);
     }
@@ -765,11 +762,8 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_add)(const mg_operation *o, mg_v
 static int MG_OF(mg_fma_chain)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
     int any = 0;
-    if (o->out_format.storage == 64) {
-        MG_FMA_ROWS(double, __builtin_fma)
-    } else {
-        MG_FMA_ROWS(float, __builtin_fmaf)
-    }
+    if (o->out_format.storage == 64) MG_FMA_ROWS(double, __builtin_fma)
+    else MG_FMA_ROWS(float, __builtin_fmaf)
     return any;
 }
 
@@ -801,7 +795,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
             const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, t->a.value + a, t->b.value + b,
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, t->pairs, t->a.value + a, t->b.value + b,
                                   t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
@@ -835,15 +829,6 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     return 0;
 }
 
-#undef mg_vi
-#undef mg_vu
-#undef mg_vf
-#undef mg_vh
-#undef mg_vb
-#undef mg_half
-#undef mg_load_half
-#undef mg_store_half
-#undef mg_late
 #undef MG_HALF
 #undef MG_NATIVE_TWICE
 #undef MG_NATIVE_ZIP
@@ -854,5 +839,6 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_WIDEN_8
 #undef MG_NATIVE_WIDEN_16
 #undef MG_NATIVE_HALF
-#undef MG_NATIVE_FMA
+#undef MG_NATIVE_DOT_PAIRS
+#undef MG_NATIVE_LOOK_UP
 #undef MG_V

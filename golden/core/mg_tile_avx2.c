@@ -11,14 +11,7 @@
 #include "mg_internal.h"
 #include "mg_number.h"
 
-#define MG_V 8
-#define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
-#define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
-#define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
-#define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
-#define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
-#define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
-#include "mg_tile.h"
+#include "mg_tile_8.h"
 
 #define MG_WORDS 4
 #define MG_NATIVE_HALVES(at) _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(at))))

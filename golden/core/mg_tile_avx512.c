@@ -11,18 +11,12 @@
 #include "mg_internal.h"
 #include "mg_number.h"
 
-#define MG_V 8
-#define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
-#define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
-#define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
-#define MG_NATIVE_ANY(mask) _mm256_movepi32_mask((__m256i)(mask))
-#define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
-#define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
-#include "mg_tile.h"
+#include "mg_tile_8.h"
 #define MG_V 16
 #define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_HALF(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
-#define MG_NATIVE_FMA(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
+#define MG_NATIVE_DOT_PAIRS(x, y) _mm512_madd_epi16((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_LOOK_UP(table, at) _mm256_cvtepi8_epi16(_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(table)), _mm_loadu_si128((const __m128i *)(at))))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))

@@ -6,6 +6,10 @@
 #include "mg_number.h"
 
 #define MG_V 4
+#ifdef __SSE2__
+#include <emmintrin.h>
+#define MG_NATIVE_DOT_PAIRS(x, y) _mm_madd_epi16((__m128i)(x), (__m128i)(y))
+#endif
 #include "mg_tile.h"
 
 #define MG_WORDS 2

@@ -218,14 +218,12 @@ class Format:
         """
         if codes.dtype != self.dtype:
             raise wrong_dtype(codes, self, argument)
-        if self.bits < self.storage and codes.size:
-            wrong = codes >> self.bits
-            if wrong.any():
-                index = tuple(int(i) for i in np.argwhere(wrong)[0])
-                raise OperandError(
-                    f"argument '{argument}'{list(index)} is {int(codes[index]):#x}, "
-                    f"expected a {self.bits}-bit {self.name} code below {1 << self.bits:#x}"
-                )
+        if self.bits < self.storage and codes.size and codes.max() >> self.bits:
+            index = tuple(int(i) for i in np.argwhere(codes >> self.bits)[0])
+            raise OperandError(
+                f"argument '{argument}'{list(index)} is {int(codes[index]):#x}, "
+                f"expected a {self.bits}-bit {self.name} code below {1 << self.bits:#x}"
+            )
 
 
 @lru_cache(maxsize=1)
