@@ -45,9 +45,9 @@ int mg_fits_block(const mg_program *p) {
 }
 
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
-    const size_t slots = MG_BLOCK_SLOTS(p), number = 6 * MG_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
-    const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * MG_LANES * sizeof(int64_t);
-    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_LANES * sizeof(uint32_t);
+    const size_t slots = MG_BLOCK_SLOTS(p), number = 6 * MG_BLOCK_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
+    const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * MG_BLOCK_LANES * sizeof(int64_t);
+    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_BLOCK_LANES * sizeof(uint32_t);
     size_t rounders = 0;
     for (int32_t i = 0; i < p->operation_count; i++) rounders += (size_t)p->operations[i].step_count * MG_BLOCK_ROUNDER;
     mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + rounders + (2 * (size_t)p->k + 2 + 2 * scales) * row);
@@ -63,12 +63,15 @@ mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
 }
 
 uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
-    const struct { int operand; char *codes; } all[] = {{MG_OPERAND_A, f->codes.a}, {MG_OPERAND_B, f->codes.b}, {MG_OPERAND_C, f->codes.c},
-                                                        {MG_OPERAND_SCALE_A, f->codes.scale_a}, {MG_OPERAND_SCALE_B, f->codes.scale_b}};
-    for (int i = 0; i < (f->program->scale_block ? 5 : 3); i++) mg_gather(f->program, f->call, lanes, all[i].operand, all[i].codes);
-    const mg_block_runner run = f->program->in_doubles ? f->kernels->run_real_block : f->kernels->run_block;
-    const uint32_t left = run(f->memory, f->fresh, f->program, &f->codes);
+    const mg_program *p = f->program;
+    const struct { int operand; const mg_format *format; char *codes; } all[] = {{MG_OPERAND_A, &p->a, f->codes.a}, {MG_OPERAND_B, &p->b, f->codes.b}, {MG_OPERAND_C, &p->c, f->codes.c},
+        {MG_OPERAND_SCALE_A, &p->scale_a, f->codes.scale_a}, {MG_OPERAND_SCALE_B, &p->scale_b, f->codes.scale_b}};
+    for (int i = 0; i < (p->scale_block ? 5 : 3); i++)
+        for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES)
+            mg_gather(p, f->call, &lanes[lane / MG_LANES], all[i].operand, MG_BLOCK_LANES, all[i].codes + lane * (all[i].format->storage / 8));
+    const mg_block_runner run = p->in_doubles ? f->kernels->run_real_block : f->kernels->run_block;
+    const uint32_t left = run(f->memory, f->fresh, p, &f->codes);
     f->fresh = 0;
-    mg_scatter(f->program, lanes, f->codes.d);
+    for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES) mg_scatter(p, &lanes[lane / MG_LANES], f->codes.d + lane * (p->d.storage / 8));
     return left;
 }

@@ -1,10 +1,10 @@
-/* The block form: MG_LANES dot products side by side, step by step, for programs that no fast form fits.
+/* The block form: MG_BLOCK_LANES dot products side by side, step by step, for programs that no fast form fits.
  *
  * Included once for each instruction set, in vectors of the compiler (GNU C). Steps do what those of the general interpreter
  * do (mg_general.c), on significands of 62 bits instead of 128; a lane that needs more, or a word that only the interpreter
  * knows (a NaN's payload), is left to it. Conditions are masks: every bit set, or none.
  */
-#define MG_PARTS (MG_LANES / MG_WORDS)
+#define MG_PARTS (MG_BLOCK_LANES / MG_WORDS)
 #define MG_EACH for (int l = 0; l < MG_PARTS; l++)
 #define MG_WORD_BITS 62                  /* a significand, its sticky bit and a carry stay below 2^63 */
 #define MG_NOWHERE (-(INT64_C(1) << 40)) /* an exponent below all others: no number is there */
@@ -22,17 +22,36 @@ typedef struct {
     mg_words significand, exponent, lsb, kind, sign, sticky;
 } mg_numbers;
 
+/* Of a block of either kind. `owner`: by term, which of a step's registers it is of; `done`: the result stands; `left`: the
+ * interpreter has to do it. */
+#define MG_BLOCK_FIELDS(number)            \
+    const mg_program *program;             \
+    const mg_operation *operation;         \
+    number *registers[MG_REGISTER_COUNT];  \
+    int32_t count[MG_REGISTER_COUNT];      \
+    const mg_block_codes *codes;           \
+    number *sums, **terms;                 \
+    int32_t *owner;                        \
+    mg_words done, left, result;
+
+/* Its memory: registers, what a step makes, results of operations (c before, and zero), terms; mg_block_new has as much. */
+#define MG_BEGIN_BLOCK(number)                                                            \
+    number *at = memory;                                                                  \
+    for (int i = 0; i < MG_REGISTER_COUNT; i++, at += MG_BLOCK_SLOTS(p)) s.registers[i] = at; \
+    s.program = p;                                                                        \
+    s.codes = codes;                                                                      \
+    s.sums = at;                                                                          \
+    mg_words *results = (mg_words *)(at + MG_BLOCK_SUMS * MG_BLOCK_SLOTS(p));              \
+    s.terms = (number **)(results + p->operation_count + 2);                              \
+    s.owner = (int32_t *)(s.terms + 2 * MG_BLOCK_TERMS * MG_BLOCK_SLOTS(p));               \
+    memset(s.left, 0, sizeof s.left);                                                     \
+    memset(s.result, 0, sizeof s.result);                                                 \
+    mg_widen(codes->c, p->c.storage, results[0]);                                         \
+    memset(results[1], 0, sizeof results[1]);
+
 typedef struct {
-    const mg_program *program;
-    const mg_operation *operation;
-    mg_numbers *registers[MG_REGISTER_COUNT];
-    int32_t count[MG_REGISTER_COUNT];
-    const mg_block_codes *codes;
-    mg_numbers *sums, **terms;
-    int32_t *owner;
+    MG_BLOCK_FIELDS(mg_numbers)
     int specials, sticky; /* some lane holds an infinity or a NaN; terms carry sticky bits */
-    mg_words done, left;  /* its result stands; the interpreter has to do it */
-    mg_words result;
 } mg_block;
 
 /* Small things ------------------------------------------------------------------------------------------------------ */
@@ -120,10 +139,10 @@ static void mg_note_specials(mg_block *s, const mg_numbers *x) {
     s->specials |= mg_any_of(special);
 }
 
-/* Codes of MG_LANES lanes, side by side in their storage. */
+/* Codes of MG_BLOCK_LANES lanes, side by side in their storage. */
 MG_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
-    typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));
-    typedef uint16_t wide_bytes __attribute__((vector_size(2 * MG_LANES)));
+    typedef uint8_t bytes __attribute__((vector_size(MG_BLOCK_LANES), aligned(1), may_alias));
+    typedef uint16_t wide_bytes __attribute__((vector_size(2 * MG_BLOCK_LANES)));
     typedef uint16_t halves __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
     typedef uint32_t words __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
     wide_bytes all;
@@ -506,7 +525,7 @@ static void mg_hidden_bit_lanes(mg_block *s, const mg_step *step) {
 }
 
 static void mg_combine_bits(const mg_block *s, const mg_step *step, int32_t i, mg_numbers *p) {
-    const int32_t k = s->operation->k_index[i] * MG_LANES, storage_a = s->program->a.storage, storage_b = s->program->b.storage;
+    const int32_t k = s->operation->k_index[i] * MG_BLOCK_LANES, storage_a = s->program->a.storage, storage_b = s->program->b.storage;
     const int64_t is_and = MG_MASK(step->operation == MG_OPERATION_AND);
     mg_words a, b;
     mg_widen(s->codes->a + k * (storage_a / 8), storage_a, a);
@@ -832,7 +851,7 @@ static void mg_load_number(mg_block *s, const mg_format *f, const mg_rounder *co
 /* Element k of an operand. */
 static void mg_load_operand(mg_block *s, const mg_format *f, const mg_rounder *convert, const char *codes, int32_t k, mg_numbers *x) {
     mg_words wide;
-    mg_widen(codes + (ptrdiff_t)k * MG_LANES * (f->storage / 8), f->storage, wide);
+    mg_widen(codes + (ptrdiff_t)k * MG_BLOCK_LANES * (f->storage / 8), f->storage, wide);
     mg_load_number(s, f, convert, wide, x);
 }
 
@@ -886,24 +905,16 @@ static uint32_t mg_block_results(const mg_program *p, const mg_words d, const mg
     if (p->d.storage == 32) MG_EACH ((words *)codes)[l] = __builtin_convertvector((mg_u)d[l], words);
     else if (p->d.storage == 16) MG_EACH ((halves *)codes)[l] = __builtin_convertvector((mg_u)d[l], halves);
     else
-        for (int lane = 0; lane < MG_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];
+        for (int lane = 0; lane < MG_BLOCK_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];
     if (!mg_any_of(left)) return 0;
-    for (int lane = 0; lane < MG_LANES; lane++) lanes |= (uint32_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
+    for (int lane = 0; lane < MG_BLOCK_LANES; lane++) lanes |= (uint32_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
     return lanes;
 }
 
 static uint32_t mg_run_block_steps(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
-    const size_t slots = MG_BLOCK_SLOTS(p);
-    mg_block s = {.program = p, .codes = codes};
+    mg_block s;
     (void)fresh;
-    mg_numbers *at = memory;
-    for (int i = 0; i < MG_REGISTER_COUNT; i++, at += slots) s.registers[i] = at;
-    s.sums = at;
-    mg_words *results = (mg_words *)(at + MG_BLOCK_SUMS * slots);
-    s.terms = (mg_numbers **)(results + p->operation_count + 2);
-    s.owner = (int32_t *)(s.terms + 2 * MG_BLOCK_TERMS * slots);
-    mg_widen(codes->c, p->c.storage, results[0]);
-    memset(results[1], 0, sizeof results[1]);
+    MG_BEGIN_BLOCK(mg_numbers)
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
         s.operation = o;

@@ -168,7 +168,7 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
     int64_t row = array->row, column = array->column, width = format->storage / 8;
     const char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
     if (lanes) {
-        mg_gather(p, call, lanes, operand, f->gathered);
+        mg_gather(p, call, lanes, operand, MG_LANES, f->gathered);
         row = MG_LANES * (column = width);
     }
     if (by_k || by_row) {
@@ -235,7 +235,7 @@ int mg_run_matrices(mg_fast_form *f, int64_t batch) {
 
 int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes) {
     mg_decode_tile(f, lanes, 0);
-    mg_gather(f->program, f->call, lanes, MG_OPERAND_C, f->c);
+    mg_gather(f->program, f->call, lanes, MG_OPERAND_C, MG_LANES, f->c);
     f->tile.c = f->c;
     f->tile.d = f->d;
     const int left = f->kernel->run(&f->tile);

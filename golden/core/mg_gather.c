@@ -115,7 +115,7 @@ static void mg_load_bytes(const char *from, ptrdiff_t bytes, void *vector) {
 #endif
 #define MG_LIST(...) __VA_ARGS__
 #define MG_TRANSPOSE(name, element, n, low, high)                                                        \
-    static void name(char *const *from, ptrdiff_t count, char *out) {                                    \
+    static void name(char *const *from, ptrdiff_t count, ptrdiff_t row, char *out) {                     \
         typedef element vector __attribute__((vector_size(16)));                                         \
         const ptrdiff_t width = sizeof(element);                                                         \
         for (ptrdiff_t first = 0; first < MG_LANES; first += n)                                          \
@@ -134,7 +134,7 @@ static void mg_load_bytes(const char *from, ptrdiff_t bytes, void *vector) {
                     _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) x[i] = y[i];                    \
                 }                                                                                        \
                 _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                     \
-                    if (i < some) memcpy(out + ((k + i) * MG_LANES + first) * width, &x[i], 16);         \
+                    if (i < some) memcpy(out + ((k + i) * row + first) * width, &x[i], 16);              \
             }                                                                                            \
     }
 
@@ -178,11 +178,11 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
 #define MG_COLLECT(type)                                                                                              \
     for (int32_t l = 0; l < MG_LANES; l++)                                                                            \
         for (ptrdiff_t k = 0; k < count; k++)                                                                         \
-            memcpy(out + (k * MG_LANES + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
+            memcpy(out + (k * row + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
 
 /* Lanes side by side. */
 #define MG_ROWS_OF(size) \
-    for (ptrdiff_t k = 0; k < count; k++) memcpy(out + k * MG_LANES * (size), from[0] + k * step, MG_LANES * (size));
+    for (ptrdiff_t k = 0; k < count; k++) memcpy(out + k * row * (size), from[0] + k * step, MG_LANES * (size));
 
 /* Elements side by side that all lanes share. */
 #define MG_SPREAD(type)                                            \
@@ -190,10 +190,10 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
         type x, spread[MG_LANES];                                  \
         memcpy(&x, from[0] + k * width, sizeof x);                 \
         for (int32_t l = 0; l < MG_LANES; l++) spread[l] = x;      \
-        memcpy(out + k * MG_LANES * width, spread, sizeof spread); \
+        memcpy(out + k * row * width, spread, sizeof spread);      \
     }
 
-void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out) {
+void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, ptrdiff_t row, char *out) {
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
     const mg_array *array = mg_array_of(call, operand);
     char *const *from = lanes->at[operand];
@@ -219,10 +219,10 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     }
     if (packed) {
         switch (width) {
-        case 1: mg_transpose_1(from, count, out); return;
-        case 2: mg_transpose_2(from, count, out); return;
-        case 4: mg_transpose_4(from, count, out); return;
-        default: mg_transpose_8(from, count, out); return;
+        case 1: mg_transpose_1(from, count, row, out); return;
+        case 2: mg_transpose_2(from, count, row, out); return;
+        case 4: mg_transpose_4(from, count, row, out); return;
+        default: mg_transpose_8(from, count, row, out); return;
         }
     }
     switch (width) {

@@ -71,8 +71,8 @@ typedef struct {
 
 /* Points lanes at elements first, first + 1, ... of D, in the order of (batch, row, column). */
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes);
-/* The codes of an operand as [k][lane], in their storage. */
-void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out);
+/* The codes of an operand as [k][lane], in their storage, from an element to the next `row` lanes. */
+void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, ptrdiff_t row, char *out);
 /* The codes of rows, two rows by turns: [pair][k][2]. */
 void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out);
 /* Codes of d to where they belong. */
@@ -146,7 +146,9 @@ typedef struct {
     int32_t pairs; /* whether two rows of half as many columns can share a vector */
 } mg_tile_kernel;
 
-/* Codes of MG_LANES dot products, [k][lane], each operand in its storage. */
+#define MG_BLOCK_LANES 32 /* of a block, at most as many as a word has bits */
+
+/* Codes of MG_BLOCK_LANES dot products, [k][lane], each operand in its storage. */
 typedef struct {
     char *a, *b, *c, *scale_a, *scale_b, *d;
 } mg_block_codes;
@@ -194,7 +196,7 @@ uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes);
 int mg_fits_block(const mg_program *p);
 typedef struct mg_block_form mg_block_form;
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call);
-/* Returns the lanes that it leaves to the interpreter, a bit each. */
+/* MG_BLOCK_LANES; returns those that it leaves to the interpreter, a bit each. */
 uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
 #endif /* MG_ALONE */
 

@@ -1,4 +1,4 @@
-/* Blocks in doubles: MG_LANES dot products side by side, step by step, for programs whose numbers a double holds.
+/* Blocks in doubles: MG_BLOCK_LANES dot products side by side, step by step, for programs whose numbers a double holds.
  *
  * Included after mg_block.h, whose words, rounders and vectors it uses. A number is a double, infinities and NaNs those of
  * the machine. A sum that no double holds is rounded to odd: its last bit says that more follows, which no later single
@@ -9,7 +9,6 @@
 #define MG_UNIT_STEP (INT64_C(1) << 52)            /* one more in the exponent field of a double */
 #define MG_DOUBLE_TOP (INT64_C(0x7ff) << 52)       /* the exponent field of infinities and NaNs */
 #define MG_QUIET_DOUBLE (INT64_C(1) << 51)
-#define MG_POWER_OF_TWO(x) ((mg_f)((mg_u)((x) + 1023) << 52)) /* in lanes; -1022 ... 1023, and of infinities anything */
 #define MG_TIMES_POWER(x, n) ((mg_f)((mg_u)(x) + ((uint64_t)(n) << 52))) /* x * 2^n */
 
 typedef mg_wide_double mg_f;
@@ -19,37 +18,30 @@ typedef uint16_t mg_half_codes __attribute__((vector_size(2 * MG_WORDS), aligned
 typedef uint32_t mg_single_codes __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
 typedef mg_f mg_fs[MG_PARTS] __attribute__((aligned(64)));
 
-/* `exponent`: the one that alignment compares, far below all others for a zero that no alignment has moved; kept
- * only where an operation aligns. */
+/* `power`: two to the exponent that alignment compares, zero for a zero that no alignment has moved; kept only where a step
+ * reads it. */
 typedef struct {
-    mg_fs value;
-    mg_words exponent;
+    mg_fs value, power;
 } mg_real;
 
-/* What a rounding is told: as in blocks of integers (mg_block.h), and in doubles. */
+/* What a step is told: registers whose powers it or a later step reads, or a later one alone, a bit each; and what a rounding
+ * is, as in blocks of integers (mg_block.h), and in doubles. */
 typedef struct {
+    int powers, later;
     mg_rounder codes;
     int rounding, hands_nans; /* NaNs keep their payloads */
     int narrow, single; /* the machine's conversion to FP32 rounds, and what is left is to flush; makes the codes */
-    double largest, overflow[2], tiny; /* below `tiny` results are flushed */
+    double least, largest, overflow[2], tiny; /* the normal numbers; below `tiny` results are flushed */
     int64_t made; /* the NaN that comes of numbers */
     int64_t clear, clear_exact, clear_flushed; /* masks: zeros that lose their signs, all, those of nothing, and those that something became */
 } mg_real_rounder;
 
 typedef struct {
-    const mg_program *program;
-    const mg_operation *operation;
+    MG_BLOCK_FIELDS(mg_real)
     const mg_real_rounder *rounder; /* of the step that runs */
-    mg_real *registers[MG_REGISTER_COUNT];
-    int32_t count[MG_REGISTER_COUNT];
     const mg_format *held[MG_REGISTER_COUNT]; /* a format that has all numbers of a register, or null */
-    const mg_block_codes *codes;
-    mg_real *sums, **terms;
-    int32_t *owner;
-    int aligns, carries;  /* the operation has exponents; of a, b and their products, too */
     int aligned, finite;  /* registers that its last alignment has moved, and products of formats without infinities and NaNs, a bit each */
-    mg_words done, left;  /* its result stands; the interpreter has to do it */
-    mg_words result, cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
+    mg_words cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
     mg_fs unit;
 } mg_reals;
 
@@ -59,10 +51,27 @@ MG_INLINE mg_f mg_size(mg_f x) { return (mg_f)((mg_w)x & INT64_MAX); }
 MG_INLINE mg_f mg_where(mg_w mask, mg_f x, mg_f y) { return (mg_f)MG_CHOOSE(mask, (mg_w)x, (mg_w)y); }
 MG_INLINE mg_w mg_is_nan(mg_f x) { return (mg_w)(x != x); }
 
-/* The place of the leading one, at least `least`. */
-MG_INLINE mg_w mg_place(mg_f x, int64_t least) { return mg_most(((mg_w)mg_size(x) >> 52) - 1023, mg_splat(least)); }
+MG_INLINE mg_f mg_larger(mg_f x, mg_f y) {
+#ifdef MG_NATIVE_DOUBLE_MAX
+    return (mg_f)MG_NATIVE_DOUBLE_MAX(x, y);
+#else
+    return mg_where((mg_w)(x > y), x, y);
+#endif
+}
 
-MG_INLINE mg_w mg_carried_exponent(mg_f x, int64_t least) { return MG_CHOOSE((mg_w)(x == 0), mg_splat(MG_NOWHERE), mg_place(x, least)); }
+/* 2^n; beyond the range of doubles zero or infinity. */
+MG_INLINE double mg_power_of_two(int64_t n) {
+    const int64_t bits = n < -1022 ? 0 : n > 1023 ? MG_DOUBLE_TOP : (n + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The power of two of the leading one, at least `least`. */
+MG_INLINE mg_f mg_leading_power(mg_f x, double least) { return mg_larger((mg_f)((mg_w)x & MG_DOUBLE_TOP), (mg_f){0} + least); }
+
+/* The same of what is not zero. */
+MG_INLINE mg_f mg_carried_power(mg_f x, double least) { return (mg_f)((mg_w)mg_leading_power(x, least) & (mg_w)(x != 0)); }
 
 /* x + y and, in `error`, what that lost (Knuth); of infinities it is a NaN. */
 MG_INLINE mg_f mg_two_sum(mg_f x, mg_f y, mg_f *error) {
@@ -145,7 +154,6 @@ static double mg_double_of(const mg_format *f, int64_t code) {
 static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes) {
     const mg_format *f = codes.format;
     const int64_t sign_bit = INT64_C(1) << f->sign_shift, nearest = step->rounding == MG_ROUNDING_NEAREST_EVEN || step->rounding == MG_ROUNDING_NEAREST_AWAY;
-    const double least = mg_double_of(f, INT64_C(1) << (f->fraction_bits + f->ignored_low)); /* of the normal numbers */
     mg_real_rounder r = {.codes = codes, .rounding = step->rounding, .hands_nans = step->nan_order_count || step->first_nan,
                          .clear = MG_MASK(codes.zero == MG_ZERO_POSITIVE), .clear_exact = MG_MASK(codes.zero == MG_ZERO_SIGNED_UNDERFLOW),
                          .clear_flushed = MG_MASK(codes.flush_positive)};
@@ -154,13 +162,10 @@ static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes)
         const int64_t code = codes.overflow[sign] & ~sign_bit;
         r.overflow[sign] = code == (int64_t)f->infinity ? __builtin_inf() : mg_double_of(f, code);
     }
-    if (codes.flush) r.tiny = least;
-    if (codes.flush && codes.flush != MG_FLUSH_BEFORE_ROUNDING && nearest) { /* what a rounding carries up to the least stays */
-        const int64_t half = (INT64_C(1023) - (codes.flush == MG_FLUSH_UNBOUNDED ? 2 : 1) - codes.kept) << 52;
-        double unit;
-        memcpy(&unit, &half, sizeof unit);
-        r.tiny -= unit * least;
-    }
+    r.least = mg_power_of_two(f->min_exponent);
+    if (codes.flush) r.tiny = r.least;
+    if (codes.flush && codes.flush != MG_FLUSH_BEFORE_ROUNDING && nearest) /* what a rounding carries up to the least stays */
+        r.tiny -= mg_power_of_two(f->min_exponent - codes.kept - (codes.flush == MG_FLUSH_UNBOUNDED ? 2 : 1));
     r.made = ((mg_w)mg_real_of_codes(f, mg_splat(codes.nan)))[0];
     r.single = mg_is_ieee(f, 8, 23);
     r.narrow = r.single && codes.kept == 23 && r.rounding == MG_ROUNDING_NEAREST_EVEN && r.overflow[0] > r.largest;
@@ -175,12 +180,11 @@ MG_INLINE mg_f mg_cleared(const mg_real_rounder *r, mg_f size, mg_f y) {
 
 /* Rounds numbers to a format, its subnormal numbers and its overflow. */
 MG_BLOCK_CALL void mg_round_slowly(const mg_real_rounder *r, mg_f *x) {
-    const mg_format *f = r->codes.format;
-    const int64_t kept = r->codes.kept;
+    const double last = mg_power_of_two(-r->codes.kept);
     MG_EACH {
         const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
         const mg_f size = mg_size(x[l]), kept_size = (mg_f)((mg_w)size & ~(mg_w)(size < r->tiny));
-        const mg_f unit = MG_POWER_OF_TWO(mg_place(kept_size, f->min_exponent) - kept), rounded = mg_to_units(r->rounding, negative, kept_size, unit);
+        const mg_f unit = mg_leading_power(kept_size, r->least) * last, rounded = mg_to_units(r->rounding, negative, kept_size, unit);
         const mg_f overflow = mg_where(negative, (mg_f){0} + r->overflow[1], (mg_f){0} + r->overflow[0]);
         const mg_f fits = mg_where((mg_w)(rounded > r->largest), overflow, rounded);
         const mg_f y = mg_where((mg_w)((mg_w)kept_size >= MG_DOUBLE_TOP), kept_size, fits);
@@ -200,7 +204,8 @@ MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
 /* Codes of numbers that a format holds. */
 MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_words codes) {
     const mg_format *f = r->codes.format;
-    const int64_t fraction_bits = f->fraction_bits, least = f->min_exponent;
+    const int64_t fraction_bits = f->fraction_bits;
+    const double last = mg_power_of_two(52 - fraction_bits);
     MG_EACH {
         const mg_f size = mg_size(x[l]);
         const mg_w sign = (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
@@ -208,21 +213,15 @@ MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_w
         if (r->single) {
             finite = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
         } else {
-            const mg_w place = mg_place(size, least), infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP);
-            const mg_w significand = (mg_w)(size + MG_POWER_OF_TWO(place - fraction_bits + 52)) & (MG_UNIT_STEP - 1);
-            const mg_w fields = ((place - least) << fraction_bits) + significand;
+            const mg_f power = mg_leading_power(size, r->least);
+            const mg_w infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP), significand = (mg_w)(size + power * last) & (MG_UNIT_STEP - 1);
+            const mg_w fields = ((((mg_w)power >> 52) - (1023 + f->min_exponent)) << fraction_bits) + significand;
             finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | sign;
         }
         const mg_w fraction = (mg_w)size >> (52 - fraction_bits) & ((INT64_C(1) << fraction_bits) - 1);
         const mg_w nan = MG_CHOOSE(MG_MASK(r->hands_nans), (int64_t)f->infinity | fraction << f->ignored_low | sign, mg_splat(r->codes.nan));
         codes[l] = MG_CHOOSE(mg_is_nan(x[l]), nan, finite);
     }
-}
-
-static void mg_write_reals(mg_reals *s, const mg_real_rounder *r, const mg_f *x) {
-    mg_words codes;
-    mg_encode_reals(r, x, codes);
-    MG_EACH s->result[l] = MG_CHOOSE(s->done[l], s->result[l], codes[l]);
 }
 
 /* Products and sums -------------------------------------------------------------------------------------------------- */
@@ -249,17 +248,31 @@ static void mg_note_written(mg_reals *s, int name, int32_t count, const mg_forma
     s->finite &= ~(1 << name);
 }
 
+/* What a step makes: numbers of a register, or the result. Powers of rounded numbers are those of their values. */
+static void mg_put_reals(mg_reals *s, const mg_step *step, int32_t count, const mg_format *held, int aligned, int rounded) {
+    const mg_real_rounder *r = s->rounder;
+    if (step->to == MG_REGISTER_D) {
+        mg_words codes;
+        mg_encode_reals(r, s->sums[0].value, codes);
+        MG_EACH s->result[l] = MG_CHOOSE(s->done[l], s->result[l], codes[l]);
+        return;
+    }
+    for (int32_t i = 0; rounded && r->later >> step->to & 1 && i < count; i++) MG_EACH s->sums[i].power[l] = mg_carried_power(s->sums[i].value[l], r->least);
+    memcpy(s->registers[step->to], s->sums, (size_t)count * sizeof *s->sums);
+    mg_note_written(s, step->to, count, held, aligned);
+}
+
 static void mg_flush_reals(mg_reals *s, const mg_step *step) {
     const int64_t keep_sign = step->sign == MG_FLUSH_POSITIVE ? 0 : MG_SIGN;
     for (int r = 0; r < step->of_count; r++) {
-        const int name = step->of[r], exponents = name == MG_REGISTER_C ? s->aligns : s->carries;
-        const mg_f least = MG_POWER_OF_TWO(mg_splat(s->held[name]->min_exponent));
+        const int name = step->of[r];
+        const double least = mg_power_of_two(s->held[name]->min_exponent);
         for (int32_t i = 0; i < s->count[name]; i++) {
             mg_real *x = &s->registers[name][i];
             MG_EACH {
                 const mg_w tiny = (mg_w)(mg_size(x->value[l]) < least);
                 x->value[l] = (mg_f)((mg_w)x->value[l] & (~tiny | keep_sign));
-                if (exponents) x->exponent[l] = MG_CHOOSE(tiny, mg_splat(MG_NOWHERE), x->exponent[l]);
+                if (s->rounder->later >> name & 1) x->power[l] = (mg_f)((mg_w)x->power[l] & ~tiny);
             }
         }
     }
@@ -278,13 +291,16 @@ static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
     mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
     s->finite |= (!step->has_format && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
+    const int powers = s->rounder->later >> step->to & 1;
+    const double least_a = mg_power_of_two(s->held[MG_REGISTER_A]->min_exponent), least_b = mg_power_of_two(s->held[MG_REGISTER_B]->min_exponent);
     for (int32_t i = 0; i < s->count[step->to]; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
-        MG_EACH p->value[l] = a->value[l] * b->value[l];
-        if (s->carries) MG_EACH {
-            if (step->normalize) p->exponent[l] = mg_carried_exponent(p->value[l], -1022);
-            else p->exponent[l] = a->exponent[l] + b->exponent[l];
+        MG_EACH {
+            const mg_f x = a->value[l], y = b->value[l], product = x * y;
+            p->value[l] = product;
+            if (powers && step->normalize) p->power[l] = mg_carried_power(product, 0);
+            else if (powers) p->power[l] = (mg_f)((mg_w)(mg_leading_power(x, least_a) * mg_leading_power(y, least_b)) & (mg_w)(product != 0));
         }
         if (rounds) mg_round_reals(s->rounder, p->value);
     }
@@ -309,7 +325,7 @@ static void mg_scale_reals(mg_reals *s, const mg_step *step) {
             if (i % stride) continue;
             mg_real *x = &s->registers[name][i / stride];
             MG_EACH x->value[l] *= scale->value[l];
-            if (s->aligns) MG_EACH x->exponent[l] += scale->exponent[l];
+            if (s->rounder->later >> name & 1) MG_EACH x->power[l] *= scale->power[l];
         }
         mg_note_written(s, name, count, NULL, 0);
     }
@@ -383,7 +399,7 @@ static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms
             mg_w others = mg_splat(0), some = others;
             for (int32_t i = 0; i < count; i++) {
                 others -= ((mg_w)terms[i]->value[l] ^ (mg_w)c[l]) >> 63;
-                some |= (mg_w)(terms[i]->exponent[l] > MG_NOWHERE / 2);
+                some |= (mg_w)(terms[i]->power[l] != 0);
             }
             const mg_f complements = __builtin_convertvector(others & some, mg_f) * s->unit[l];
             total[l] = mg_where((mg_w)(complements == 0), total[l], total[l] - (mg_f)((mg_w)complements | ((mg_w)c[l] & MG_SIGN)));
@@ -407,27 +423,57 @@ static void mg_add_reals(const mg_step *step, const mg_real_rounder *r, int exac
     memcpy(x, sum, sizeof sum);
 }
 
+/* One of FP32's own: a sum that is subnormal is exact, so that all ways to flush it are one. */
+MG_INLINE void mg_add_singles(const mg_step *step, const mg_real_rounder *r, int exact, mg_single *x, const mg_single *y) {
+    const int32_t kept = r->tiny > 0 ? 1 << 23 : 0;
+    (void)step, (void)exact;
+    MG_EACH {
+        const mg_single_words code = (mg_single_words)(x[l] + y[l]);
+        x[l] = (mg_single)(code & (((code & INT32_MAX) >= kept) | INT32_MIN));
+    }
+}
+
+/* Additions of terms in a step's order. */
+#define MG_REDUCE(name, add, number)                                                                                                        \
+    static void name(const mg_step *step, const mg_real_rounder *r, int exact, mg_real *const *terms, int32_t count, number *total) {       \
+        number second[MG_PARTS] __attribute__((aligned(64)));                                                                               \
+        if (step->order == MG_ORDER_TREE && count > 1) {                                                                                    \
+            name(step, r, exact, terms, count / 2, total);                                                                                  \
+            name(step, r, exact, terms + count / 2, count - count / 2, second);                                                             \
+            add(step, r, exact, total, second);                                                                                             \
+            return;                                                                                                                         \
+        }                                                                                                                                   \
+        MG_EACH total[l] = __builtin_convertvector(terms[0]->value[l], number);                                                             \
+        for (int32_t i = 1; i < count; i++) {                                                                                               \
+            MG_EACH second[l] = __builtin_convertvector(terms[i]->value[l], number);                                                        \
+            add(step, r, exact, total, second);                                                                                             \
+        }                                                                                                                                   \
+    }
+MG_REDUCE(mg_reduce_doubles, mg_add_reals, mg_f)
+MG_REDUCE(mg_reduce_singles, mg_add_singles, mg_single)
+
+/* `exact`: the sum of two numbers may not be rounded to a double first. */
 static void mg_reduce_reals(const mg_step *step, const mg_real_rounder *r, int exact, mg_real *const *terms, int32_t count, mg_f *total) {
-    if (step->order == MG_ORDER_TREE && count > 1) {
-        mg_fs second;
-        mg_reduce_reals(step, r, exact, terms, count / 2, total);
-        mg_reduce_reals(step, r, exact, terms + count / 2, count - count / 2, second);
-        mg_add_reals(step, r, exact, total, second);
+    if (exact || !r->narrow || step->first_nan || r->clear | r->clear_exact | r->clear_flushed) {
+        mg_reduce_doubles(step, r, exact, terms, count, total);
         return;
     }
-    memcpy(total, terms[0]->value, sizeof(mg_fs));
-    for (int32_t i = 1; i < count; i++) mg_add_reals(step, r, exact, total, terms[i]->value);
+    mg_single sum[MG_PARTS] __attribute__((aligned(64)));
+    mg_reduce_singles(step, r, exact, terms, count, sum);
+    MG_EACH total[l] = __builtin_convertvector(sum[l], mg_f);
+}
+
+/* Whether a format has every number of a register. */
+static int mg_has_all(const mg_reals *s, const mg_format *to, int name) {
+    const mg_format *f = s->held[name];
+    return f && f->fraction_bits <= to->fraction_bits && f->max_exponent <= to->max_exponent && f->min_exponent - f->fraction_bits >= to->min_exponent - to->fraction_bits;
 }
 
 /* Whether the sum of two numbers of this step may be rounded to a double first (Figueroa, SIGNUM Newsletter 30, 1995): it
  * rounds to the nearest, and both are numbers of the format that it rounds to. */
 static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
-    const mg_format *to = &step->format;
     int fits = step->rounding == MG_ROUNDING_NEAREST_EVEN;
-    for (int r = 0; r < step->of_count; r++) {
-        const mg_format *f = s->held[step->of[r]];
-        fits &= f && f->fraction_bits <= to->fraction_bits && f->max_exponent <= to->max_exponent && f->min_exponent - f->fraction_bits >= to->min_exponent - to->fraction_bits;
-    }
+    for (int r = 0; r < step->of_count; r++) fits &= mg_has_all(s, &step->format, step->of[r]);
     return fits;
 }
 
@@ -435,6 +481,8 @@ static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
 static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
+    /* products have no power where a sum with an exponent of its own alone reads it: zeros, or what has one */
+    const int by_values = !(s->rounder->powers >> step->of[0] & 1);
     int aligned = 1, fewest = count;
     for (int r = 0; r < step->of_count; r++) aligned &= s->aligned >> step->of[r] & 1;
     for (int32_t g = 0; g < groups; g++) {
@@ -447,29 +495,15 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
         if (additions) mg_reduce_reals(step, s->rounder, exact, picked, members, sum->value);
         else if (aligned || !apart) mg_sum_plain(s, step, picked, members, sum->value);
         else mg_sum_apart(s, picked, members, sum->value);
-        if (!s->aligns) continue;
-        if (additions && members > 1) { /* rounded to a format; one term alone is not */
-            MG_EACH sum->exponent[l] = mg_carried_exponent(sum->value[l], step->format.min_exponent);
-            continue;
-        }
-        mg_words exponent;
-        if (s->carries || !step->has_exponent) {
-            MG_EACH exponent[l] = mg_splat(MG_NOWHERE);
-            for (int32_t i = 0; i < members; i++) MG_EACH exponent[l] = mg_most(exponent[l], picked[i]->exponent[l]);
-            if (step->has_exponent) MG_EACH exponent[l] = MG_CHOOSE((mg_w)(exponent[l] > MG_NOWHERE / 2), mg_splat(step->exponent), exponent[l]);
-        } else { /* of products, which are zeros or have an exponent */
-            MG_EACH exponent[l] = mg_splat(0);
-            for (int32_t i = 0; i < members; i++) MG_EACH exponent[l] |= (mg_w)mg_size(picked[i]->value[l]);
-            MG_EACH exponent[l] = MG_CHOOSE((mg_w)(exponent[l] != 0), mg_splat(step->exponent), mg_splat(MG_NOWHERE));
-        }
-        memcpy(sum->exponent, exponent, sizeof exponent);
+        if (!(s->rounder->later >> step->to & 1)) continue;
+        mg_fs power;
+        MG_EACH power[l] = (mg_f){0};
+        if (additions && members > 1) MG_EACH power[l] = mg_carried_power(sum->value[l], s->rounder->least); /* rounded; one term alone is not */
+        else for (int32_t i = 0; i < members; i++) MG_EACH power[l] = mg_larger(power[l], by_values ? mg_size(picked[i]->value[l]) : picked[i]->power[l]);
+        if (step->has_exponent) MG_EACH power[l] = (mg_f)((mg_w)((mg_f){0} + mg_power_of_two(step->exponent)) & (mg_w)(power[l] != 0));
+        memcpy(sum->power, power, sizeof power);
     }
-    if (step->to == MG_REGISTER_D) {
-        mg_write_reals(s, s->rounder, s->sums[0].value);
-        return;
-    }
-    memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
-    mg_note_written(s, step->to, groups, additions && fewest > 1 ? &step->format : NULL, aligned && !additions);
+    mg_put_reals(s, step, groups, additions && fewest > 1 ? &step->format : NULL, aligned && !additions, 0);
 }
 
 #ifdef MG_NATIVE_FUSED
@@ -477,10 +511,7 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
 static int mg_fuses(const mg_reals *s, const mg_step *step) {
     const mg_real_rounder *r = s->rounder;
     int fits = r->narrow && step->start != MG_START_PRODUCT && r->codes.flush != MG_FLUSH_BEFORE_ROUNDING && !r->codes.flush_positive && r->codes.zero == MG_ZERO_SIGNED;
-    for (int name = MG_REGISTER_A; name <= (step->start == MG_START_C ? MG_REGISTER_C : MG_REGISTER_B); name++) {
-        const mg_format *f = s->held[name];
-        fits &= f && f->fraction_bits <= 23 && f->max_exponent <= 127 && f->min_exponent - f->fraction_bits >= -149;
-    }
+    for (int name = MG_REGISTER_A; name <= (step->start == MG_START_C ? MG_REGISTER_C : MG_REGISTER_B); name++) fits &= mg_has_all(s, &step->format, name);
     return fits;
 }
 
@@ -536,61 +567,54 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
             memcpy(total, sum, sizeof sum);
             started = 1;
         }
-        if (s->aligns) MG_EACH s->sums[g].exponent[l] = mg_carried_exponent(total[l], step->format.min_exponent);
     }
-    if (step->to == MG_REGISTER_D) {
-        mg_write_reals(s, r, s->sums[0].value);
-        return;
-    }
-    memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
-    mg_note_written(s, step->to, groups, &step->format, 0);
+    mg_put_reals(s, step, groups, &step->format, 0, 1);
 }
 
 /* Alignment and rounding --------------------------------------------------------------------------------------------- */
 
-/* What one group aligns to; far below all numbers: nothing but zeros. */
-static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t count, int32_t g, mg_words maximum) {
-    const int candidates = step->maximum_count ? step->maximum_count : 1;
-    MG_EACH maximum[l] = mg_splat(step->has_exponent ? step->exponent : step->has_floor && !step->maximum_count ? step->floor : MG_NOWHERE);
+/* What one group aligns to; zero: nothing but zeros. */
+static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t count, int32_t g, mg_f *maximum) {
+    const int candidates = step->maximum_count ? step->maximum_count : 1, fixed = step->has_exponent || (step->has_floor && !step->maximum_count);
+    MG_EACH maximum[l] = (mg_f){0} + (fixed ? mg_power_of_two(step->has_exponent ? step->exponent : step->floor) : 0);
     if (step->has_exponent) return;
     for (int j = 0; j < candidates; j++) {
         const int leading = step->maximum_count && step->maximum_leading[j], of = step->maximum_count ? step->maximum_of[j] : -1;
-        const int64_t plus = step->maximum_count ? step->maximum_plus[j] : 0;
-        mg_words largest;
-        MG_EACH largest[l] = mg_splat(step->maximum_count && step->maximum_has_least[j] ? step->maximum_least[j] : MG_NOWHERE);
+        const double plus = mg_power_of_two(step->maximum_count ? step->maximum_plus[j] : 0);
+        mg_fs largest;
+        MG_EACH largest[l] = (mg_f){0} + (step->maximum_count && step->maximum_has_least[j] ? mg_power_of_two(step->maximum_least[j]) : 0);
         for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
             const mg_real *x = s->terms[m.at];
             if (!(of >> s->owner[m.at] & 1)) continue;
-            MG_EACH {
-                if (leading) largest[l] = mg_most(largest[l], mg_carried_exponent(x->value[l], -1022));
-                else largest[l] = mg_most(largest[l], x->exponent[l]);
-            }
+            MG_EACH largest[l] = mg_larger(largest[l], leading ? mg_leading_power(x->value[l], 0) : x->power[l]);
         }
-        MG_EACH maximum[l] = mg_most(maximum[l], largest[l] + plus);
+        MG_EACH maximum[l] = mg_larger(maximum[l], largest[l] * plus);
     }
 }
 
-static void mg_align_real(mg_reals *s, const mg_step *step, const mg_words maximum, int r, mg_real *x) {
-    const int64_t fraction_bits = step->fraction_bits[r], window = step->window[r] < 0 ? -2 * MG_NOWHERE : step->window[r];
-    const int64_t spared = step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r], beyond = MG_MASK(step->maximum_count);
+static void mg_align_real(mg_reals *s, const mg_step *step, const mg_f *maximum, int r, mg_real *x) {
+    const double last = mg_power_of_two(-step->fraction_bits[r]), window = step->window[r] < 0 ? 0 : mg_power_of_two(-step->window[r]);
+    const double spared = mg_power_of_two(step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r]);
+    const int limited = step->window[r] >= 0 || step->spared[r] != MG_NOT_GIVEN, powers = s->rounder->later >> step->of[r] & 1;
     MG_EACH {
-        const mg_w somewhere = (mg_w)(maximum[l] > MG_NOWHERE / 2), moved = somewhere & (mg_w)(x->exponent[l] > MG_NOWHERE / 2);
-        const mg_w last = (maximum[l] & somewhere) - fraction_bits, sign = (mg_w)x->value[l] & MG_SIGN, negative = (mg_w)x->value[l] >> 63;
-        const mg_f unit = MG_POWER_OF_TWO(last), size = mg_size(x->value[l]);
-        const mg_w outside = (mg_w)(x->exponent[l] < maximum[l] - window) | ((mg_w)(last > spared) & negative & (mg_w)(size < unit));
-        const mg_f whole = mg_to_units(step->rounding, negative, size, unit);
-        const mg_f kept = (mg_f)((mg_w)(step->has_exponent ? mg_where((mg_w)(size >= MG_TIMES_POWER(unit, 51)), size, whole) : whole) & ~outside);
-        s->left[l] |= beyond & (mg_w)(size >= MG_TIMES_POWER(unit, 46)) & ~s->done[l];
-        if (step->cut != MG_CUT_DROPPED) {
-            const mg_f big = MG_TIMES_POWER(unit, 52);
-            const mg_w lost = (mg_w)((size + big) - big != size) & ~outside;
-            s->cut[l] |= lost & MG_MASK(step->cut == MG_CUT_STICKY_OR);
-            x->value[l] = kept + (mg_f)((mg_w)(unit * 0.5) & lost & MG_MASK(step->cut == MG_CUT_STICKY_ADDED));
-        } else {
-            x->value[l] = kept;
+        const mg_f value = x->value[l], size = mg_size(value), unit = maximum[l] * last, big = MG_TIMES_POWER(unit, 52);
+        const mg_w sign = (mg_w)value & MG_SIGN, negative = (mg_w)value >> 63;
+        mg_f kept = mg_to_units(step->rounding, negative, size, unit);
+        mg_w lost = (mg_w)((size + big) - big != size), has_power = (mg_w)(x->power[l] != 0);
+        if (step->has_exponent) kept = mg_where((mg_w)(size >= MG_TIMES_POWER(unit, 51)), size, kept);
+        if (step->maximum_count) {
+            s->left[l] |= (mg_w)(size >= MG_TIMES_POWER(unit, 46)) & ~s->done[l];
+            has_power &= (mg_w)(maximum[l] != 0);
         }
-        x->value[l] = (mg_f)((mg_w)x->value[l] | sign);
-        x->exponent[l] = MG_CHOOSE(moved, maximum[l], x->exponent[l]);
+        if (limited) {
+            const mg_w outside = (mg_w)(x->power[l] < maximum[l] * window) | ((mg_w)(unit > spared) & negative & (mg_w)(size < unit));
+            kept = (mg_f)((mg_w)kept & ~outside);
+            lost &= ~outside;
+        }
+        if (step->cut == MG_CUT_STICKY_OR) s->cut[l] |= lost;
+        if (step->cut == MG_CUT_STICKY_ADDED) kept += (mg_f)((mg_w)(unit * 0.5) & lost);
+        x->value[l] = (mg_f)((mg_w)kept | sign);
+        if (powers) x->power[l] = mg_where(has_power, maximum[l], x->power[l]);
         s->unit[l] = unit;
     }
 }
@@ -603,36 +627,28 @@ static void mg_align_reals(mg_reals *s, const mg_step *step) {
         s->held[step->of[r]] = NULL;
     }
     for (int32_t g = 0; g < groups; g++) {
-        mg_words maximum;
+        mg_fs maximum;
         mg_maximum_reals(s, step, count, g, maximum);
         for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) mg_align_real(s, step, maximum, s->owner[m.at], s->terms[m.at]);
     }
 }
 
 static void mg_round_step_reals(mg_reals *s, const mg_step *step) {
-    const mg_real *from = s->registers[step->of[0]];
-    mg_real *to = s->registers[step->to];
-    for (int32_t i = 0; i < s->count[step->of[0]]; i++) {
-        mg_fs x;
-        memcpy(x, from[i].value, sizeof x);
-        mg_round_reals(s->rounder, x);
-        if (step->to == MG_REGISTER_D) {
-            mg_write_reals(s, s->rounder, x);
-            return;
-        }
-        memcpy(to[i].value, x, sizeof x);
-        if (s->aligns) MG_EACH to[i].exponent[l] = mg_carried_exponent(x[l], step->format.min_exponent);
+    const int32_t count = step->to == MG_REGISTER_D ? 1 : s->count[step->of[0]];
+    for (int32_t i = 0; i < count; i++) {
+        memcpy(s->sums[i].value, s->registers[step->of[0]][i].value, sizeof(mg_fs));
+        mg_round_reals(s->rounder, s->sums[i].value);
     }
-    mg_note_written(s, step->to, s->count[step->of[0]], &step->format, 0);
+    mg_put_reals(s, step, count, &step->format, 0, 1);
 }
 
 /* Operations --------------------------------------------------------------------------------------------------------- */
 
 /* The number of a result before, or of c. */
-static void mg_take_reals(const mg_reals *s, const mg_format *f, const mg_words codes, mg_real *x) {
+static void mg_take_reals(const mg_format *f, const mg_words codes, int powers, mg_real *x) {
     if (mg_fits_single(f)) MG_EACH x->value[l] = mg_real_of_single(f, __builtin_convertvector((mg_u)codes[l], mg_single_codes));
     else MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
-    if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], f->min_exponent);
+    if (powers) MG_EACH x->power[l] = mg_carried_power(x->value[l], mg_power_of_two(f->min_exponent));
 }
 
 #ifdef MG_NATIVE_HALVES
@@ -645,14 +661,14 @@ static int mg_fits_halves(const mg_format *f) {
 
 /* The elements of an operand at these places. */
 static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
-    typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));
-    typedef uint16_t halves __attribute__((vector_size(2 * MG_LANES), aligned(1), may_alias));
+    typedef uint8_t bytes __attribute__((vector_size(MG_BLOCK_LANES), aligned(1), may_alias));
+    typedef uint16_t halves __attribute__((vector_size(2 * MG_BLOCK_LANES), aligned(1), may_alias));
     const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
     const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
     const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift, storage = f->storage;
-    const mg_f scale = MG_POWER_OF_TWO(mg_splat(15 - f->bias));
+    const double scale = mg_power_of_two(15 - f->bias);
     for (int32_t i = 0; i < count; i++) {
-        const char *at = codes + places[i] * MG_LANES * (storage / 8);
+        const char *at = codes + places[i] * MG_BLOCK_LANES * (storage / 8);
         const halves word = storage == 8 ? __builtin_convertvector(*(const bytes *)at, halves) : *(const halves *)at, fields = word & fields_mask;
         const halves half = fields << up | (word << sign_up & sign) | ((halves)(fields == nan) & quiet);
         MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
@@ -661,8 +677,8 @@ static void mg_load_halves(const mg_format *f, const char *codes, const int32_t 
 #endif
 
 /* The elements of an operand at these places, in a format that holds them. */
-MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, const char *codes, const int32_t *places, int32_t count, int exponents, mg_real *x) {
-    const ptrdiff_t width = MG_LANES * (f->storage / 8);
+MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, const char *codes, const int32_t *places, int32_t count, int powers, mg_real *x) {
+    const ptrdiff_t width = MG_BLOCK_LANES * (f->storage / 8);
 #ifdef MG_NATIVE_HALVES
     if (mg_is_ieee(f, 5, 10)) {
         for (int32_t i = 0; i < count; i++) MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES(codes + places[i] * width + 2 * MG_WORDS * l);
@@ -685,28 +701,29 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
             MG_EACH x[i].value[l] = mg_real_of_codes(f, wide[l]);
         }
     }
-    for (int32_t i = 0; exponents && i < count; i++) MG_EACH x[i].exponent[l] = mg_carried_exponent(x[i].value[l], held->min_exponent);
+    for (int32_t i = 0; powers && i < count; i++) MG_EACH x[i].power[l] = mg_carried_power(x[i].value[l], mg_power_of_two(held->min_exponent));
 }
 
 /* a or b, as an operation holds it. */
 static void mg_load_elements(mg_reals *s, int name, const mg_format *f, const char *codes) {
     const mg_operation *o = s->operation;
     mg_note_written(s, name, o->k_count, o->has_operand_format ? &o->operand_format : f, 0);
-    mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->carries, s->registers[name]);
+    mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->rounder->powers >> name & 1, s->registers[name]);
 }
 
 /* The product of the two scales of each element, once for elements in a row that share them. */
 static void mg_load_scales(mg_reals *s) {
     const mg_program *p = s->program;
     const mg_operation *o = s->operation;
+    const int powers = s->rounder->powers >> MG_REGISTER_SCALES & 1;
     mg_real *x = s->registers[MG_REGISTER_SCALES], y;
     for (int32_t i = 0, first = 0; i < o->k_count; i++) {
         if (!mg_other_scale(s, i, &first)) continue;
         const int32_t block = first / p->scale_block;
-        mg_load_reals(&p->scale_a, &p->scale_a, s->codes->scale_a, &block, 1, s->aligns, x);
-        mg_load_reals(&p->scale_b, &p->scale_b, s->codes->scale_b, &block, 1, s->aligns, &y);
+        mg_load_reals(&p->scale_a, &p->scale_a, s->codes->scale_a, &block, 1, powers, x);
+        mg_load_reals(&p->scale_b, &p->scale_b, s->codes->scale_b, &block, 1, powers, &y);
         MG_EACH x->value[l] *= y.value[l];
-        if (s->aligns) MG_EACH x->exponent[l] += y.exponent[l];
+        if (powers) MG_EACH x->power[l] *= y.power[l];
         x++;
     }
     s->count[MG_REGISTER_SCALES] = (int32_t)(x - s->registers[MG_REGISTER_SCALES]);
@@ -730,24 +747,27 @@ static void mg_run_real_steps(mg_reals *s) {
     }
 }
 
-/* Whether exponents of a, b or their products matter: not to a sum that has an exponent of its own. */
-static int mg_carries(const mg_operation *o) {
-    for (int32_t i = 0; i < o->step_count; i++) {
-        const mg_step *step = &o->steps[i];
-        const int takes = step->op == MG_STEP_ALIGN || step->op == MG_STEP_SCALE || step->op == MG_STEP_ADDITIONS || (step->op == MG_STEP_SUM && !step->has_exponent);
-        for (int r = 0; takes && r < step->of_count; r++)
-            if (step->of[r] == MG_REGISTER_A || step->of[r] == MG_REGISTER_B || step->of[r] == MG_REGISTER_PRODUCTS) return 1;
-        if (step->op == MG_STEP_SUM && step->has_exponent && (step->of_count != 1 || step->of[0] != MG_REGISTER_PRODUCTS)) return 1;
+/* Registers whose powers step i or a later one reads, a bit each, where `later` are those that a later one does. */
+static int mg_powers_read(const mg_operation *o, int32_t i, int later) {
+    const mg_step *step = &o->steps[i];
+    int of = 0, aligned = 0;
+    for (int r = 0; r < step->of_count; r++) of |= 1 << step->of[r];
+    for (int32_t j = 0; j < i; j++) aligned |= o->steps[j].op == MG_STEP_ALIGN;
+    switch (step->op) {
+    case MG_STEP_ALIGN: return later | of;
+    case MG_STEP_SCALE: return later | (of & later ? 1 << MG_REGISTER_SCALES : 0);
+    case MG_STEP_SUM: /* with an exponent of its own, products are zeros or have a power */
+        if (step->complement != MG_COMPLEMENT_C && (!(later >> step->to & 1) || (step->has_exponent && of == 1 << MG_REGISTER_PRODUCTS && !aligned))) return later;
+        return later | of;
+    case MG_STEP_ADDITIONS: return later >> step->to & 1 ? later | of : later;
+    default: return later;
     }
-    return 0;
 }
 
 static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results) {
     const mg_program *p = s->program;
     s->operation = o;
-    s->aligns = s->aligned = s->finite = 0;
-    for (int32_t i = 0; i < o->step_count; i++) s->aligns |= o->steps[i].op == MG_STEP_ALIGN;
-    s->carries = s->aligns && mg_carries(o);
+    s->aligned = s->finite = 0;
     memset(s->count, 0, sizeof s->count);
     memset(s->done, 0, sizeof s->done);
     memset(s->cut, 0, sizeof s->cut);
@@ -755,10 +775,10 @@ static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results
     mg_load_elements(s, MG_REGISTER_A, &p->a, s->codes->a);
     mg_load_elements(s, MG_REGISTER_B, &p->b, s->codes->b);
     if (p->scale_block) mg_load_scales(s);
-    mg_take_reals(s, &o->seed_format, results[o->seed], &s->registers[MG_REGISTER_C][0]);
+    mg_take_reals(&o->seed_format, results[o->seed], s->rounder->powers >> MG_REGISTER_C & 1, &s->registers[MG_REGISTER_C][0]);
     s->count[MG_REGISTER_C] = 1;
     for (int32_t j = 0; j < o->addend_count; j++)
-        mg_take_reals(s, &o->out_format, results[o->addends[j]], &s->registers[MG_REGISTER_ADDENDS][j]);
+        mg_take_reals(&o->out_format, results[o->addends[j]], s->rounder->powers >> MG_REGISTER_ADDENDS & 1, &s->registers[MG_REGISTER_ADDENDS][j]);
     s->count[MG_REGISTER_ADDENDS] = o->addend_count;
     s->held[MG_REGISTER_C] = &o->seed_format;
     s->held[MG_REGISTER_ADDENDS] = &o->out_format;
@@ -770,39 +790,33 @@ _Static_assert(sizeof(mg_real_rounder) <= MG_BLOCK_ROUNDER, "a rounder of a step
 static void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) {
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
-        for (int32_t j = 0; j < o->step_count; j++, r++) {
+        int later = 0;
+        for (int32_t j = o->step_count; j-- > 0;) {
             const mg_step *step = &o->steps[j];
+            mg_real_rounder *of = &r[j];
             switch (step->op) {
             case MG_STEP_SPECIAL_VALUES:
-                r->codes = mg_rounder_of(&o->out_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, step->has_nan, step->nan);
+                of->codes = mg_rounder_of(&o->out_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, step->has_nan, step->nan);
                 break;
-            case MG_STEP_ROUND: *r = mg_real_rounder_of(step, mg_round_rounder(step)); break;
+            case MG_STEP_ROUND: *of = mg_real_rounder_of(step, mg_round_rounder(step)); break;
             default:
-                if (step->format.storage) *r = mg_real_rounder_of(step, mg_ieee_rounder(step, &step->format, 1));
+                if (step->format.storage) *of = mg_real_rounder_of(step, mg_ieee_rounder(step, &step->format, 1));
             }
+            of->later = later;
+            of->powers = later = mg_powers_read(o, j, later);
         }
+        r += o->step_count;
     }
 }
 
 /* `fresh`: the first block in this memory. */
 static uint32_t mg_run_real_block(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
-    const size_t slots = MG_BLOCK_SLOTS(p);
     mg_reals s;
-    s.program = p;
-    s.codes = codes;
-    memset(s.left, 0, sizeof s.left);
-    memset(s.result, 0, sizeof s.result);
-    mg_real *at = memory;
-    for (int i = 0; i < MG_REGISTER_COUNT; i++, at += slots) s.registers[i] = at;
-    s.sums = at;
-    mg_words *results = (mg_words *)(at + MG_BLOCK_SUMS * slots);
-    s.terms = (mg_real **)(results + p->operation_count + 2);
-    s.owner = (int32_t *)(s.terms + 2 * MG_BLOCK_TERMS * slots);
-    mg_real_rounder *rounders = (mg_real_rounder *)(s.owner + MG_BLOCK_TERMS * slots);
+    mg_real_rounder *rounders;
+    MG_BEGIN_BLOCK(mg_real)
+    rounders = (mg_real_rounder *)(s.owner + MG_BLOCK_TERMS * MG_BLOCK_SLOTS(p));
     if (fresh) mg_prepare_rounders(p, rounders);
     s.rounder = rounders;
-    mg_widen(codes->c, p->c.storage, results[0]);
-    memset(results[1], 0, sizeof results[1]);
     for (int32_t i = 0; i < p->operation_count; i++) {
         mg_begin_reals(&s, &p->operations[i], results);
         mg_run_real_steps(&s);

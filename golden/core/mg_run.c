@@ -14,7 +14,7 @@ typedef struct {
     const mg_call *call;
     mg_fast_form *fast;   /* or null */
     mg_block_form *block; /* or null */
-    mg_lanes lanes;
+    mg_lanes lanes[MG_BLOCK_LANES / MG_LANES]; /* all of them for a block, else the first */
     int32_t scales;  /* of a dot product */
     uint64_t *codes; /* of one dot product: a, b, scales of a, scales of b */
     void *workspace, *memory;
@@ -24,12 +24,12 @@ typedef struct {
 } mg_worker;
 
 /* One lane by the general interpreter; it is element `index` of D. */
-static void mg_run_lane(mg_worker *w, int32_t lane, int64_t index) {
+static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64_t index) {
     const mg_program *p = w->program;
     const mg_call *call = w->call;
     const char *at[MG_OPERANDS];
-    const int32_t *rows = p->sparsity ? w->lanes.selected + lane * p->k : NULL;
-    for (int i = 0; i < MG_OPERANDS; i++) at[i] = w->lanes.at[i][lane];
+    const int32_t *rows = p->sparsity ? lanes->selected + lane * p->k : NULL;
+    for (int i = 0; i < MG_OPERANDS; i++) at[i] = lanes->at[i][lane];
     uint64_t *a_codes = w->codes, *b_codes = a_codes + p->k, *scales = b_codes + p->k;
     for (int32_t k = 0; k < p->k; k++) {
         a_codes[k] = mg_load(at[MG_OPERAND_A] + k * call->a.column, p->a.storage);
@@ -48,25 +48,29 @@ static void mg_run_lane(mg_worker *w, int32_t lane, int64_t index) {
     }
     const uint64_t d = mg_dot_in(w->workspace, p, a_codes, b_codes, c, scales, scales + w->scales, w->watch ? &seen : NULL,
                                  call->flags.data ? &raised : NULL);
-    mg_store(w->lanes.at[MG_OPERAND_D][lane], p->d.storage, d);
-    if (call->flags.data) *w->lanes.at[MG_OPERAND_FLAGS][lane] = (char)raised;
+    mg_store(lanes->at[MG_OPERAND_D][lane], p->d.storage, d);
+    if (call->flags.data) *lanes->at[MG_OPERAND_FLAGS][lane] = (char)raised;
     if (w->watch) w->wrong |= seen.wrong;
 }
 
 /* Elements first ... last of D in lanes: by the fast form (`fresh`: it has not run them yet) or in a block, and what that leaves by the
  * interpreter. */
 static void mg_run_elements(mg_worker *w, int64_t first, int64_t last, int fresh) {
-    for (int64_t i = first; i < last; i += MG_LANES) {
+    const int32_t lanes = w->block ? MG_BLOCK_LANES : MG_LANES;
+    for (int64_t i = first; i < last; i += lanes) {
         uint32_t left = ~UINT32_C(0);
-        mg_point(w->program, w->call, i, (int32_t)(last - i < MG_LANES ? last - i : MG_LANES), &w->lanes);
+        for (int32_t l = 0; l < lanes; l += MG_LANES) { /* those beyond the last repeat the first */
+            const int64_t from = i + l < last ? i + l : i;
+            mg_point(w->program, w->call, from, (int32_t)(last - from < MG_LANES ? last - from : MG_LANES), &w->lanes[l / MG_LANES]);
+        }
 #ifndef MG_GENERAL_ONLY
-        if (w->fast) left = fresh && !mg_run_lanes(w->fast, &w->lanes) ? 0 : mg_lanes_left(w->fast, &w->lanes);
-        else if (w->block) left = mg_run_block(w->block, &w->lanes);
+        if (w->fast) left = fresh && !mg_run_lanes(w->fast, w->lanes) ? 0 : mg_lanes_left(w->fast, w->lanes);
+        else if (w->block) left = mg_run_block(w->block, w->lanes);
 #else
         (void)fresh;
 #endif
-        for (int32_t l = 0; left && l < w->lanes.used; l++)
-            if (left >> l & 1) mg_run_lane(w, l, i + l);
+        for (int32_t l = 0; left && l < lanes && i + l < last; l++)
+            if (left >> l & 1) mg_run_lane(w, &w->lanes[l / MG_LANES], l % MG_LANES, i + l);
     }
 }
 
@@ -98,12 +102,12 @@ static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *ca
     w->watch = watch;
     w->scales = program->scale_block ? program->k / program->scale_block : 0;
     const size_t k = (size_t)program->k, codes = (2 * k + 2 * (size_t)w->scales) * sizeof(uint64_t);
-    const size_t selected = program->sparsity ? MG_LANES * k * sizeof(int32_t) : 0, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
-    w->memory = malloc(workspace + codes + selected);
+    const size_t selected = program->sparsity ? MG_LANES * k : 0, parts = MG_BLOCK_LANES / MG_LANES, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
+    w->memory = malloc(workspace + codes + parts * selected * sizeof(int32_t));
     if (!w->memory) return -1;
     w->workspace = w->memory;
     w->codes = (uint64_t *)((char *)w->memory + workspace);
-    w->lanes.selected = (int32_t *)(w->codes + codes / sizeof(uint64_t));
+    for (size_t part = 0; part < parts; part++) w->lanes[part].selected = (int32_t *)(w->codes + codes / sizeof(uint64_t)) + part * selected;
 #ifndef MG_GENERAL_ONLY
     if (call->force_general || call->flags.data || watch) return 0;
     if (program->all_fast && program->operation_count <= MG_TILE_OPERATIONS) {

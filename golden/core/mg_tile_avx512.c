@@ -31,6 +31,7 @@
 #include "mg_tile.h"
 
 #define MG_WORDS 8
+#define MG_NATIVE_DOUBLE_MAX(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
 #define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
 #define MG_NATIVE_WORD_MAX(x, y) _mm512_max_epi64((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_WORD_MIN(x, y) _mm512_min_epi64((__m512i)(x), (__m512i)(y))

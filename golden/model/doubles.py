@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _SIGNIFICAND = 53
 _MOST_TERMS = 64
 _MOST_EXPONENT = 300
-"""Of two operands in a format of eight bits of exponent, of a floor, and of a point that does not move."""
+"""Of two operands in a format of eight bits of exponent, of a floor, and of a point that does not move or is
+given to a sum."""
 
 
 class _Range(NamedTuple):
@@ -233,11 +234,12 @@ class _Walk:
         )
 
     def _scale(self, step: Scale) -> bool:
-        """Products with scales are exact, and none leaves the range of doubles."""
-        if not is_step(step, Scale, "of"):
+        """Products with scales are exact, and none leaves the range of doubles; powers neither."""
+        scales = self.ranges["scales"]
+        if not is_step(step, Scale, "of") or max(scales.top, -scales.bottom) > 2 * _MOST_EXPONENT:
             return False
         for name in step.of:
-            holds = self.ranges[name].times(self.ranges["scales"])
+            holds = self.ranges[name].times(scales)
             if holds.bits > _SIGNIFICAND or max(holds.top, -holds.bottom) > 3 * _MOST_EXPONENT:
                 return False
             finite = {name, "scales"} <= self.finite
@@ -321,6 +323,8 @@ class _Walk:
         read, groups = self._range(step), _groups(step, count)
         sums = read.sums(count)
         if step.exponent is not None:
+            if abs(step.exponent) > _MOST_EXPONENT:
+                return False
             sums = sums._replace(above=sums.top - step.exponent)
         if step.width is not None and (step.exponent is None or sums.top >= step.exponent + step.width):
             return False  # the register might be too short
