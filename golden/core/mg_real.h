@@ -661,17 +661,18 @@ static int mg_fits_halves(const mg_format *f) {
 
 /* The elements of an operand at these places. */
 static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
-    typedef uint8_t bytes __attribute__((vector_size(MG_BLOCK_LANES), aligned(1), may_alias));
-    typedef uint16_t halves __attribute__((vector_size(2 * MG_BLOCK_LANES), aligned(1), may_alias));
+    typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));
+    typedef uint16_t halves __attribute__((vector_size(2 * MG_LANES), aligned(1), may_alias));
     const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
     const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
     const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift, storage = f->storage;
     const double scale = mg_power_of_two(15 - f->bias);
-    for (int32_t i = 0; i < count; i++) {
-        const char *at = codes + places[i] * MG_BLOCK_LANES * (storage / 8);
+    for (int32_t i = 0; i < count; i++) for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES) { /* compilers do vectors of 16 well */
+        const char *at = codes + (places[i] * MG_BLOCK_LANES + lane) * (storage / 8);
+        mg_f *value = x[i].value + lane / MG_WORDS;
         const halves word = storage == 8 ? __builtin_convertvector(*(const bytes *)at, halves) : *(const halves *)at, fields = word & fields_mask;
         const halves half = fields << up | (word << sign_up & sign) | ((halves)(fields == nan) & quiet);
-        MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
+        for (int l = 0; l < MG_LANES / MG_WORDS; l++) value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
     }
 }
 #endif
