@@ -2,6 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "mg_internal.h"
 #include "mg_number.h"
@@ -30,10 +33,20 @@ struct mg_fast_form {
 
 /* Choosing ---------------------------------------------------------------------------------------------------------- */
 
+#if defined(__x86_64__)
+/* Whether it converts FP16, which __builtin_cpu_supports of Clang 14 does not know. */
+static int mg_converts_halves;
+
+__attribute__((constructor)) static void mg_ask_processor(void) {
+    unsigned a, b, c = 0, d;
+    mg_converts_halves = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 const mg_kernels *mg_choose(void) {
     const char *wish = getenv("MMAGOLD_SIMD");
 #if defined(__x86_64__)
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && mg_converts_halves;
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
     if (wish && strcmp(wish, "portable") == 0) return &mg_kernels_portable;
