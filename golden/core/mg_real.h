@@ -291,15 +291,18 @@ static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
     mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
     s->finite |= (!step->has_format && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
-    const int powers = s->rounder->later >> step->to & 1;
-    const double least_a = mg_power_of_two(s->held[MG_REGISTER_A]->min_exponent), least_b = mg_power_of_two(s->held[MG_REGISTER_B]->min_exponent);
+    const int powers = s->rounder->later >> step->to & 1, own = s->rounder->powers >> MG_REGISTER_A & 1; /* an alignment gave the factors powers of their own */
+    const double least_a = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_A]->min_exponent), least_b = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_B]->min_exponent);
     for (int32_t i = 0; i < s->count[step->to]; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
         MG_EACH {
             const mg_f x = a->value[l], y = b->value[l], product = x * y;
             p->value[l] = product;
-            if (powers && step->normalize) p->power[l] = mg_carried_power(product, 0);
+            if (powers && own) { /* of zeros, too */
+                p->power[l] = a->power[l] * b->power[l];
+                if (step->normalize) p->power[l] = mg_where((mg_w)(product != 0), mg_leading_power(product, 0), p->power[l]);
+            } else if (powers && step->normalize) p->power[l] = mg_carried_power(product, 0);
             else if (powers) p->power[l] = (mg_f)((mg_w)(mg_leading_power(x, least_a) * mg_leading_power(y, least_b)) & (mg_w)(product != 0));
         }
         if (rounds) mg_round_reals(s->rounder, p->value);
@@ -755,6 +758,7 @@ static int mg_powers_read(const mg_operation *o, int32_t i, int later) {
     for (int r = 0; r < step->of_count; r++) of |= 1 << step->of[r];
     for (int32_t j = 0; j < i; j++) aligned |= o->steps[j].op == MG_STEP_ALIGN;
     switch (step->op) {
+    case MG_STEP_MULTIPLY: return aligned ? later | 1 << MG_REGISTER_A | 1 << MG_REGISTER_B : later;
     case MG_STEP_ALIGN: return later | of;
     case MG_STEP_SCALE: return later | (of & later ? 1 << MG_REGISTER_SCALES : 0);
     case MG_STEP_SUM: /* with an exponent of its own, products are zeros or have a power */

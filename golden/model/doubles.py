@@ -36,6 +36,8 @@ _MOST_TERMS = 64
 _MOST_EXPONENT = 300
 """Of two operands in a format of eight bits of exponent, of a floor, and of a point that does not move or is
 given to a sum."""
+_MOST_POWER = 960
+"""Of an exponent that is carried, and of units below it: 2^52 of them are a double, too."""
 
 
 class _Range(NamedTuple):
@@ -49,11 +51,16 @@ class _Range(NamedTuple):
     """Significands have at most so many bits."""
     above: int
     """All are below 2^(the exponent that they carry + above)."""
+    highest: int
+    """None carries an exponent above."""
+    lowest: int
+    """Or below."""
 
     @classmethod
     def of(cls, f: Format) -> _Range:
         """The numbers of a format."""
-        return cls(f.max_exponent + 1, f.min_exponent - f.fraction_bits, f.fraction_bits + 1, 1)
+        bottom = f.min_exponent - f.fraction_bits
+        return cls(f.max_exponent + 1, bottom, f.fraction_bits + 1, 1, f.max_exponent + 1, bottom)
 
     def times(self, other: _Range) -> _Range:
         """Products."""
@@ -62,12 +69,13 @@ class _Range(NamedTuple):
     def sums(self, count: int) -> _Range:
         """Exact sums of so many."""
         more = count.bit_length()
-        return _Range(self.top + more, self.bottom, self.top - self.bottom + more, self.above + more)
+        bits = self.top - self.bottom + more
+        return self._replace(top=self.top + more, bits=bits, above=self.above + more)
 
 
 def _joined(ranges: Sequence[_Range]) -> _Range:
-    tops, bottoms, bits, above = zip(*ranges, strict=True)
-    return _Range(max(tops), min(bottoms), max(bits), max(above))
+    tops, bottoms, bits, above, highest, lowest = zip(*ranges, strict=True)
+    return _Range(max(tops), min(bottoms), max(bits), max(above), max(highest), min(lowest))
 
 
 def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
@@ -240,7 +248,8 @@ class _Walk:
             return False
         for name in step.of:
             holds = self.ranges[name].times(scales)
-            if holds.bits > _SIGNIFICAND or max(holds.top, -holds.bottom) > 3 * _MOST_EXPONENT:
+            beyond = max(holds.top, -holds.bottom, holds.highest, -holds.lowest)
+            if holds.bits > _SIGNIFICAND or beyond > 3 * _MOST_EXPONENT:
                 return False
             finite = {name, "scales"} <= self.finite
             self._written(name, self.counts[name], holds)
@@ -273,7 +282,8 @@ class _Walk:
         most, fewest = max(kept.values()), min(kept.values())
         above = 46 - fewest if step.maximum else self._range(step).above
         wide = most + above + 1
-        if wide > _SIGNIFICAND - 2:
+        highest, lowest = self._carried(step)
+        if wide > _SIGNIFICAND - 2 or max(highest, most - lowest) > _MOST_POWER:
             return False
         top = max(
             self._range(step).top + max((c.plus for c in step.maximum), default=0),
@@ -282,10 +292,20 @@ class _Walk:
             self._range(step).top,
         )
         for name in step.of:
-            self.ranges[name] = _Range(top + 1, self.ranges[name].bottom, wide, above + 1)
+            bottom = self.ranges[name].bottom
+            self.ranges[name] = _Range(top + 1, bottom, wide, above + 1, highest, lowest)
         self.aligned = dict.fromkeys(step.of, wide)
         self.groups = dict.fromkeys(step.of, step.group)
         return True
+
+    def _carried(self, step: Align) -> tuple[int, int]:
+        """Between which exponents an alignment's maximum lies, and those that are left as they are."""
+        read, plus = self._range(step), [0, *(c.plus for c in step.maximum)]
+        given = [c.least + c.plus for c in step.maximum if c.least is not None]
+        given += [step.floor] if step.floor is not None else []
+        # a candidate can be the exponent of the leading bit
+        highest, lowest = max(read.highest, read.top), min(read.lowest, read.bottom)
+        return max(highest + max(plus), *given, 0), min(lowest + min(plus), *given, 0)
 
     def _align_to_point(self, step: Align, point: int) -> bool:
         """Whole units of a place that does not depend on the numbers: some may lie far above it, and have no
@@ -296,7 +316,8 @@ class _Walk:
             if holds.bits > _SIGNIFICAND - 2 or kept > _MOST_EXPONENT:
                 return False
             top = max(holds.top, unit) + 1
-            self.ranges[name] = _Range(top, max(holds.bottom, unit), _SIGNIFICAND - 2, max(top - point, 1))
+            above, carried = max(top - point, 1), (max(holds.highest, point), min(holds.lowest, point))
+            self.ranges[name] = _Range(top, max(holds.bottom, unit), _SIGNIFICAND - 2, above, *carried)
         return True
 
     def _sticks_together(self, step: Align, following: Step | None) -> bool:
@@ -325,7 +346,9 @@ class _Walk:
         if step.exponent is not None:
             if abs(step.exponent) > _MOST_EXPONENT:
                 return False
-            sums = sums._replace(above=sums.top - step.exponent)
+            at = step.exponent
+            highest, lowest = max(sums.highest, at), min(sums.lowest, at)
+            sums = sums._replace(above=sums.top - at, highest=highest, lowest=lowest)
         if step.width is not None and (step.exponent is None or sums.top >= step.exponent + step.width):
             return False  # the register might be too short
         if step.to != "d" and set(step.of) <= self.aligned.keys():

@@ -280,6 +280,82 @@ def test_a_chain_of_aligned_numbers(of: list[str], simd: str, monkeypatch: pytes
         check(load(text), stimuli.generate(load(text), kind, 500, np.random.default_rng(1)), kind)
 
 
+ALIGNED_FACTORS: dict[str, list[dict[str, Any]]] = {
+    "alone": [align("a", bits=4)],
+    "a floor": [align("a", bits=5, floor=1, rounding="nearest_even")],
+    "with c": [align("a", "c", bits={"a": 4, "c": 9})],
+    "groups": [align("a", bits=5, **GROUPS)],
+}
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("what", ALIGNED_FACTORS)
+def test_products_of_aligned_factors(
+    what: str, normalize: bool, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products have the exponents that their factors were aligned to, zeros too."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    product = {"to": "products", "normalize": True} if normalize else {"to": "products"}
+    unit = {
+        "unit": "factors",
+        "shape": {"k": 5},
+        "formats": {"a": "e4m3", "b": "e5m2", "c": "f32", "d": "f32"},
+        "steps": [
+            {"special_values": {"of": ["a", "b", "c"], "nan": NAN}},
+            *ALIGNED_FACTORS[what],
+            {"multiply": product},
+            *steps(align(*BOTH, bits=20), summed(*BOTH))[1:],
+        ],
+    }
+    factors = load(json.dumps(unit))
+    assert factors.engine.in_doubles and not factors.engine.fast
+    for kind in ("random_bits", "narrow", "cancelling", "tie"):
+        operands = stimuli.generate(factors, kind, 300, np.random.default_rng(1))
+        check(factors, operands, f"{kind}\n{json.dumps(unit)}")
+        got = factors.engine.compute(operands, False)
+        for i in range(20):
+            dot = {name: codes[i] for name, codes in operands.items()}
+            assert int(got[i]) == factors.reference_dot(**dot), f"{kind}: {dot}"
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("rounds", [1, 4])
+def test_exponents_beyond_doubles(rounds: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum at 2^300, two scales and candidates that add 40 each time: the maximum can be above 2^1023."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    wide = {"kind": "float", "storage": 8, "exponent_bits": 8, "fraction_bits": 0, "bias": -44}
+    candidates = [
+        {"of": "groups", "exponent": "carried", "plus": 40},
+        {"of": "c", "exponent": "carried"},
+    ]
+    unit = {
+        "unit": "high",
+        "shape": {"k": 4},
+        "define_formats": {"wide": wide | {"specials": "none", "signed": False}},
+        "formats": dict.fromkeys("ab", "e4m3")
+        | dict.fromkeys("cd", "f32")
+        | {"scale_a": "wide", "scale_b": "wide"},
+        "scale_block": 2,
+        "steps": [
+            {"multiply": {"to": "products"}},
+            {"special_values": {"of": ["products", "c", "scales"], "nan": NAN}},
+            summed("products", to="groups", exponent=300, **GROUPS),
+            {"scale": {"of": "groups"}},
+            *[align("groups", "c", bits=2, maximum=candidates)] * rounds,
+            *steps(summed("groups", "c"))[2:],
+        ],
+    }
+    high = load(json.dumps(unit))
+    one, largest = np.full((1, 4), 0x38, np.uint8), np.full((1, 2), 0xFF, np.uint8)
+    c = np.array([0x80000001], np.uint32)
+    operands = {"a": one, "b": one, "c": c, "scale_a": largest, "scale_b": largest}
+    wanted = high.reference_dot(**{name: codes[0] for name, codes in operands.items()})
+    assert high.dot(**operands).tolist() == [wanted]
+    for kind in ("random_bits", "narrow"):
+        check(high, stimuli.generate(high, kind, 300, np.random.default_rng(1)), kind)
+
+
 def power(rng: random.Random, low: int, high: int) -> float:
     return rng.choice((-1, 1)) * (1 + rng.getrandbits(7) / 128) * 2.0 ** rng.randint(low, high)
 
