@@ -380,16 +380,31 @@ def _add_overlap(found: Open, choice: _Choice, branches: list[str], what: str) -
 
 
 def _assigned(choice: _Choice, whole: bool = False) -> tuple[list[str], int]:
-    """A block that gives other bits to all that a choice assigns, with each of `_PATTERNS`, and how many."""
-    targets = _targets(choice.node, choice.text, whole)
+    """A block that gives other bits to all that a choice assigns and returns, with each of `_PATTERNS`, and
+    how many."""
+    targets, returned = _targets(choice.node, choice.text, whole), _returned(choice.node)
     texts = []
     for bits in _PATTERNS.values():
         given = (
             f"{name} {sign} {_value(kind, choice.place + name, bits, whole=True)};"
             for name, sign, kind in targets
         )
-        texts.append(f"begin {' '.join(given)} end")
-    return texts, sum(kind.bitstreamWidth for _, _, kind in targets)
+        last = (f"return {_value(kind, choice.place, bits, whole=True)};" for kind in returned)
+        texts.append(f"begin {' '.join([*given, *last])} end")
+    return texts, sum(kind.bitstreamWidth for kind in (*(kind for _, _, kind in targets), *returned))
+
+
+def _returned(node: Any) -> list[Any]:
+    """The type of what a choice in a function returns, if it does."""
+    ast = importlib.import_module("pyslang.ast")
+    found: list[Any] = []
+
+    def visit(each: Any) -> None:
+        if isinstance(each, ast.ReturnStatement) and each.expr is not None and _has_bits(each.expr.type):
+            found.append(each.expr.type)
+
+    node.visit(visit)
+    return found[:1]
 
 
 def _values(node: Any, scope: Any) -> list[int | None]:

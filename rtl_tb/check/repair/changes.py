@@ -77,7 +77,8 @@ class Change:
 
     Attributes:
         form: of a text that is added, with nothing before it, one of rtl_tb/check/repair/missing.py.
-        rest: see Addition there.
+        when: see Addition there.
+        rest: the same, where it stands.
         beside: texts that are added elsewhere with it: declarations, statements of registers.
     """
 
@@ -85,7 +86,8 @@ class Change:
     before: str
     after: str
     form: str = ""
-    rest: str = ""
+    when: str = ""
+    rest: Place | None = None
     beside: tuple[tuple[Place, str], ...] = ()
 
     @property
@@ -93,6 +95,11 @@ class Change:
         """All that is written, place by place."""
         word = f" else {self.after}" if self.form == ELSE else f" {self.after} " if self.form else self.after
         return [(self.place, word), *self.beside]
+
+    @property
+    def asked(self) -> Place:
+        """Where a text that holds every choice asks for it: an item in the `default` that runs without it."""
+        return self.rest or self.place
 
     def meets(self, other: Change) -> bool:
         """Whether one of two changes is within the other."""
@@ -116,7 +123,15 @@ class Changes:
 
     def line(self, change: Change) -> int:
         """The number of the line of a change, from 1."""
-        return self.texts[change.place.file].count("\n", 0, change.place.start) + 1
+        return self._line(change.place)
+
+    def lines(self, change: Change) -> set[tuple[Path, int]]:
+        """The file and line of each piece, and of where it is asked for."""
+        places = [change.asked, *(place for place, _ in change.pieces)]
+        return {(place.file, self._line(place)) for place in places}
+
+    def _line(self, place: Place) -> int:
+        return self.texts[place.file].count("\n", 0, place.start) + 1
 
     def applied(self, chosen: Iterable[Change]) -> dict[Path, str]:
         """The texts of the files in which changes stand, with them."""
@@ -508,8 +523,10 @@ class _Finder:
 
     def _add(self, additions: Iterable[Addition]) -> None:
         for each in additions:
-            if (place := self._between(each.at, each.at)) is not None:
-                self.found.added[Change(place, "", each.text, each.form, each.rest)] = None
+            place = self._between(each.at, each.at)
+            rest = None if each.rest is None else self._between(each.rest, each.rest)
+            if place is not None and (rest is None) == (each.rest is None):
+                self.found.added[Change(place, "", each.text, each.form, each.when, rest)] = None
 
     def _add_stages(self, stages: Iterable[Stage]) -> None:
         for each in stages:

@@ -32,6 +32,8 @@ _TARGETS = 24
 """Targets that are tried at one place."""
 _SELECTOR_BITS, _ITEMS = 5, 8
 """Values of an expression of so many bits are looked at, and at most so many that have no item."""
+_DECLARING = ("ModuleDeclaration", "GenerateBlock", "GenerateRegion")
+"""Where a declaration can stand before an `always`; an `if` without begin holds one item alone."""
 _RESET = re.compile(r"\d+|\d*'[sS]?[bodhBODH]?[\da-fA-FxX_]+|\{.*\{\s*\d*'?[bdh]?0\s*\}\s*\}")
 """What a register is given in reset."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -45,13 +47,15 @@ class Addition:
         at: where it would stand, as slang says it.
         form: one of the four above.
         text: the statement, for an `else` without that word.
-        rest: of an item what runs today, where it is not there.
+        when: of an item whether it would run, as an expression; "" of a `default`.
+        rest: of an item where the statement of the `default` begins that runs today; None: there is none.
     """
 
     at: Any
     form: str
     text: str
-    rest: str = ""
+    when: str = ""
+    rest: Any = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,8 @@ class Missing:
 
     def stages(self, procedure: Any) -> Iterator[Stage]:
         """Registers that may be missing: a signal that another register takes would come a clock later."""
+        if procedure.syntax.parent.kind.name not in _DECLARING:
+            return
         names = {each.name for each in procedure.parentScope}
         for block in _statements(procedure.body, self.ast):
             looped = block.kind.name == "Block" and block.syntax is not None and _in_loop(block.syntax)
@@ -229,9 +235,10 @@ class Missing:
 
     def _items(self, statement: Any, every: list[_Assigned], scope: Any) -> Iterator[Addition]:
         syntax, default = statement.syntax, statement.defaultCase
-        if statement.condition.name != "Normal" or not statement.items:
+        chosen = self._plain(statement.expr)
+        if statement.condition.name != "Normal" or not statement.items or chosen is None:
             return
-        rest = ";" if default is None else self._line(default)
+        rest = None if default is None else default.syntax.sourceRange.start
         first = next((each for each in syntax.items if each.kind.name == "DefaultCaseItem"), None)
         at = syntax.endcase.location if first is None else first.sourceRange.start
         said = [self._line(each.stmt) for each in statement.items]
@@ -239,9 +246,10 @@ class Missing:
         for each in self._targets(statement):
             texts |= dict.fromkeys(self._values(each.symbol, every, each.sign == "<="))
         labels = [*self._unlisted(statement, scope), *(["default"] if default is None else [])]
-        for label in labels if rest is not None else ():
+        for label in labels:
+            when = "" if label == "default" else f"({chosen}) == {label}"
             for text in islice(texts, 3 * _VALUES):
-                yield Addition(at, ITEM, f"{label}: {text}", rest or "")
+                yield Addition(at, ITEM, f"{label}: {text}", when, rest)
 
     def _unlisted(self, statement: Any, scope: Any) -> list[str]:
         """The values of a case's expression that no item has, or nothing where they are too many."""
@@ -337,7 +345,10 @@ class Missing:
 
     def _line(self, statement: Any) -> str | None:
         """A statement or an expression in one line, None where it cannot be."""
-        text = None if statement.syntax is None else self.text(statement.syntax)
+        return None if statement.syntax is None else self._plain(statement.syntax)
+
+    def _plain(self, part: Any) -> str | None:
+        text = self.text(part)
         return None if text is None or "//" in text or len(text) > 400 else " ".join(text.split())
 
     def _idle(self, symbol: Any, sign: str = "") -> bool:

@@ -270,9 +270,9 @@ class _Search:
                 kept = listed
                 if refused is not None:
                     file, line = self.dut.sources[int(refused[1])].resolve(), int(refused[2])
-                    kept = [one for one in listed if (one.place.file, changes.line(one)) != (file, line)]
+                    kept = [one for one in listed if (file, line) not in changes.lines(one)]
                 if len(kept) == len(listed):  # an error that names no place
-                    kept = [one for one in listed if not one.form]
+                    kept = [one for one in listed if not one.form and not one.beside]
                 if len(kept) == len(listed):  # a constant that calls a function of the design
                     kept = [one for one in listed if one.place not in places]
                 if len(kept) == len(listed) or self.budget.over(CHOICES):

@@ -58,7 +58,7 @@ def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: 
             sources.append(path)
             continue
         here = [
-            (change.place, number) for number, change in enumerate(listed, 1) if change.place.file == file
+            (change.asked, number) for number, change in enumerate(listed, 1) if change.asked.file == file
         ]
         beside = dict.fromkeys(piece for one in listed for piece in one.beside if piece[0].file == file)
         target = folder / f"{index}_{path.name}"
@@ -121,10 +121,12 @@ def _added(site: _Site, listed: Sequence[Change]) -> str:
         forms.setdefault(change.form, []).append((_made(number), change))
     branches = [f"else if ({made}) {change.after}" for made, change in forms.get(ELSE, [])]
     statements = [f"if ({made}) {change.after}" for made, change in forms.get(STATEMENT, [])]
-    items: dict[str, list[str]] = {}
-    for made, change in forms.get(ITEM, []):
-        label, _, text = change.after.partition(": ")
-        items.setdefault(f"{label}: ", [change.rest or ";"]).insert(-1, f"if ({made}) {text} else")
+    items = [
+        f"if (({made}) && ({change.when or 1})) begin {change.after.partition(': ')[2]} end else"
+        for made, change in forms.get(ITEM, [])
+    ]
+    if any(change.rest is None for _, change in forms.get(ITEM, [])):
+        items = ["default:", *items, ";"]
     assigned: dict[str, list[str]] = {}
     for made, change in forms.get(ASSIGN, []):
         target, _, value = change.after.removesuffix(";").partition(" = ")
@@ -135,7 +137,7 @@ def _added(site: _Site, listed: Sequence[Change]) -> str:
             *branches,
             site.beside,
             *statements,
-            *(label + " ".join(texts) for label, texts in items.items()),
+            *items,
             *(f"{target} = {' '.join(texts)}" for target, texts in assigned.items()),
             "",
         ]

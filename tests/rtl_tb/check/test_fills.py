@@ -182,8 +182,13 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
             "if, where nothing matches",
             marks=pytest.mark.long,
         ),
+        (
+            "unique case (1'b1) x[0]: return x; x[1]: return x ^ x[0]; default: return x; endcase",
+            [3],
+            "case, of which several items match",
+        ),
     ],
-    ids=["several", "none"],
+    ids=["several", "none", "returned"],
 )
 def test_a_unit_that_needs_the_first_branch_or_none_fails(
     tmp_path: Path, body: str, failed: list[int], suspect: str
@@ -210,6 +215,7 @@ CHOICES = {
     "with else": ("unique if (x[0]) f = 1; else f = 2;", 0, 0),
     "an if of several": ("unique if (x[0]) f = 1; else if (x[1]) f = 2; else f = 3;", 0, 1),
     "unique0": ("unique0 if (x[0]) f = 1; else if (x[1]) f = 2;", 0, 1),
+    "returns": ("unique case (1'b1) x[0]: return 1; x[1]: return 2; endcase return 0;", 1, 1),
     "sets": ("unique case (x) inside [1:3], 9: f = 1; 2: f = 2; endcase", 1, 1),
     "a branch that is an if": ("unique if (x[0]) if (x[1]) f = 1;", 1, 0),
     "one in the other": ("unique if (x[0]) unique if (x[1]) f = 1; else if (x[2]) f = 2;", 2, 1),

@@ -108,6 +108,33 @@ def test_a_register_is_tried_where_another_takes_a_signal(tmp_path: Path) -> Non
     assert "b[8*k +: 8]" in {change.after for change in ones}, "and a register may be one too many"
 
 
+HIDDEN = (
+    ("            2'd2: extra = c1;\n            2'd3: extra = c1;\n", ""),
+    ("            default: extra = 32'd0;", "            default: extra = c;"),
+)
+"""What runs where no item matches has a fault: items that may be missing do not stand before it."""
+SPLIT = (
+    ("            2'd1: extra = c1;", "            2'd1: if (c1[0]) extra = c1;"),
+    (HIDDEN[0][0], ""),
+    ("            default: extra = 32'd0;", "            default: extra = c1;"),
+)
+"""An item that is an if without else."""
+GENERATED = (
+    ("    always_ff @(posedge clk)\n", "    if (1) always_ff @(posedge clk) begin\n"),
+    ("d <= sum + e;\n        end\n", "d <= sum + e;\n        end end else wire unused;\n"),
+)
+"""There a declaration would be the item of the generate."""
+
+
+@pytest.mark.parametrize("changes", [SPLIT, GENERATED], ids=["item", "generate"])
+def test_number_0_is_as_right_as_the_unit(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
+    dut = planted(tmp_path, *changes)
+    found = find_changes(dut)
+    chosen = with_selector(dut, found, found.of_choices(), tmp_path / "all")
+    job = Job(chosen, tmp_path / "build", default_set(dut.instruction, 500, 1, dut.level))
+    assert judge(job.vectors, engines.run("fast", job), dut.compare).passed
+
+
 @pytest.mark.long
 def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
     """In the unit and without each of these, all that may be missing can stand in one build."""
@@ -136,9 +163,10 @@ def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
             {"logic [$bits(e)-1:0] e_before;  ...  e_before <= e; ... e_before"},
             marks=pytest.mark.long,
         ),
+        pytest.param(HIDDEN, {"c1"}, marks=pytest.mark.long),
         pytest.param((REGISTER, ITEM_2), {"b1 <= b;"}, marks=pytest.mark.long),
     ],
-    ids=["statement", "assign", "item", "else", "register", "two"],
+    ids=["statement", "assign", "item", "else", "register", "default", "two"],
 )
 def test_what_was_taken_away_is_found(
     tmp_path: Path, taken: tuple[tuple[str, str], ...], texts: set[str]
@@ -151,7 +179,7 @@ def test_what_was_taken_away_is_found(
     assert found and all(repair.whole for repair in found)
     assert all(len(repair.edits) == (2 if ITEM_2 in taken and REGISTER in taken else 1) for repair in found)
     assert any(texts <= {edit.after for edit in repair.edits} for repair in found)
-    assert any(" added " in repair.sentence() for repair in found) or taken == STAGE
+    assert any(" added " in repair.sentence() for repair in found) or taken in (STAGE, HIDDEN)
 
 
 def test_a_selector_asks_for_each_text_that_may_be_added(tmp_path: Path) -> None:
@@ -160,6 +188,8 @@ def test_a_selector_asks_for_each_text_that_may_be_added(tmp_path: Path) -> None
     with_selector(dut, found, found.of_choices(), tmp_path / "all")
     text = (tmp_path / "all" / "0_dot4.sv").read_text()
     assert text.count("\n") == UNIT.count("\n"), "lines keep their numbers"
-    for words in (") b1 <= b;", "else if (", "2'd2: if (", "assign s1 = (", "else extra = 32'd0;"):
+    asked = "&& ((c1[1:0]) == 2'd2)) begin extra = c1; end else"
+    text = " ".join(text.split())
+    for words in (") b1 <= b;", "else if (", "assign s1 = (", asked, "end else extra = "):
         assert words in text
     assert with_changes(dut, found, list(found.added)[:1], tmp_path / "one").sources != dut.sources
