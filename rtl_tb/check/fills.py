@@ -336,6 +336,13 @@ class _Choice:
     def match(self, item: Any) -> str:
         """Whether an item of a `case` matches."""
         chosen, kind = self.written(self.node.expr), self.node.condition.name
+        kind_of, parts = self.node.expr.type, (self.node.expr, *item.expressions)
+        if kind == "Normal" and kind_of.isIntegral and any(each.kind.name == "Conversion" for each in parts):
+            # each is as wide, and as signed, as the widest of the case
+            none = f"{kind_of.bitWidth}'{'s' * kind_of.isSigned}d0"
+            return " || ".join(
+                f"(({chosen}) | {none}) == (({self.written(each)}) | {none})" for each in item.expressions
+            )
         form = {"Normal": "({}) == ({})", "Inside": "({}) inside {{{}}}"}.get(kind, "({}) ==? ({})")
         return " || ".join(form.format(chosen, self.written(each)) for each in item.expressions)
 

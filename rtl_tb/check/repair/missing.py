@@ -36,6 +36,8 @@ _DECLARING = ("ModuleDeclaration", "GenerateBlock", "GenerateRegion")
 """Where a declaration can stand before an `always`; an `if` without begin holds one item alone."""
 _RESET = re.compile(r"\d+|\d*'[sS]?[bodhBODH]?[\da-fA-FxX_]+|\{.*\{\s*\d*'?[bdh]?0\s*\}\s*\}")
 """What a register is given in reset."""
+_NAMED = re.compile(r"\bbegin\s*:")
+"""A block that has a name has it once."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -157,8 +159,22 @@ class Missing:
             for each in self._assignments(statement, nested=False):
                 place = each.symbol.location.buffer, each.symbol.location.offset
                 if not _RESET.fullmatch(each.value):
-                    found.setdefault(place, set()).add(each.value if each.sign == "<=" else "")
+                    here = each.sign == "<=" and self._whole_from_beside(statement.expr)
+                    found.setdefault(place, set()).add(each.value if here else "")
         return {place: min(texts) for place, texts in found.items() if len(texts) == 1 and min(texts)}
+
+    def _whole_from_beside(self, assignment: Any) -> bool:
+        """Whether it sets a whole signal to what is declared beside it, not in a generate below."""
+        if assignment.left.kind.name != "NamedValue":
+            return False
+        names, read = {each.name for each in assignment.left.symbol.parentScope}, set[str]()
+
+        def note(node: Any) -> None:
+            if isinstance(node, self.ast.NamedValueExpression):
+                read.add(node.symbol.name)
+
+        assignment.right.visit(note)
+        return read <= names
 
     def stages(self, procedure: Any) -> Iterator[Stage]:
         """Registers that may be missing: a signal that another register takes would come a clock later."""
@@ -242,7 +258,7 @@ class Missing:
         first = next((each for each in syntax.items if each.kind.name == "DefaultCaseItem"), None)
         at = syntax.endcase.location if first is None else first.sourceRange.start
         said = [self._line(each.stmt) for each in statement.items]
-        texts = dict.fromkeys(each for each in said if each is not None)
+        texts = dict.fromkeys(each for each in said if each is not None and not _NAMED.search(each))
         for each in self._targets(statement):
             texts |= dict.fromkeys(self._values(each.symbol, every, each.sign == "<="))
         labels = [*self._unlisted(statement, scope), *(["default"] if default is None else [])]

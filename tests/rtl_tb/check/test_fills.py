@@ -187,8 +187,14 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
             [3],
             "case, of which several items match",
         ),
+        (
+            "f = x; unique case (1'b1) ~x[0]: f = x; x[1]: f = x; {1'b0, x[0]}: f = x ^ x[1];"
+            "default: f = x; endcase",
+            [3],
+            "case, of which several items match",
+        ),
     ],
-    ids=["several", "none", "returned"],
+    ids=["several", "none", "returned", "wide"],
 )
 def test_a_unit_that_needs_the_first_branch_or_none_fails(
     tmp_path: Path, body: str, failed: list[int], suspect: str

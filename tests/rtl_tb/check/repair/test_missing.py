@@ -124,9 +124,21 @@ GENERATED = (
     ("d <= sum + e;\n        end\n", "d <= sum + e;\n        end end else wire unused;\n"),
 )
 """There a declaration would be the item of the generate."""
+BELOW = (
+    (
+        "    logic [31:0] c1;\n",
+        "    logic [31:0] c1;\n    logic [3:0] held [2];\n    logic [3:0] any;\n"
+        "    for (genvar g = 0; g < 2; g++) begin : each\n        logic [3:0] own;\n"
+        "        always_ff @(posedge clk) begin\n            own <= c[3:0];\n"
+        "            held[g] <= own;\n        end\n    end\n"
+        "    assign any = held[0] | held[1];\n",
+    ),
+    ("            2'd1: extra = c1;", "            2'd1: begin : named extra = c1; end"),
+)
+"""What a register takes in a generate has no name above it; and a block that has a name, has it once."""
 
 
-@pytest.mark.parametrize("changes", [SPLIT, GENERATED], ids=["item", "generate"])
+@pytest.mark.parametrize("changes", [SPLIT, GENERATED, BELOW], ids=["item", "generate", "below"])
 def test_number_0_is_as_right_as_the_unit(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
     dut = planted(tmp_path, *changes)
     found = find_changes(dut)
