@@ -77,6 +77,9 @@ _AIMED = dict.fromkeys(
 _FLOORS = ("floor", "min_exponent")
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48}
 """The same for least exponents, which few operands reach."""
+_WORDS_OF_NANS = (": nan", ": nans")
+_AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
+"""The same for words of NaNs: which cause comes first shows only where two meet."""
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
@@ -471,8 +474,7 @@ class _Search:
             new = move.apply(candidate)
             if new is None or self.bank.wrong(new.program).any():
                 continue
-            aims = _AT_FLOORS if move.key.endswith(_FLOORS) else _AIMED
-            for place, (kind, count) in enumerate(aims.items()):
+            for place, (kind, count) in enumerate(_aims(move.key).items()):
                 rng = self._rng(1000 + index, place)
                 operands = stimuli.generate(new.instruction, kind, count, rng)
                 differ = np.flatnonzero(new.dot(**operands) != candidate.dot(**operands))[:_AIMED_TAKEN]
@@ -659,13 +661,13 @@ class _Search:
         return weigh(candidate, self.bank, self._neighbours(candidate), limit, self._asked_at_the_end)
 
     def _weigh(self, candidate: Candidate) -> Evidence:
-        """The same once for a candidate. What was asked for it joins the bank: questions like all others, a
-        wrong one is a difference."""
-        if self.weighed is None or self.weighed[0] != candidate.key:
+        """The same once for a candidate and a bank. What was asked for it joins the bank: questions like all
+        others, a wrong one is a difference."""
+        if self.weighed is None or self.weighed[0] != (candidate.key, len(self.bank)):
             evidence = self._evidence(candidate)
-            self.weighed = candidate.key, evidence
             if evidence.asked is not None:
                 self.bank.add(_SHOWN, *evidence.asked)
+            self.weighed = (candidate.key, len(self.bank)), evidence
         return self.weighed[1]
 
     def _shown_wrong(self) -> bool:
@@ -704,6 +706,13 @@ class _Search:
         extras = [key for key in alternatives if key not in told]
         if extras:
             yield f"nor would these have shown, with some value: {'; '.join(extras)}"
+
+
+def _aims(key: str) -> dict[str, int]:
+    """Kinds of operands, and how many of each, that tell values of a key apart."""
+    if key.endswith(_FLOORS):
+        return _AT_FLOORS
+    return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
 
 
 def _untried(evidence: Evidence) -> Iterator[str]:

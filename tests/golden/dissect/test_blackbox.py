@@ -190,6 +190,15 @@ def test_models_of_ours_are_found_again(name: str) -> None:
     assert fresh_differences(found, unit, 300) == 0
 
 
+def test_which_cause_of_a_nan_comes_first_is_asked_where_two_meet() -> None:
+    """A NaN in c beside infinities of both signs: one dot product in 500 with special values shows it."""
+    unit = golden.instruction("rdna3", "v_wmma_f32_16x16x16_bf16_w32")
+    found = golden.dissect(unit, seconds=300, asks=40_000)
+    assert found.wrong == 0 and found.instruction is not None, found.sentence()
+    operands = stimuli.generate(unit, "special_values", 20_000, np.random.default_rng(7))
+    assert np.array_equal(found.instruction.dot(**operands), unit.dot(**operands))
+
+
 def test_a_function_is_called_with_raw_codes() -> None:
     def f(a: Any, b: Any, c: Any) -> Any:
         assert a.dtype == np.uint8 and a.shape[1:] == (2,) and c.dtype == np.uint32 and c.ndim == 1
