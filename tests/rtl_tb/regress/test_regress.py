@@ -226,8 +226,9 @@ def test_what_the_verdict_of_a_unit_leaves_open_stands_in_every_report(tmp_path,
     data = data_of(regress(plan(tmp_path), tmp_path / "out"))
     console = Console(record=True, width=400)
     print_text(data, tmp_path, console)
-    for text in (*data["rows"][0]["notes"], junit(data), page(data, [data]), console.export_text()):
-        assert "vendor_cell" in text
+    reports = ("\n".join(data["rows"][0]["notes"]), junit(data), page(data, [data]), console.export_text())
+    for text in reports:
+        assert "vendor_cell" in text and "initial values of signals" in text
 
 
 def cut_short(file):
