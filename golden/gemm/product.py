@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import DTypeError
 from golden.gemm.block import Block
 from golden.gemm.blocks import gemm_of_blocks, is_dask
 from golden.gemm.operands import Operands, check_operands
@@ -61,6 +62,11 @@ def gemm(
     Raises:
         ShapeError, DTypeError, OperandError, MetadataError: of the operands; nothing is computed.
     """
+    if not isinstance(plan, Plan):
+        raise DTypeError(
+            f"plan: got {type(plan).__name__}, expected a plan of golden.plan, golden.plans or "
+            "golden.find_plan (which finds None where no plan fits), as in golden.gemm(A, B, plan)"
+        )
     given = {"C": C, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "bias": bias}
     if is_dask(A, B, *given.values()):
         blocks: Bits = gemm_of_blocks(gemm, A, B, plan, given)

@@ -467,6 +467,8 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"scale_a": 1.0}, golden.ShapeError, "'scale_a' was given, but the plan takes none"),
     ({"metadata": F16}, golden.ShapeError, "'metadata' was given"),
     ({"A": np.ma.masked_array(F16)}, golden.OperandError, "masked"),
+    ({"plan": None}, golden.DTypeError, "plan: got NoneType, expected a plan"),
+    ({"plan": F16}, golden.DTypeError, "plan: got ndarray, expected a plan"),
 ]
 
 
