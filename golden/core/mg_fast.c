@@ -186,7 +186,7 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
     }
     if (by_k || by_row) {
         if (by_k) mg_pair_rows(data, row, column, rows, columns, (int32_t)width, f->turned);
-        else mg_pair_rows(data, row, column << pairs, rows, columns >> pairs, (int32_t)width << pairs, f->turned);
+        else mg_pair_rows(data, row, column * (1 + pairs), rows, columns >> pairs, (int32_t)width << pairs, f->turned);
         data = f->turned;
         rows /= 2;
         row = (columns *= 2) * (column = width);

@@ -176,7 +176,7 @@ MG_INLINE void MG_OF(mg_decode_fields)(int exponent_bits, int fraction_bits, int
     const mg_vf x = (mg_vf)(m | one) - (mg_vf)(~normal & one); /* subnormal: without the hidden bit */
     mg_vi top = {0};
     if (specials == MG_SPECIALS_IEEE) top = (mg_vi)(e == (1 << exponent_bits) - 1) & MG_TOP;
-    if (specials == MG_SPECIALS_ALL_ONES_NAN) top = (mg_vi)(fields == (1 << (exponent_bits + fraction_bits)) - 1) & MG_TOP;
+    if (specials == MG_SPECIALS_ALL_ONES_NAN) top = (mg_vi)(fields == (1 << (exponent_bits + fraction_bits)) - 1) & 0x7fc00000; /* without fraction bits, too */
     if (specials == MG_SPECIALS_NEGATIVE_ZERO_NAN) top = (mg_vi)(fields == 0) & sign >> 31 & 0x7fc00000;
     *significand = (mg_vf)((mg_vi)x | top | sign);
     *exponent = MG_PICK(normal, e - bias, MG_PICK((mg_vi)(m == 0), MG_SPLAT(MG_E_ZERO), MG_SPLAT(1 - bias)));
@@ -694,7 +694,7 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
             const mg_vi exponent = MG_OF(mg_of_a)(x, x->scale_a_exponent + r * x->scale_row, s) + exponent_b;
             e[g][r] = MG_PICK(present[r] | MG_IS_TOP(scale), exponent, MG_SPLAT(MG_E_ZERO));
             top[r] = MG_OF(mg_max)(top[r], e[g][r]);
-            value[g][r] = __builtin_convertvector(__builtin_convertvector(sum[r], mg_vf) * scale * (float)(1 << scale_fraction), mg_vi);
+            value[g][r] = __builtin_convertvector(__builtin_convertvector(sum[r], mg_vf) * scale * (float)(1 << scale_fraction), mg_vi) & ~MG_IS_TOP(scale);
             floats[r] += (mg_vf)(MG_IS_TOP(scale) & (mg_vi)scale);
         }
     }

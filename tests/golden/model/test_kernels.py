@@ -8,12 +8,15 @@ run every step.
 from __future__ import annotations
 
 import dataclasses
+import json
 import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_for, step_lists
+from instruction_sets import instruction_sets
+from random_units import load
 
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
@@ -77,3 +80,21 @@ def test_the_chain_of_the_hosts_own_takes_one_chain_from_c_alone(program: str, w
     c = np.float32(1000).view(np.uint32)
     assert unit.dot(a, b, c).view(np.float32) == wanted
     assert np.uint32(unit.reference_dot(a, b, c)).view(np.float32) == wanted
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_a_nan_needs_no_fraction_bits(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of all ones of a format of powers of two is a NaN, not an infinity."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    powers = {"kind": "float", "storage": 8, "exponent_bits": 4, "fraction_bits": 0, "bias": 7}
+    unit = {
+        "unit": "powers",
+        "shape": {"k": 2},
+        "define_formats": {"powers": powers | {"specials": "all_ones_nan", "signed": True}},
+        "formats": {"a": "powers", "b": "f16", "c": "f32", "d": "f32"},
+        "program": [{"fda": {"fraction_bits": 24, "nan": 0x7FFFFFFF}}],
+    }
+    ins = load(json.dumps(unit))
+    assert ins.engine.fast
+    a, b, c = np.array([[0xF, 1]], np.uint8), np.array([[0x3C00] * 2], np.uint16), np.zeros(1, np.uint32)
+    assert ins.dot(a, b, c).tolist() == [0x7FFFFFFF]
