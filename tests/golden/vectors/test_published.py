@@ -130,6 +130,16 @@ def test_architectures_and_unknown_ones() -> None:
         next(published.load("rdna2"))
 
 
+def damage(name: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the words be read from a copy, one of whose files says `new` once where it said `old`."""
+    folder = tmp_path / "published"
+    shutil.copytree(published.vectors_folder() / "published", folder)
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1))
+    monkeypatch.setattr(published, "vectors_folder", lambda: tmp_path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -142,11 +152,7 @@ def test_architectures_and_unknown_ones() -> None:
 def test_a_damaged_file(
     old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "published"
-    shutil.copytree(published.vectors_folder() / "published", folder)
-    file = folder / "rdna3.yaml"
-    file.write_text(file.read_text().replace(old, new, 1))
-    monkeypatch.setattr(published, "vectors_folder", lambda: tmp_path)
+    damage("rdna3.yaml", old, new, tmp_path, monkeypatch)
     with pytest.raises(FileFormatError, match=message.replace("|", r"\|")):
         list(published.load("rdna3"))
 
@@ -163,10 +169,6 @@ def test_a_damaged_file(
 def test_damaged_matrices(
     old: str, new: str, error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "published"
-    shutil.copytree(published.vectors_folder() / "published", folder)
-    file = folder / "matrices/packed_wmma.yaml"
-    file.write_text(file.read_text().replace(old, new, 1))
-    monkeypatch.setattr(published, "vectors_folder", lambda: tmp_path)
+    damage("matrices/packed_wmma.yaml", old, new, tmp_path, monkeypatch)
     with pytest.raises(error, match=message):
         list(published.load("rdna3"))
