@@ -84,9 +84,8 @@ class Format:
     integer_bits: int = 0
 
     def __hash__(self) -> int:
-        return hash(
-            (self.name, self.storage)
-        )  # searches ask for it a million times; `==` compares all fields
+        """Of two fields: searches ask for it a million times, and `==` compares all."""
+        return hash((self.name, self.storage))
 
     @cached_property
     def bits(self) -> int:
