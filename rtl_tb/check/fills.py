@@ -46,6 +46,8 @@ _SIGNALS = ("ModuleDeclaration", "GenerateBlock", "InterfaceDeclaration")
 """Where signals are declared."""
 _ROUTINES = ("FunctionDeclaration", "TaskDeclaration")
 _FULL, _PARALLEL = ("Unique", "Priority"), ("Unique", "Unique0")
+_PRAGMAS = re.compile(r"/\*verilator (full_case|parallel_case)\*/")
+_LOOPS = ("LoopStatement", "DoWhileStatement", "ForeverStatement")
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def find_open(dut: Dut, file: Path) -> Open:
         if isinstance(node, ast.Expression):
             return ast.VisitAction.Skip
         if isinstance(node, (ast.CaseStatement, ast.ConditionalStatement)) and own(node.sourceRange.start):
-            _add_choice(found, node, scopes[-1], text, sources)
+            _add_choice(found, _choice(node, text, sources), scopes[-1], compilation.getAttributes(node))
         return None
 
     def look(node: Any) -> Any:
@@ -284,11 +286,15 @@ def _read_before_set(routine: Any, results: Iterable[Any]) -> set[int]:
 # Which choices ---------------------------------------------------------------------------------------------
 
 
-def _add_choice(found: Open, node: Any, scope: Any, text: bytes, sources: Any) -> None:
+def _choice(node: Any, text: bytes, sources: Any) -> _Choice:
+    where = node.sourceRange.start
+    return _Choice(node, text, f"{Path(sources.getFileName(where)).name}:{sources.getLineNumber(where)}")
+
+
+def _add_choice(found: Open, choice: _Choice, scope: Any, attributes: Iterable[Any]) -> None:
     """Notes a `case` or `if` that is declared full and is not, and one that is declared parallel and of
     which several branches may match."""
-    where = node.sourceRange.start
-    choice = _Choice(node, text, f"{Path(sources.getFileName(where)).name}:{sources.getLineNumber(where)}")
+    node = choice.node
     if node.kind.name != "Case":
         conditions, last = _chain(node)
         if node.check.name in _FULL and last.ifFalse is None:
@@ -296,19 +302,21 @@ def _add_choice(found: Open, node: Any, scope: Any, text: bytes, sources: Any) -
         if node.check.name in _PARALLEL and len(conditions) > 1:
             _add_overlap(found, choice, [choice.condition(each) for each in conditions], "if")
         return
-    syntax, values, chosen = node.syntax, _values(node, scope), node.expr
+    context, chosen = _constants(scope), node.expr
+    values = [_plain(each.eval(context).value) for item in node.items for each in item.expressions]
+    known = node.condition.name == "Normal" and None not in values
     while chosen.kind.name == "Conversion":  # to the width of the items
         chosen = chosen.operand
-    # An attribute stands before it, a pragma behind its expression.
-    declared = text[syntax.sourceRange.start.offset : syntax.items[0].sourceRange.start.offset]
-    every = None not in values and len(set(values)) == 1 << chosen.type.bitWidth
-    full = node.check.name in _FULL or b"full_case" in declared
+    said = {each.name for each in attributes if _plain(each.value) != 0} | choice.pragmas
+    every = known and len(set(values)) == 1 << chosen.type.bitWidth
+    full = node.check.name in _FULL or "full_case" in said
     if full and node.defaultCase is None and not every:
-        _add_rest(found, choice, syntax.endcase.location.offset, "default: {}", f"{choice.place}: case")
-    parallel = node.check.name in _PARALLEL or b"parallel_case" in declared
-    apart = None not in values and len(set(values)) == len(values)
+        at = node.syntax.endcase.location.offset
+        _add_rest(found, choice, at, "default: {}", f"{choice.place}: case")
+    parallel = node.check.name in _PARALLEL or "parallel_case" in said
+    apart = known and len(set(values)) == len(values)
     if parallel and not apart and len(node.items) > 1:
-        _add_overlap(found, choice, [choice.match(item) for item in node.items], "case")
+        _add_overlap(found, choice, [choice.match(item, context) for item in node.items], "case")
 
 
 @dataclass(frozen=True)
@@ -333,18 +341,33 @@ class _Choice:
         """Whether a branch of an `if` is taken, but for those before it."""
         return " && ".join(f"({self.written(each.expr)})" for each in conditions)
 
-    def match(self, item: Any) -> str:
+    @property
+    def pragmas(self) -> set[str]:
+        """What is said of a `case` behind its expression; of the comments in a text these alone are left."""
+        items = self.node.syntax.items[0].sourceRange.start.offset
+        return set(_PRAGMAS.findall(self.text[self.node.expr.sourceRange.end.offset : items].decode()))
+
+    def match(self, item: Any, context: Any) -> str:
         """Whether an item of a `case` matches."""
-        chosen, kind = self.written(self.node.expr), self.node.condition.name
-        kind_of, parts = self.node.expr.type, (self.node.expr, *item.expressions)
-        if kind == "Normal" and kind_of.isIntegral and any(each.kind.name == "Conversion" for each in parts):
+        return " || ".join(self._matches(each, context) for each in item.expressions)
+
+    def _matches(self, each: Any, context: Any) -> str:
+        chosen, kind, condition = self.node.expr, self.node.expr.type, self.node.condition.name
+        mine, its = self.written(chosen), self.written(each)
+        if condition == "Inside":
+            return f"({mine}) inside {{{its}}}"
+        if kind.isIntegral and "Conversion" in (chosen.kind.name, each.kind.name):
             # each is as wide, and as signed, as the widest of the case
-            none = f"{kind_of.bitWidth}'{'s' * kind_of.isSigned}d0"
-            return " || ".join(
-                f"(({chosen}) | {none}) == (({self.written(each)}) | {none})" for each in item.expressions
-            )
-        form = {"Normal": "({}) == ({})", "Inside": "({}) inside {{{}}}"}.get(kind, "({}) ==? ({})")
-        return " || ".join(form.format(chosen, self.written(each)) for each in item.expressions)
+            none = f"{kind.bitWidth}'{'s' * kind.isSigned}d0"
+            mine, its = f"({mine}) | {none}", f"({its}) | {none}"
+        value = each.eval(context).value
+        if condition == "Normal" or _plain(value) is not None or not hasattr(value, "hasUnknown"):
+            return f"({mine}) == ({its})"
+        # Z is any bit, and X in `casex`; in `casez` X is none that a chip has.
+        bits = [str(value[at]) for at in reversed(range(value.bitWidth))]
+        if condition == "WildcardJustZ" and "x" in bits:
+            return "1'b0"
+        return f"({mine}) ==? {value.bitWidth}'b{''.join('?' if bit in 'xz' else bit for bit in bits)}"
 
 
 def _chain(node: Any) -> tuple[list[Any], Any]:
@@ -378,7 +401,7 @@ def _add_rest(found: Open, choice: _Choice, at: int, form: str, place: str) -> N
 def _add_overlap(found: Open, choice: _Choice, branches: list[str], what: str) -> None:
     """Notes what a choice may give where several branches match."""
     texts, bits = _assigned(choice)
-    if not bits:
+    if not bits and len(set(texts)) == 1:
         return
     count = ", ".join(f"(({each}) ? 1'b1 : 1'b0)" for each in branches)
     given = tuple(f" if ($countones({{{count}}}) > 1) {each} else " for each in texts)
@@ -388,16 +411,17 @@ def _add_overlap(found: Open, choice: _Choice, branches: list[str], what: str) -
 
 def _assigned(choice: _Choice, whole: bool = False) -> tuple[list[str], int]:
     """A block that gives other bits to all that a choice assigns and returns, with each of `_PATTERNS`, and
-    how many."""
+    how many. Where it leaves a loop or a block, the first goes on and the second leaves it."""
     targets, returned = _targets(choice.node, choice.text, whole), _returned(choice.node)
+    jumps = _jumps(choice)
     texts = []
     for bits in _PATTERNS.values():
         given = (
             f"{name} {sign} {_value(kind, choice.place + name, bits, whole=True)};"
             for name, sign, kind in targets
         )
-        last = (f"return {_value(kind, choice.place, bits, whole=True)};" for kind in returned)
-        texts.append(f"begin {' '.join([*given, *last])} end")
+        last = [f"return {_value(kind, choice.place, bits, whole=True)};" for kind in returned]
+        texts.append(f"begin {' '.join([*given, *(last or (jumps[-1:] if bits else []))])} end")
     return texts, sum(kind.bitstreamWidth for kind in (*(kind for _, _, kind in targets), *returned))
 
 
@@ -414,17 +438,40 @@ def _returned(node: Any) -> list[Any]:
     return found[:1]
 
 
-def _values(node: Any, scope: Any) -> list[int | None]:
-    """What the items of a `case` are compared with; None of what is no constant, or has open bits."""
+def _jumps(choice: _Choice) -> list[str]:
+    """The statements of a choice that leave what stands around it, as they are written: `break`, `continue`,
+    `disable`, and `return` of nothing."""
+    found: list[str] = []
+
+    def visit(each: Any) -> None:
+        kind = each.kind.name
+        if kind in ("Break", "Continue"):
+            above = each.syntax.parent
+            while above != choice.node.syntax and not above.kind.name.endswith(_LOOPS):
+                above = above.parent
+            leaves = above == choice.node.syntax  # and no loop within the choice
+        else:
+            leaves = kind == "Disable" or (kind == "Return" and each.expr is None)
+        if leaves:
+            found.append(choice.written(each))
+
     ast = importlib.import_module("pyslang.ast")
-    context = ast.EvalContext(ast.ASTContext(scope, ast.LookupLocation.max))
-    found: list[int | None] = []
-    for item in node.items:
-        for each in item.expressions:
-            value = each.eval(context).value
-            plain = node.condition.name == "Normal" and hasattr(value, "hasUnknown") and not value.hasUnknown
-            found.append(int(value) if plain else None)
+    choice.node.visit(lambda each: visit(each) if isinstance(each, ast.Statement) else None)
     return found
+
+
+def _constants(scope: Any) -> Any:
+    """In which slang computes the constants of a scope."""
+    ast = importlib.import_module("pyslang.ast")
+    return ast.EvalContext(ast.ASTContext(scope, ast.LookupLocation.max))
+
+
+def _plain(value: Any) -> int | None:
+    """A number; None of what is no constant, or has open bits."""
+    number = getattr(value, "value", value)  # an attribute's is a constant
+    if isinstance(number, int):
+        return number
+    return int(number) if hasattr(number, "hasUnknown") and not number.hasUnknown else None
 
 
 def _targets(node: Any, text: bytes, whole: bool = False) -> list[tuple[str, str, Any]]:

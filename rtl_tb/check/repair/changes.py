@@ -175,6 +175,12 @@ def write(path: Path, text: str) -> None:
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
+def design_of(dut: Dut) -> Design:
+    """What slang reads of a DUT."""
+    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    return Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+
+
 def find_changes(dut: Dut) -> Changes:
     """The changes of a DUT's sources.
 
@@ -183,10 +189,9 @@ def find_changes(dut: Dut) -> Changes:
     """
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"pyslang reads the sources that are changed; install it: {GET_PYSLANG}")
-    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
-    design = Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+    design = design_of(dut)
     compilation, top = elaborated(design)
-    texts = {path.resolve(): read(path) for path in sources}
+    texts = {path.resolve(): read(path) for path in design.sources}
     finder = _Finder(compilation.sourceManager, _driven(compilation), Changes(texts=texts))
     finder.below(top)
     for package in compilation.getPackages():

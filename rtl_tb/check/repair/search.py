@@ -25,12 +25,13 @@ import numpy.typing as npt
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
-from rtl_tb.check.repair.changes import Change, Changes, find_changes, write
+from rtl_tb.check.repair.changes import Change, Changes, design_of, find_changes, write
 from rtl_tb.check.repair.missing import ELSE
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
@@ -319,12 +320,14 @@ class _Search:
 
     def _confirm(self, changes: Changes, chosen: Sequence[Change], folder: Path) -> Repair | None:
         """Changes as the designer would write them, run as the check ran the unit; None where they break the
-        handshake.
+        handshake, or give a net a second driver, of which Verilator takes one.
 
         Raises:
             RtlError: the time is over, among others.
         """
         dut = with_changes(self.dut, changes, chosen, folder)
+        if _shared_nets(dut) - _shared_nets(self.dut):
+            return None
         job = replace(self.asked, dut=dut, build=folder / "build", program=None, waves=None)
         with self.budget.builds():
             job = replace(job, wall_timeout=min(job.wall_timeout, self.budget.left()))
@@ -391,6 +394,10 @@ def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: P
     sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
     beside = dict.fromkeys(file.parent for file in written)
     return replace(dut, sources=sources, include=(*dut.include, *beside))
+
+
+def _shared_nets(dut: Dut) -> set[str]:
+    return {name for _, name in several_drivers(design_of(dut))}
 
 
 def _any_whole(repairs: Sequence[Repair]) -> bool:

@@ -193,8 +193,20 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
             [3],
             "case, of which several items match",
         ),
+        (
+            "unique casez ($signed(x[1:0])) 4'sb001?: return x; 2'b1?: return x ^ x[0]; default: return x;"
+            "endcase",
+            [2, 3],
+            "case, of which several items match",
+        ),
+        (
+            "f = x; for (int i = 0; i < 1; i++) begin unique case (1'b1) x[0]: break; x[1]: continue;"
+            "default: continue; endcase f = 0; end",
+            [3],
+            "case, of which several items match",
+        ),
     ],
-    ids=["several", "none", "returned", "wide"],
+    ids=["several", "none", "returned", "wide", "wide with open bits", "jumps"],
 )
 def test_a_unit_that_needs_the_first_branch_or_none_fails(
     tmp_path: Path, body: str, failed: list[int], suspect: str
@@ -232,6 +244,20 @@ CHOICES = {
         2,
     ),
     "nothing declared": ("case (x) 0: f = 1; 1: f = 2; endcase", 0, 0),
+    "attributes that say no": (
+        "(* full_case = 0, parallel_case = 0 *) case (x) x[0]: f = 1; 1: f = 2; endcase",
+        0,
+        0,
+    ),
+    "an attribute among others": (
+        "(* parallel_case, foo = 0 *) case (x) x[0]: f = 1; 1: f = 2; endcase",
+        0,
+        1,
+    ),
+    "a name like a pragma": ("begin bit full_case; case (full_case) 1: f = 1; endcase end", 0, 0),
+    "jumps alone": ("for (int i = 0; i < 2; i++) unique if (x[0]) break; else if (x[i]) continue;", 1, 1),
+    "a jump within": ("unique if (x[0]) for (int i = 0; i < 2; i++) break; else if (x[1]) x = x;", 1, 1),
+    "nothing but loops": ("unique0 if (x[0]) for (;;) break; else if (x[1]) for (;;) break;", 0, 0),
 }
 """Choices, how many are full and are not, and how many have items whose order is open."""
 

@@ -140,6 +140,17 @@ def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str, before
     )
 
 
+def test_what_gives_a_net_a_second_driver_is_no_repair(tmp_path: Path) -> None:
+    """Verilator takes one of the two, which may be the right one."""
+    nets = "wire [31:0] y [2]; assign y[1] = sum - c; assign y[0] = sum + c;\n    always_ff"
+    verdict, job = judged(planted(tmp_path, ("always_ff", nets), ("d <= sum + c", "d <= y[1]")), tmp_path)
+    changes = find_changes(job.dut)
+    search = _Search(verdict, job, Budget(60), None)
+    place = job.dut.sources[0].read_text().index("y[0]") + 2
+    (second,) = (one for one in changes.of_constants() if one.place.start == place and one.after == "1")
+    assert search._confirm(changes, (second,), tmp_path / "second") is None
+
+
 @pytest.mark.long
 def test_two_faults_are_mended_together(tmp_path: Path) -> None:
     """One change alone does not mend both, and none is said to."""
