@@ -12,6 +12,7 @@ from importlib import import_module
 
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instruction, instructions
+from golden.catalog.source_modifiers import Modifiers, modified
 from golden.catalog.unit_files import load_instruction
 from golden.errors import (
     CoreError,
@@ -42,6 +43,7 @@ __all__ = [
     "Instruction",
     "MetadataError",
     "MmagoldError",
+    "Modifiers",
     "OperandError",
     "Plan",
     "ShapeError",
@@ -57,6 +59,7 @@ __all__ = [
     "instructions",
     "load_instruction",
     "load_plan",
+    "modified",
     "plan",
     "plans",
     "sum_tree",

@@ -15,6 +15,20 @@ PLACES = {
     "tiles": "tile registers",
 }
 """Where operands can live, and how it reads."""
+SOURCES = {
+    "halves": "neg_lo turns the sign of the elements in low halves of registers (even k), neg_hi of those in "
+    "high halves (odd k)",
+    "halves_unselected": "the same as halves, whatever op_sel and op_sel_hi are",
+    "halves_selected": "op_sel chooses the half that stands for the low one, op_sel_hi for the high one (1: "
+    "the high half); then the same as halves",
+    "whole": "neg_hi clears the sign, then neg_lo turns it",
+    "whole_in_half": "the same as whole; op_sel chooses the half of registers that holds c and d, where one "
+    "holds one element, and does nothing where it holds two; op_sel_hi does nothing",
+    "signedness": "neg_lo says that it is signed: another instruction of the catalogue",
+    "unclamped": "clamp does nothing",
+    "clamped": "clamp makes it saturate: another instruction of the catalogue",
+}
+"""What modifiers of an encoding can do to an operand, and clamp to the result."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,8 @@ class Traits:
     spec/layouts/register_containers.yaml is looked up by. modifiers: what the name says that changes results
     beside the types ("satfinite", "rz"). plain: the name is the plain spelling of its machine code. swept:
     one of many that differ in a dimension alone. other_form: the word for instructions that the compiler
-    makes of those of another family.
+    makes of those of another family. sources: by operand, what the encoding's modifiers of it do (keys of
+    SOURCES); see golden/catalog/source_modifiers.py.
     """
 
     lanes: int = 1
@@ -42,6 +57,7 @@ class Traits:
     other_form: str = ""
     places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     order: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def places_of(self, operand: str) -> tuple[str, ...]:
         """Where an operand may live (keys of PLACES), the first unless the program chooses."""

@@ -21,7 +21,7 @@ from golden.errors import nearest
 from golden.paths import spec_folder
 from golden.registers import layouts
 from golden.registers.sparsity import PATTERNS, Pattern
-from golden.traits import PLACES, Traits
+from golden.traits import PLACES, SOURCES, Traits
 from golden.yamlfile import Section
 
 SHARED = (
@@ -37,6 +37,7 @@ SHARED = (
     "placement",
     "kind",
     "order",
+    "source_modifiers",
     "plain",
     "other_form",
     "pages_by",
@@ -45,6 +46,8 @@ SHARED = (
 SCALES = "scales"
 """`pages_by` of a family whose pages are told apart by its scales."""
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
+NO_SOURCE = "none"
+"""Said of an operand that has no modifiers in some variants of a family that has them in others."""
 _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 _METADATA_ORDERS = ("ascending", "any")
 Variables = dict[str, str]
@@ -76,6 +79,7 @@ class Family:
     toolkit: Any
     kind: str
     order: dict[str, str]
+    sources: dict[str, Any]
     fixed: Traits
     plain: dict[str, tuple[str, ...]]
     source: str
@@ -103,6 +107,7 @@ class Family:
         """The traits of a variant."""
         known = self.vendor.modifiers
         words = [known[key][value] for key, value in variables.items() if key in known]
+        sources = {operand: fill(rule, variables) for operand, rule in self.sources.items()}
         return Traits(
             **{
                 **vars(self.fixed),
@@ -111,6 +116,7 @@ class Family:
                 "kind": self.kind.format(**variables),
                 "order": {operand: text.format(**variables) for operand, text in self.order.items()},
                 "modifiers": tuple(word for word in words if word),
+                "sources": {operand: rule for operand, rule in sources.items() if rule != NO_SOURCE},
                 "plain": self.is_plain(variables),
             }
         )
@@ -247,6 +253,7 @@ class _Reader:
             self.followed("toolkit", str, None),
             self.template("kind", default=""),
             self.orders(),
+            self.sources(),
             self.traits(),
             self.plain(),
             self.source,
@@ -273,10 +280,16 @@ class _Reader:
         return text
 
     def followed(
-        self, key: str, kind: type, default: Any = yamlfile.MISSING, choices: Iterable[str] | None = None
+        self,
+        key: str,
+        kind: type,
+        default: Any = yamlfile.MISSING,
+        choices: Iterable[str] | None = None,
+        section: Section | None = None,
     ) -> Any:
         """A value, or one that follows a variable: {variable: v, values: {...}}."""
-        value = self.section.take(key, (kind, Section), default)
+        section = self.section if section is None else section
+        value = section.take(key, (kind, Section), default)
         if isinstance(value, str) and value is not default:
             self.filled(value, key)
         if isinstance(value, Section):
@@ -288,7 +301,7 @@ class _Reader:
         given = value.get("values", {}).values() if isinstance(value, Section) else [value]
         wrong = next((item for item in given if choices and item not in choices), None)
         if wrong is not None:
-            raise self.section.error(
+            raise section.error(
                 f"key '{key}' holds '{wrong}', expected {' or '.join(choices or ())}"
                 f"{nearest(str(wrong), list(choices or ()))}",
                 key,
@@ -339,6 +352,12 @@ class _Reader:
             if wrong:
                 raise table.error(f"key '{operand}' gives '{min(wrong)}', expected row or col", operand)
         return found
+
+    def sources(self) -> dict[str, Any]:
+        """What the encoding's modifiers of each operand do, which may follow a variable."""
+        table = self.table("source_modifiers", OPERANDS[:4])
+        choices = (*SOURCES, NO_SOURCE)
+        return {operand: self.followed(operand, str, choices=choices, section=table) for operand in table}
 
     def plain(self) -> dict[str, tuple[str, ...]]:
         """The values of variables that make a name the plain one."""

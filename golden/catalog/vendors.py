@@ -12,6 +12,14 @@ from golden.yamlfile import Section
 
 
 @dataclass(frozen=True)
+class Constants:
+    """Inline constants by selector: integers, and words of f32."""
+
+    integers: Mapping[int, int]
+    floats: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class Vendor:
     """The words of one vendor.
 
@@ -20,6 +28,7 @@ class Vendor:
     and what it stands for. modifiers: by variable, the word for each value. words: {WORD} in machine names:
     the variable that it follows, and the text for each value. nan: by format, the word of a NaN that
     additions, multiplications and conversions outside matrix units make; empty where nothing is known.
+    constants: what selectors of a source stand for that are no registers, integers and words of f32.
     """
 
     name: str
@@ -30,6 +39,7 @@ class Vendor:
     modifiers: Mapping[str, Mapping[str, str]]
     words: Mapping[str, tuple[str, Mapping[str, str]]]
     nan: Mapping[str, int]
+    constants: Constants
 
     @property
     def heading(self) -> str:
@@ -62,6 +72,7 @@ def _load(document: Section) -> Vendor:
         _modifiers(document.take("modifiers", Section, None)),
         _words(document.take("words", Section, None)),
         _nan(document.take("nan", Section, None)),
+        _constants(document.take("constants", Section, None)),
     )
     labels.done()
     document.done()
@@ -70,6 +81,21 @@ def _load(document: Section) -> Vendor:
 
 def _nan(table: Section | None) -> dict[str, int]:
     return {fmt: table.take_int(fmt, 0, 2**64 - 1) for fmt in table} if table else {}
+
+
+def _constants(table: Section | None) -> Constants:
+    if table is None:
+        return Constants({}, {})
+    integers: dict[int, int] = {}
+    for run in table.take("integers", list):
+        selectors = range(run.take_int("from", 0, 511), run.take_int("to", 0, 511) + 1)
+        first, step = run.take_int("first", -64, 64), run.take_int("step", -1, 1)
+        run.done()
+        integers |= {selector: first + step * index for index, selector in enumerate(selectors)}
+    floats = table.take("floats", Section)
+    found = Constants(integers, {int(key): floats.take_int(key, 0, 2**32 - 1) for key in floats})
+    table.done()
+    return found
 
 
 def _label(labels: Section, key: str) -> tuple[str, str]:

@@ -334,13 +334,19 @@ def run(
     values: Annotated[
         bool, typer.Option("--values", help="Files hold values; round them to the formats.")
     ] = False,
+    modifiers: Annotated[
+        str | None, typer.Option("--modifiers", help='AMD: of the encoding, "neg_lo:[1,0,0] clamp".')
+    ] = None,
     arch: Arch = None,
 ) -> None:
     """Runs operands from files through the instruction: raw bits in, raw bits out."""
     from golden.catalog.lookup import resolve
+    from golden.catalog.source_modifiers import modified
     from golden.vectors import operand_files
 
     ins = resolve(name, arch)
+    unit = None if modifiers is None else modified(ins, modifiers)
+    ins = ins if unit is None else unit.instruction
     if out is not None:
         operand_files.check_output(out)
     given = operand_files.read_npz(archive, ins, dot, values) if archive is not None else {}
@@ -351,6 +357,7 @@ def run(
         for key, path in files.items()
         if path is not None
     }
+    given = given if unit is None else unit.read(given, matrices=not dot)
     results = operand_files.compute(ins, given, dot)
     result, whole = results["d"], len(results) == 1
     title = f"{ins.architecture} {ins.name}"

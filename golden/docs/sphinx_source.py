@@ -22,7 +22,7 @@ from pathlib import Path
 from golden.docs import claims, finder, marked_pictures, navigation, slots, source_page
 from golden.docs.links import RECORDED, VECTORS, Links
 from golden.docs.page import Page
-from golden.errors import DocsError, MmagoldError
+from golden.errors import DocsError, MmagoldError, one_line
 from golden.paths import checkout, docs_folder
 
 Progress = Callable[[str, int, int], None]
@@ -137,7 +137,7 @@ def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
     except MmagoldError as error:
         raise DocsError(f"{error}" if page.path in str(error) else f"{page.path}: {error}") from error
     except Exception as error:
-        raise DocsError(f"{page.path}: {type(error).__name__}: {error}") from error
+        raise DocsError(f"{page.path}: {one_line(error)}") from error
     text, pictures = slots.cut(text)
     parts = [part for part in (_front_matter(page.path), text.rstrip(), toctrees) if part]
     _write(folder / page.path, "\n\n".join(parts) + "\n")

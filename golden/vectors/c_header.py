@@ -117,6 +117,7 @@ class _Unit:
             parts.append(self._matrices())
         if layouts:
             parts += [self._place(operand, layout) for operand, layout in layouts.items()]
+            parts += [self._source(operand, layouts[operand]) for operand in self.inputs]
             parts.append(self._lanes(layouts))
         return "\n".join([*(part for part in parts if part), ""])
 
@@ -260,6 +261,32 @@ class _Unit:
         if name == f"{self.name}_place_{operand}":
             return text.replace("PLACE", name, 1)
         return f"#define {self.name}_place_{operand} {name}"
+
+    def _source(self, operand: str, layout: Layout) -> str:
+        """What modifiers of the encoding make of a register (golden/catalog/source_modifiers.py); nothing
+        where there are none."""
+        rule = self.ins.traits.sources.get(operand, "")
+        if not rule.startswith(("halves", "whole")):
+            return ""
+        signs = 0x80008000 if layout.container_bits == 16 else 0x80000000
+        chosen = rule == "halves_selected"
+        more = ", uint32_t op_sel, uint32_t op_sel_hi" if chosen else ""
+        lines = [
+            f"static inline uint32_t {self.name}_source_{operand}(uint32_t word, uint32_t neg_lo, "
+            f"uint32_t neg_hi{more}) {{"
+        ]
+        if rule.startswith("whole"):
+            lines += [
+                f"    if (neg_hi & 1) word &= {signs ^ 0xFFFFFFFF:#x}u;",
+                f"    return neg_lo & 1 ? word ^ {signs:#x}u : word;",
+            ]
+        else:
+            select = [
+                "    word = (word >> 16 * (op_sel & 1) & 0xffffu) | (word >> 16 * (op_sel_hi & 1)) << 16;"
+            ]
+            lines += select if chosen else []
+            lines.append("    return word ^ (neg_lo & 1) << 15 ^ (neg_hi & 1) << 31;")
+        return "\n".join([*lines, "}"])
 
     def _lanes(self, layouts: dict[str, Layout]) -> str:
         """All matrices out of registers, the instruction, d into registers."""

@@ -5,11 +5,12 @@
 
 They are part of a checkout, as the vectors of golden.vectors.captured are. A file of `matrices` holds whole
 products whose operands were given to several instructions: operands by name, and what was recorded for each
-architecture, instruction and name of operands.
+architecture, instruction and name of operands. One of `modifiers` holds whole encodings (`encodings`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,73 @@ class Published:
     device: str
     source: str
     licence: str
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One encoding that was executed, and a register's word: every register of an operand held the same.
+
+    name: the instruction, without the size of the wave. words: the encoding. a, b, c, before: what the
+    registers of A, B, C and D held; after: those of D afterwards.
+    """
+
+    name: str
+    words: tuple[int, int]
+    a: int
+    b: int
+    c: int
+    before: int
+    after: int
+    device: str
+    source: str
+    licence: str
+
+    @property
+    def constant(self) -> int | None:
+        """The selector of C where it is an inline constant, None where it is a register (SRC2, 26:18)."""
+        selector = self.words[1] >> 18 & 0x1FF
+        return selector if selector < _FIRST_REGISTER else None
+
+
+_FIRST_REGISTER = 256
+_WORD = re.compile(r"[0-9a-f]{8}")
+
+
+def encodings(architecture: str) -> Iterator[Encoding]:
+    """Yields the published encodings with modifiers of an architecture; none where there are none.
+
+    Raises:
+        FileFormatError: a line does not hold the words.
+        SpecError: a key is missing, unknown or not of its type.
+    """
+    for path in sorted((vectors_folder() / "published" / "modifiers").glob("*.yaml")):
+        document = yamlfile.read(path)
+        source, licence = (document.take(key, str) for key in ("source", "licence"))
+        devices, names = (document.take(key, Section) for key in ("devices", "operations"))
+        before, lines = document.take_int("d_before", 0, 2**32 - 1), document.take("lines", str)
+        document.done()
+        if architecture not in devices:
+            continue
+        device, place = devices.take(architecture, str), list(devices).index(architecture)
+        for line in lines.splitlines():
+            low, high, a, b, c, *after = _words(line, len(devices), str(path))
+            operation = f"{low >> 16 & 0x7F:x}"
+            if operation not in names:
+                raise FileFormatError(f"{path}: line '{line}': operation {operation} is not in 'operations'")
+            yield Encoding(
+                names[operation], (low, high), a, b, c, before, after[place], device, source, licence
+            )
+
+
+def _words(line: str, results: int, where: str) -> list[int]:
+    """A line "low high | a | b | c | d of each device"."""
+    fields = [field.split() for field in line.split("|")]
+    words = [word for field in fields for word in field]
+    if [len(field) for field in fields] != [2, *[1] * (3 + results)] or not all(map(_WORD.fullmatch, words)):
+        raise FileFormatError(
+            f"{where}: line '{line}', expected words of eight digits: low high | a | b | c{' | d' * results}"
+        )
+    return [int(word, 16) for word in words]
 
 
 def architectures() -> list[str]:

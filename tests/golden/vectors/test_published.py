@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import golden
+from golden.catalog.source_modifiers import inline_constant
 from golden.errors import FileFormatError, SpecError, UnknownNameError
+from golden.registers.layouts import Layout
 from golden.vectors import published
 
 WORDS = {
@@ -81,7 +83,8 @@ def test_recorded_digests_of_integers() -> None:
             continue
         operands, c = recorded_registers(sample)
         for modifiers, digest in enumerate(line.split()):
-            ins = golden.instruction("rdna4", modified(name, modifiers))
+            fields = golden.Modifiers(neg_lo=modifiers & 3, clamp=bool(modifiers & 4))
+            ins = golden.modified(golden.instruction("rdna4", name), fields).instruction
             held, count = ins.fragments, ins.fragments.a.registers
             tiles = (
                 held.a.unpack(operands[:, :count]),
@@ -92,12 +95,6 @@ def test_recorded_digests_of_integers() -> None:
             checked += 1
         sample += 1
     assert checked == 3 * 16 * 8
-
-
-def modified(name: str, modifiers: int) -> str:
-    bits = "4" if "iu4" in name else "8"
-    signs = f".{'us'[modifiers & 1]}{bits}.{'us'[modifiers >> 1 & 1]}{bits}" if modifiers & 3 else ""
-    return name + signs + (".clamp" if modifiers & 4 else "")
 
 
 def recorded_registers(sample: int) -> tuple[np.ndarray, np.ndarray]:
@@ -122,6 +119,79 @@ def fnv1a(words: np.ndarray) -> int:
     for byte in np.ascontiguousarray(words, "<u4").tobytes():
         digest = (digest ^ byte) * 0x100000001B3 % 2**64
     return digest
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+@pytest.mark.parametrize("architecture", WORDS)
+def test_recorded_encodings(architecture: str, wave: int) -> None:
+    """NEG, NEG_HI, OPSEL, OPSEL_HI, CLAMP and inline constants: registers in, registers out."""
+    encodings = list(published.encodings(architecture))
+    for one in encodings:
+        assert replayed(architecture, wave, one) == {one.after}, [hex(word) for word in one.words]
+        assert "MIT" in one.licence and "rocm-systems" in one.source
+    assert len(encodings) == 440 and len(list(published.encodings("hopper"))) == 0
+
+
+def replayed(architecture: str, wave: int, one: published.Encoding) -> set[int]:
+    """The words in the registers of D afterwards."""
+    ins = golden.instruction(architecture, f"{one.name}_w{wave}")
+    unit = golden.modified(ins, golden.Modifiers.decode(*one.words))
+    held = ins.fragments
+    a, b = (layout.unpack(filled(layout, word)) for layout, word in ((held.a, one.a), (held.b, one.b)))
+    read, written = unit.half(held.c), unit.half(held.d)
+    c = read.unpack(filled(read, one.c))
+    if one.constant is not None:
+        c[:] = inline_constant(ins, "c", one.constant)
+    kept = filled(written, one.before) & ~written.pack(np.full((16, 16), 0xFFFF, np.uint16))
+    return set((kept | written.pack(unit(a, b, c))).ravel().tolist())
+
+
+def filled(layout: Layout, word: int) -> np.ndarray:
+    return np.full((layout.lanes, layout.registers), word, np.uint32)
+
+
+def test_the_recorded_encodings_are_all_of_their_fields() -> None:
+    """What the replay would not see of a slip in copying: every combination of signs and of selections."""
+    recorded = list(published.encodings("rdna3"))
+    assert len({(one.name, one.a, one.b, one.c, one.constant is None) for one in recorded}) == 4
+    words = [(one.name, *one.words) for one in recorded]
+    assert {(low & 0xFF8000FF, high & 0x3FFFF) for _, low, high in words if not low & 0x8000} == {
+        (0xCC000018, 0x21100)
+    }
+    for name in {name for name, _, _ in words}:
+        mine = [(low & 0x7F00, high) for one, low, high in words if one == name and not low & 0x8000]
+        signs = [
+            (neg_hi << 8 | half << 13 | 1 << 14, neg << 29 | 0x1C421100)
+            for half in (0, 1)
+            for neg_hi in range(8)
+            for neg in range(8)
+        ]
+        selections = [
+            (op_sel << 11 | high << 14, chosen << 27 | 0x04421100)
+            for op_sel in range(8)
+            for high in (0, 1)
+            for chosen in range(4)
+        ]
+        selectors = [128, 129, 144, 192, 193, 208, 240, 241, 242, 243, 244, 246, 248]
+        constants = [
+            (half << 13 | 1 << 14, selector << 18 | 0x18021100) for half in (0, 1) for selector in selectors
+        ]
+        assert sorted(mine) == sorted(signs + selections + constants), name
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1a021100 |", "1a02110 |", "expected words of eight digits: low high | a | b | c | d | d"),
+        ("cc424018 1a021100 |", "cc444018 1a021100 |", "operation 44 is not in 'operations'"),
+    ],
+)
+def test_damaged_encodings(
+    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage("modifiers/packed_operands.yaml", old, new, tmp_path, monkeypatch)
+    with pytest.raises(FileFormatError, match=message.replace("|", r"\|")):
+        list(published.encodings("rdna4"))
 
 
 def test_architectures_and_unknown_ones() -> None:
