@@ -12,6 +12,7 @@ from typing import Any
 
 from rtl_tb import engines
 from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read, undeclared
+from rtl_tb.check.unheeded import as_hardware
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -33,6 +34,7 @@ class Synthesis:
         tried, failed: vectors.
         refused: why it was not run, or "".
         text: what was run and is right, or None.
+        change: what simulators heed and synthesis does not, in words.
     """
 
     by: str
@@ -41,11 +43,13 @@ class Synthesis:
     failed: int
     refused: str = ""
     text: Reading | None = None
+    change: str = ""
 
     @property
     def sentence(self) -> str:
         """One sentence for the reader."""
-        other = f"{self.by} reads another text than the simulator (first at {self.place}"
+        change = f": {self.change}" if self.change else ""
+        other = f"{self.by} reads another text than the simulator (first at {self.place}{change}"
         if not self.place:
             return f"whether {self.by} reads another text is not known: {self.refused}"
         if self.refused:
@@ -74,7 +78,10 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
         place = ""
         try:
             text = read(job.dut, options, pragmas=True)
-            if text is None or not all(other.differs(text) for other in seen):
+            if text is None:
+                continue
+            text, change = as_hardware(job.dut, job.build, text)
+            if not all(other.differs(text) for other in seen):
                 continue
             seen.append(text)
             place = seen[0].differs(text)
@@ -88,7 +95,8 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
             found.append(unknown(error, by, place))
             continue
         failed = int(judged.failed.sum()) or len(judged.outcome.failures)
-        found.append(Synthesis(by, place, len(mine.vectors), failed, text=text if judged.passed else None))
+        right = text if judged.passed else None
+        found.append(Synthesis(by, place, len(mine.vectors), failed, text=right, change=change))
         if not judged.passed:
             return found, mine, judged
     return found, job, verdict
