@@ -54,7 +54,8 @@ CASES = {
         "reg [31:0] m [2]; struct packed {logic a, b;} s; wire q = m[0][0] ^ s.b;",
         "if (1) always_ff @(posedge clock or posedge reset) begin "
         "var type(\\m ) N; var type(\\s ) N; N = \\m ; N = \\s ; begin N[x_i[0]] = w_i; "
-        "N.a = N[1]; end \\m <= N; \\s <= N; end reg [31:0] m [2]; struct packed {logic a, b;} s; wire q = m[0][0] ^ s.b;",
+        "N.a = N[1]; end \\m <= N; \\s <= N; end "
+        "reg [31:0] m [2]; struct packed {logic a, b;} s; wire q = m[0][0] ^ s.b;",
     ),
     "variables of one process": (f"reg t, u; {CLOCKED} begin : b reg v; v = x_i[0]; t = v; u <= t; end", ""),
     "a loop's variable of two processes": (
