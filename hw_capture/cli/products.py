@@ -25,6 +25,9 @@ def capture_products(
     shape: Annotated[
         list[str] | None, typer.Option("--shape", help="MxNxK, instead of the recorded shapes; repeat.")
     ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="The products of vectors/kernels/held_out instead.")
+    ] = False,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
     ] = None,
@@ -39,7 +42,10 @@ def capture_products(
     check_writable(markdown)
     matching = pattern(only) or (lambda name: True)
     shapes = tuple(parse_shape(text) for text in shape) if shape else cases.SHAPES
-    chosen = [case for case in cases.cases(seed, shapes, spread) if matching(case.name)]
+    if held_out and (shape or seed != 1 or spread != 6):
+        raise typer.BadParameter("its shapes, seed and spread are its own", param_hint="--held-out")
+    every = cases.held_out() if held_out else cases.cases(seed, shapes, spread)
+    chosen = [case for case in every if matching(case.name)]
     if not chosen:
         raise typer.BadParameter(f"no case matches '{only}'", param_hint="--only")
     with progress_bar(not as_json) as progress:

@@ -37,6 +37,19 @@ MORE = {
     ("conv", "f32"): ((64, 64, 576), (128, 256, 1152)),
 }
 """Shapes of calls beside: f64 that is dealt out; filters x places x (channel, 3 x 3 of the filter)."""
+HELD_OUT = {
+    ("sparse_mm", "f16"): (
+        *((160, 64, 6016), (448, 128, 3200), (64, 128, 5120), (128, 64, 7040), (96, 96, 9088)),
+        *((48, 32, 16384), (64, 64, 16384), (256, 128, 16384)),
+    ),
+    ("mm", "f32"): (
+        *((1, 64, 777), (1, 64, 1000), (1, 33, 2048), (1, 64, 3000), (1, 16, 20000), (1, 8, 65536)),
+        *((33, 1, 1000), (64, 1, 2048), (64, 1, 5000), (8, 1, 20000)),
+    ),
+    ("mm", "f64"): ((448, 128, 3200), (192, 320, 1664)),
+}
+"""Shapes of products that check rules which questions told: a sparse A whose K is cut into unlike parts, f32
+with one row or one column, f64 that is dealt out to blocks. `bf16` has those of `f16`."""
 FLOATS = ("f16", "bf16")
 FP8 = (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"))
 
@@ -143,3 +156,17 @@ def cases(seed: int = 1, shapes: Sequence[tuple[int, int, int]] = SHAPES, spread
     for (call, fmt), found in MORE.items() if shapes is SHAPES else ():
         for m, n, k in found:
             yield Case(call, fmt, fmt, fmt, m, n, k, seed=seed, spread=spread)
+
+
+def held_out(seed: int = 28, spread: int = 2) -> Iterator[Case]:
+    """The products of HELD_OUT, in a stable order; a vector's B lies both ways."""
+    for (call, fmt), shapes in HELD_OUT.items():
+        for m, n, k in shapes:
+            size: dict[str, Any] = {"m": m, "n": n, "k": k, "seed": seed, "spread": spread}
+            if call == "sparse_mm":
+                yield from (Case(call, name, name, name, **size) for name in FLOATS)
+            elif fmt == "f64":
+                yield Case(call, fmt, fmt, fmt, **size)
+            else:
+                for b_rows in (False, True) if m == 1 else (False,):
+                    yield Case(call, fmt, fmt, fmt, b_rows=b_rows, options={"tf32": False}, **size)

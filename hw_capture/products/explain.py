@@ -20,6 +20,9 @@ from hw_capture.products.cases import Case
 Bits = npt.NDArray[Any]
 MOST_PARTS = 64
 _SPARSE_TILE = 128
+_LONG, _LONG_PARTS = 8192, 15
+"""K of sparse products beyond which a second kernel's parts are tried first, which are added from the last to
+the first; and how many, as questions told of three shapes of K = 16,384."""
 _ROWS, _COLUMNS = 2, 8
 """Results that are tried first; nearly every wrong plan differs in one of them."""
 
@@ -66,6 +69,9 @@ def _conv_order(case: Case) -> tuple[int, ...]:
 def splits(base: Plan, case: Case) -> Iterator[Plan]:
     """The plan with K in parts of whole tiles, each number of parts once; then in others that a kernel which
     can fill a tile in part may take (four f32 are 128 bits, CUTLASS's alignment)."""
+    if case.call == "sparse_mm" and case.k > _LONG:
+        for parts in (_LONG_PARTS, *range(2, MOST_PARTS)):
+            yield base.but(parts=_cut(case.k, parts), reduce="descending")
     units = [base.tile, *([4] if base.options.edge == "first" else [])]
     sizes = {-(-case.k // (parts * unit)) * unit for unit in units for parts in range(2, MOST_PARTS + 1)}
     for size in sorted(sizes, reverse=True):
@@ -80,10 +86,14 @@ def splits(base: Plan, case: Case) -> Iterator[Plan]:
 
 
 def _halved(k: int, parts: int) -> list[int]:
-    """Halves of parts of tiles as cuSPARSELt cuts K, which questions told: part p begins at tile p * tiles /
-    parts, rounded down."""
-    ends = [k // _SPARSE_TILE * part // parts * _SPARSE_TILE for part in range(parts + 1)]
-    return [(last - first) // 2 for first, last in pairwise(ends) for _ in range(2)]
+    """Halves of parts as cuSPARSELt cuts K, which questions told."""
+    return [length // 2 for length in _cut(k, parts, _SPARSE_TILE) for _ in range(2)]
+
+
+def _cut(k: int, parts: int, tile: int = 64) -> list[int]:
+    """Elements of K in parts of whole tiles: part p begins at tile p * tiles / parts, rounded down."""
+    ends = [k // tile * part // parts * tile for part in range(parts + 1)]
+    return [last - first for first, last in pairwise(ends)]
 
 
 def replayed(plan: Plan, case: Case, operands: dict[str, Bits]) -> Bits:

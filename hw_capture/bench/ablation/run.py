@@ -194,7 +194,7 @@ class Product:
         return [name for name, first in self._first.items() if np.array_equal(d, first)]
 
 
-class _Launcher:
+class Launcher:
     """A kernel with its matrices at each place, and the clocks of several launches."""
 
     def __init__(self, product: Product, built: Built) -> None:
@@ -237,7 +237,7 @@ _WORDS, _BYTES = 5, 40
 def _alone(product: Product, built: Built) -> Point:
     """Cycles of one kernel, of single launches at each place in memory, with its product checked."""
     gpu, variant, size = product.gpu, built.variant, product.size
-    run = _Launcher(product, built)
+    run = Launcher(product, built)
     product.spoil()
     run.launch()
     gpu.wait(variant.label)
@@ -260,7 +260,7 @@ def _alone(product: Product, built: Built) -> Point:
 
 def _sustained(gpu: Device, product: Product, built: Built, runs: int) -> float:
     """Milliseconds of a product where one follows the other, the median of `runs` groups."""
-    run = _Launcher(product, built)
+    run = Launcher(product, built)
 
     def group(count: int) -> float:
         def launch_all() -> None:

@@ -46,6 +46,10 @@ LINES = 16384
 _SPARE = 2 << 30
 _LEAST = 64 << 20
 _BLOCK = 512
+_BLOCKS = 8
+"""Blocks a multiprocessor, of which one at least is on each of them."""
+_OTHERS = 512 << 20
+"""Bytes that are read to fill the L2 with other lines; several times what it holds."""
 _FLOW_BYTES = 4 << 30
 _TOUCHED = 4 << 20
 """Lines that are brought near before a chase, at most."""
@@ -86,12 +90,16 @@ class Stream:
 @dataclass
 class Result:
     """Everything of one run. lines: cycles of the first and of the second load of
-    each of LINES lines, some of them written by every multiprocessor."""
+    each of LINES lines, some of them written by every multiprocessor. far: cycles of a load from the L2 and
+    from DRAM, by the multiprocessor that loads. alone: the multiprocessors on which blocks of 1 and of
+    1024 threads run that are alone, as in all chases but those."""
 
     conditions: Conditions
     samples: list[Sample] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     lines: list[list[int]] = field(default_factory=list)
+    far: dict[str, list[float]] = field(default_factory=dict)
+    alone: tuple[int, ...] = ()
     bus_bits: int = 0
 
 
@@ -171,6 +179,8 @@ def measure(gpu: Device, built: Built, repeats: int = 5, progress: Progress | No
     if progress:
         progress("bandwidth", len(steps), len(steps) + 1)
     result.lines = bench.partitions()
+    result.far = bench.everywhere()
+    result.alone = bench.alone()
     result.streams += bench.streams()
     result.conditions.left_out |= bench.left_out
     watch.close()
@@ -208,14 +218,19 @@ class _Bench:
         threads: int = 1,
         grid: int = 1,
         apart: int = LINE,
+        *,
+        cold: bool = False,
     ) -> tuple[float, float, float]:
         """Cycles of one access: median, least and most of the runs, or where `first` names a place for each
-        run their mean instead of the median; so may `stride`. `apart`: bytes between what is brought near."""
+        run their mean instead of the median; so may `stride`. `apart`: bytes between what is brought near.
+        `cold`: what earlier runs loaded is not to be in the L2."""
         kernel = self.module.get(name)
         found = []
         places = [first] * self.repeats if isinstance(first, int) else first
         strides = [stride] * len(places) if isinstance(stride, int) else stride
         for place, step in zip(places, strides, strict=True):
+            if cold:
+                self._forget()
             self.gpu.fill(self.clocks, 16, 0)
             arguments = (
                 np.uint64(place),
@@ -232,6 +247,15 @@ class _Bench:
             found.append((stop - start) / rounds)
         middle = statistics.median if isinstance(first, int) else statistics.fmean
         return middle(found), min(found), max(found)
+
+    def _forget(self) -> None:
+        """Fills the L2 with lines of the buffer's end."""
+        grid = self.gpu.sm_count
+        step = grid * _BLOCK * 16
+        turns = min(_OTHERS, self.size) // (FLOW * step)
+        place, size = self.first + self.size - turns * FLOW * step, turns * FLOW * step
+        numbers = (np.uint64(place), np.uint64(size), np.uint32(turns), np.uint64(step))
+        self.module.get("flow_l2")(*numbers, self.clocks, grid=grid, block=_BLOCK)
 
     def _sample(
         self, name: str, variant: str, size: int | None, first: int | Sequence[int], *given: int
@@ -323,7 +347,8 @@ class _Bench:
         places = [base + stride * int(self._rng.integers(0, words)) for base in starts]
         name, apart = f"ld_global_{operator}_u64", max(stride, LINE)
         near = count * stride if count * stride // apart <= _TOUCHED else 0
-        cycles = self._cycles(name, places, near, starts, loads, loads, 1024, apart=apart)
+        cold = not near and (count * stride) + _OTHERS <= self.size
+        cycles = self._cycles(name, places, near, starts, loads, loads, 1024, apart=apart, cold=cold)
         return Sample(f"ld.global.{operator}.u64", variant, count * stride, *cycles)
 
     def _too_little(self, what: str, size: int) -> None:
@@ -352,6 +377,42 @@ class _Bench:
             self._filled(first, count, PAGE, 16384)
             loads = -(-max(count, ROUNDS) // 16) * 16
             yield self._sample("ld_global_cg_u64", "a line of each 2 MiB", span, first, 0, 0, loads, loads)
+
+    def everywhere(self) -> dict[str, list[float]]:
+        """The same chase through data in the L2, and through data beyond it, on each multiprocessor."""
+        found = {}
+        for level, operator in (("L2", "cg"), ("DRAM", "cv")):
+            size = LEVELS[operator]
+            if size > self.size:
+                self._too_little("multiprocessor", size)
+                continue
+            self._filled(self.first, size // LINE, LINE, 1)
+            found[level] = [self._on_one(number, operator, size) for number in range(self.gpu.sm_count)]
+        return found
+
+    def alone(self) -> tuple[int, ...]:
+        """The multiprocessors on which a block of one thread and one of 1024 run that are alone."""
+        found = []
+        for threads in (1, 1024):
+            self.module.get("where")(self.clocks, grid=1, block=threads)
+            found.append(int(self.gpu.download(self.clocks, (1,), np.uint64)[0]))
+        return tuple(found)
+
+    def _on_one(self, multiprocessor: int, operator: str, size: int) -> float:
+        """Cycles of one load on a multiprocessor."""
+        kernel, count = self.module.get(f"ld_global_{operator}_u64_on_one"), size // LINE
+        start = self.first + LINE * int(self._rng.integers(0, count))
+        near = size if operator == "cg" else 0
+        numbers = np.uint64(start), np.uint64(near), np.uint64(self.first), np.uint32(LINE)
+        loads = np.uint32(_loads(count))
+        if not near:
+            self._forget()
+        self.gpu.write(self.clocks, np.array([0, 0, multiprocessor, 0], np.uint64))
+        kernel(*numbers, loads, loads, self.clocks, grid=_BLOCKS * self.gpu.sm_count, block=1024)
+        begun, ended = (int(n) for n in self.gpu.download(self.clocks, (2,), np.uint64))
+        if not 0 < begun < ended:
+            raise DeviceError(f"kernel {kernel.name}: no block ran on multiprocessor {multiprocessor}")
+        return (ended - begun) / int(loads)
 
     def partitions(self) -> list[list[int]]:
         """Cycles of the load of each line in a region that lies in the L2, for the first time and again."""

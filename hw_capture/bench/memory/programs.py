@@ -106,6 +106,26 @@ def _indexed(operator: str) -> Chain:
     return Chain(name, name.replace(".", "_"), step, {"LDG": 1}, "    u64 at = 0;")
 
 
+_ON_ONE = f"""    // out[2]: the multiprocessor that is to measure; out[3]: whether a block of it has begun
+    __shared__ u32 chosen;
+    if (!threadIdx.x) {{
+        u32 here;
+        asm volatile("mov.u32 %0, %%smid;" : "=r"(here));
+        chosen = here == out[2] && !atomicExch((unsigned long long *)(out + 3), 1ull);
+    }}
+    __syncthreads();
+    if (!chosen)
+        return;
+{_TOUCHED}"""
+
+
+def _on_one(operator: str) -> Chain:
+    """A chase on one multiprocessor, of a grid whose other blocks end at once."""
+    name = f"ld.global.{operator}.u64"
+    step = _asm(f"{name} %0, [%1];", '"=l"(at)', '"l"(at)')
+    return Chain(name, f"{name.replace('.', '_')}_on_one", step, {"LDG": 1}, _ON_ONE)
+
+
 _SHARED = """    __shared__ __align__(128) u32 table[WORDS];
     for (u32 k = threadIdx.x; k < WORDS; k += blockDim.x)
         table[k] = {word};
@@ -275,6 +295,7 @@ def _chains() -> tuple[Chain, ...]:
     global_atomics = [_atomic("global", kind, "ATOMG") for kind in ATOMICS]
     return (
         *loads,
+        *(_on_one(operator) for operator in ("cg", "cv")),
         _indexed("ca"),
         _indexed("cg"),
         constant,

@@ -34,13 +34,26 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
         f"mmagold bench-gpu, one thread or warp of an {{device}}, clock64, the median of {repeats} runs; "
         "bandwidth of all multiprocessors"
     )
-    how = {"runs": repeats, "memory_bus_bits": result.bus_bits, "sizes": [SMALLEST, LARGEST], "page": PAGE}
+    how = {
+        "runs": repeats,
+        "memory_bus_bits": result.bus_bits,
+        "sizes": [SMALLEST, LARGEST],
+        "page": PAGE,
+        "multiprocessors_of_lone_blocks": list(result.alone),
+    }
     lines = head(result.conditions, architecture, _COMMENTS, source, how)
     alone = [s for s in result.samples if s.size is None]
     lines += table("latency", "One access after the other", [*_levels(result), *map(_row, alone)])
     lines += table("sizes", "Loads by the size of the data", _sweeps(result), "", "latency")
     lines += table(
         "partitions", "Lines in the L2", _partitions(result), "", "completion_latency", _ONE_BY_ONE
+    )
+    lines += table(
+        "multiprocessors",
+        "Loads by the multiprocessor that loads",
+        _multiprocessors(result),
+        "",
+        "completion_latency",
     )
     near = [s for s in result.streams if s.level not in ("L2", "DRAM")]
     rows = [
@@ -111,6 +124,18 @@ def _partitions(result: Result) -> Iterator[dict[str, Any]]:
             }
 
 
+def _multiprocessors(result: Result) -> Iterator[dict[str, Any]]:
+    """The nearest to a level, the middle one and the farthest."""
+    for level, cycles in result.far.items():
+        for which, value in (
+            ("least", min(cycles)),
+            ("median", statistics.median(cycles)),
+            ("most", max(cycles)),
+        ):
+            variant = f"{level}, {which} of {len(cycles)} multiprocessors"
+            yield {"instruction": "ld.global.u64", "variant": variant, "value": round(value, 2)}
+
+
 def groups(taken: Sequence[int]) -> list[list[int]]:
     """Numbers in the groups that they fall into, each in order: split where a valley between two heaps is at
     most a third as high as the lower of them, and the middle of the valley's lowest stretch is the border.
@@ -149,7 +174,8 @@ def _dram(result: Result, far: list[Stream]) -> Iterator[dict[str, Any]]:
 
 
 def csv_text(result: Result) -> str:
-    """Returns the points as CSV with a header; then the cycles of each line of the L2."""
+    """Returns the points as CSV with a header; then the cycles of each line of the L2, and of each
+    multiprocessor."""
     stream = io.StringIO()
     rows = csv.writer(stream, lineterminator="\n")
     rows.writerow(_COLUMNS)
@@ -159,4 +185,8 @@ def csv_text(result: Result) -> str:
     for when, taken in zip(("first load", "again"), result.lines, strict=False):
         for place, cycles in enumerate(taken):
             rows.writerow(("ld.global.cg.u64", f"line {place}, {when}", 128, cycles, cycles, cycles))
+    for level, found in result.far.items():
+        for number, one in enumerate(found):
+            text = f"{one:.3f}"
+            rows.writerow(("ld.global.u64", f"{level}, multiprocessor {number}", "", text, text, text))
     return stream.getvalue()

@@ -152,13 +152,19 @@ PLANS = [
     golden.plan("hopper", FP8, promote=128, scales="block"),
     golden.plan("hopper", "cublas_fp8_blocks.128x128"),
     golden.plan("hopper", "HMMA.16816.F32", alpha=1.7, beta=0.3, fma=["c"]),
+    golden.plan("hopper", "cublas_f16.f16.f16", parts=[64, 192, 128, 100], reduce="tree"),
 ]
+
+
+def length(plan: Plan, k: int) -> int:
+    """K, or what the plan's own parts make."""
+    return sum(plan.options.parts or (k,))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("wild", [False, True])
 def test_all_sums_beside_the_chains_are_golden_gemms(plan: Plan, wild: bool) -> None:
-    formats, m, n, k = plan.formats, 7, 9, 333
+    formats, m, n, k = plan.formats, 7, 9, length(plan, 333)
     a, b = some(formats["a"].name, (3, 1, m, k), 1, wild), some(formats["b"].name, (2, k, n), 2, wild)
     more = {name: bits for name, (_, bits) in around(plan, m, n, k, wild).items()}
     tensors = {name: tensor(fmt, bits) for name, (fmt, bits) in around(plan, m, n, k, wild).items()}
@@ -329,7 +335,7 @@ def test_what_only_the_cpu_computes_is_refused() -> None:
 def test_a_gpu_answers_as_the_cpu(plan: Plan) -> None:
     from mmagold.torch import emulated_matmul
 
-    formats, m, n, k = plan.formats, 130, 200, 1000
+    formats, m, n, k = plan.formats, 130, 200, length(plan, 1000)
     for wild in (False, True):
         a, b = (
             tensor(formats[x].name, some(formats[x].name, shape, 1, wild))

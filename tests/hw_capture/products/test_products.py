@@ -1,4 +1,5 @@
-"""Whole products that libraries computed on an H100 (vectors/kernels), beside golden.gemm."""
+"""Whole products that libraries computed on an H100 (vectors/kernels) and on an H200 (its held_out), beside
+golden.gemm."""
 
 from __future__ import annotations
 
@@ -14,12 +15,17 @@ import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError
 from hw_capture.products import explain, record
-from hw_capture.products.cases import Case, cases
+from hw_capture.products.cases import Case, cases, held_out
 
 FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "kernels"
 RECORDED = {one.case.name: one for one in record.load(FOLDER)}
+HELD_OUT = {one.case.name: one for one in record.load(FOLDER / "held_out")}
 SHORT = 1024
-"""K up to which products are replayed in the short run."""
+"""K up to which products are replayed in the short run, of those that were held out any where D is small."""
+FEW = 7000
+VECTORS = [one for one in HELD_OUT.values() if one.case.a == "f32"]
+BLOCKS_AT_MOST = {5000: 16}
+"""Blocks of dot_kernel for a K where they are fewer than what holds all of K at once."""
 
 
 def of(call: str, k: int, **options: object) -> record.Recorded:
@@ -34,19 +40,21 @@ def test_cases_are_those_that_were_recorded() -> None:
     names = [case.name for case in cases()]
     assert len(set(names)) == len(names)
     assert set(RECORDED) == set(names)
+    assert [case.name for case in held_out()] == list(HELD_OUT)
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        name if one.case.k <= SHORT else pytest.param(name, marks=pytest.mark.long)
-        for name, one in RECORDED.items()
+        name if k <= SHORT or (name in HELD_OUT and few) else pytest.param(name, marks=pytest.mark.long)
+        for name, one in (RECORDED | HELD_OUT).items()
         if one.plan
+        for k, few in [(one.case.k, one.d.size <= FEW)]
     ],
 )
 def test_the_plan_gives_what_the_library_gave(name: str) -> None:
     """Every bit of every element, from operands that are drawn again."""
-    one = RECORDED[name]
+    one = (RECORDED | HELD_OUT)[name]
     operands = one.case.operands()
     assert record.digest(operands) == one.operands
     assert one.plan is not None
@@ -54,17 +62,18 @@ def test_the_plan_gives_what_the_library_gave(name: str) -> None:
 
 
 def test_what_is_not_explained_is_known() -> None:
-    """Vectors times matrices, f32 without tensor cores, a sparse product that two kernels share."""
+    """Vectors times matrices, and f32 without tensor cores."""
     left = {
         (one.case.call, one.case.a, min(one.case.m, one.case.n), one.case.k)
         for one in RECORDED.values()
         if not one.plan
     }
     plain = {key for key in left if key[1] == "f32" and RECORDED}
-    shared = {("sparse_mm", name, 32, 16384) for name in ("f16", "bf16")}
-    assert left - plain == {("mm", "f64", 1, 2048), ("mm", "f64", 1, 1024)} | shared
+    assert left - plain == {("mm", "f64", 1, 2048), ("mm", "f64", 1, 1024)}
     tf32 = {one.case.k for one in RECORDED.values() if one.case.options.get("tf32") and not one.plan}
     assert tf32 == {2048, 1024}
+    of_f64 = [one for one in HELD_OUT.values() if not one.plan and one.case.a != "f32"]
+    assert [(one.case.a, one.case.k) for one in of_f64] == [("f64", 3200)]
 
 
 @pytest.mark.parametrize(("k", "chains"), [(1024, [slice(i, i + 32) for i in range(0, 1024, 32)]),
@@ -82,21 +91,65 @@ def test_f64_with_one_row_or_column(k: int, chains: list[slice]) -> None:
 @pytest.mark.parametrize("tf32", [False, True])
 @pytest.mark.parametrize("k", [1024, 2048])
 def test_f32_with_one_row_or_column(k: int, tf32: bool) -> None:
-    """cuBLAS's dot_kernel and reduce_1Block_kernel, no matrix unit: a block of 128 threads takes two elements
-    each, all products and sums rounded; then each of four threads adds every fourth block in turn, and their
-    sums are added in turn. The tree was told by golden.sum_tree on an H200."""
+    """cuBLAS's dot_kernel and reduce_1Block_kernel, no matrix unit; the rule was found on one of these."""
     one = next(
         x
         for x in RECORDED.values()
         if (x.case.a, x.case.k, min(x.d.shape), x.case.options) == ("f32", k, 1, {"tf32": tf32})
     )
     assert any("dot_kernel<float, 128, 0" in kernel for kernel in one.kernels)
+    assert np.array_equal(of_dot_kernel(one).view(np.uint32), one.d)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [x for x in VECTORS if x.case.k <= max(BLOCKS_AT_MOST) and "dot_kernel" in "".join(x.kernels)],
+    ids=lambda one: one.case.name,
+)
+def test_f32_with_one_row_or_column_of_other_shapes(one: record.Recorded) -> None:
+    """Of K = 20,000 and more the kernel's blocks are not known, and of 777 with B row by row another runs."""
     operands = one.case.operands()
-    a, b = operands["a"].view(np.float32)[:, None], operands["b"].T.view(np.float32)
-    pairs = (a * b).reshape(*one.d.shape, -1, 128, 2)
-    blocks = in_halves(pairs[..., 0] + pairs[..., 1])
-    threads = np.add.accumulate(blocks.reshape(*one.d.shape, -1, 4), axis=-2)[..., -1, :]
-    assert np.array_equal(np.add.accumulate(threads, axis=-1)[..., -1].view(np.uint32), one.d)
+    assert record.digest(operands) == one.operands
+    assert np.array_equal(of_dot_kernel(one).view(np.uint32), one.d)
+
+
+def of_dot_kernel(one: record.Recorded) -> np.ndarray:
+    """D as golden.sum_tree told it on an H200: each of a block's 128 threads takes two neighbours of K, one
+    where B lies row by row; each has a chain of fused multiply-adds over every so many blocks' elements. A
+    thread's two are added, a block's threads in halves; each of four threads then adds every fourth block in
+    turn, and their sums are added in turn."""
+    lanes, operands = 1 if one.case.b_rows else 2, one.case.operands()
+    a, b = operands["a"].view(np.float32)[:, None], operands["b"].T.view(np.float32)[None]
+    blocks = -(-one.case.k // (128 * lanes))
+    most = BLOCKS_AT_MOST.get(one.case.k, blocks)
+    a, b = (
+        np.pad(x, ((0, 0), (0, 0), (0, 128 * lanes * blocks - one.case.k))).reshape(
+            *x.shape[:2], blocks, 128, lanes
+        )
+        for x in (a, b)
+    )
+    own = np.zeros((*one.d.shape, most, 128, lanes), np.float32)
+    for first in range(0, blocks, most):
+        taken = slice(first, min(first + most, blocks))
+        into = own[..., : taken.stop - first, :, :]
+        # 64 bits of a significand hold a product of two f32.
+        into[...] = a[..., taken, :, :].astype(np.longdouble) * b[..., taken, :, :] + into
+    sums = in_halves(np.add.accumulate(own, axis=-1)[..., -1])
+    threads = [np.add.accumulate(sums[..., k::4], axis=-1)[..., -1] for k in range(min(4, most))]
+    found: np.ndarray = np.add.accumulate(np.stack(threads, axis=-1), axis=-1)[..., -1]
+    return found
+
+
+def test_f64_that_is_dealt_out_to_nine_blocks() -> None:
+    """448 x 128 x 3200: tiles of 32 elements dealt out, a chain for each block, and the order in which their
+    sums are added as golden.sum_tree told it on an H200; no plan has that order."""
+    one = next(x for x in HELD_OUT.values() if (x.case.a, x.case.k) == ("f64", 3200))
+    operands, fma = one.case.operands(), golden.plan("hopper", "cublas_f64")
+    tile, few = np.arange(3200) // 32 % 9, np.s_[::7, ::4]
+    a, b = operands["a"][few[0]], operands["b"][:, few[1]]
+    s = [golden.gemm(a[:, tile == n], b[tile == n], fma).view(np.float64) for n in range(9)]
+    total = s[0] + s[5] + s[8] + (s[1] + s[6]) + (s[2] + s[7]) + s[3] + s[4]
+    assert np.array_equal(total.view(np.uint64), one.d[few])
 
 
 def in_halves(sums: np.ndarray) -> np.ndarray:

@@ -86,6 +86,15 @@ extern "C" __global__ void lines(u64 first, u64 stride, u32 count, u32 *cycles)
         }
 }
 
+// The multiprocessor that it runs on.
+extern "C" __global__ void where(u64 *out)
+{
+    u32 here;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(here));
+    if (!threadIdx.x)
+        out[0] = here;
+}
+
 extern "C" __global__ void const_base(u64 *out) { asm volatile("mov.u64 %0, constants;" : "=l"(out[0])); }
 
 // Bandwidth ---------------------------------------------------------------------------------------------------
