@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import random
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -137,6 +138,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="for each dissection")
     parser.add_argument("--asks", type=int, default=150_000, help="for each dissection")
     parser.add_argument("--all", action="store_true", help="every distinct program, not one of each class")
+    parser.add_argument("--order", type=int, help="seed of the order: a run that is cut short is a sample")
     parser.add_argument("--match", default="", help="only names that hold this text")
     parser.add_argument("--gpu", default="", help="ask the GPU in this machine, of this architecture")
     parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
@@ -146,6 +148,8 @@ def main() -> None:
     units = classes(distinct())
     if given.all:  # those of other classes first
         units = list(dict.fromkeys([*units, *distinct()]))
+    if given.order is not None:
+        random.Random(given.order).shuffle(units)
     if given.gpu:
         units = [ins for ins in units if ins.architecture == given.gpu and kernels.forms(ins)]
     units = [ins for ins in units if given.match in f"{ins.architecture}:{ins.name}"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import fitting, memory
+from golden.dissect.blackbox import fitting, memory, telling
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
-from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
+from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
@@ -59,27 +60,18 @@ _SHRUNK, _SHRUNK_ASKS = 3, 192
 """Counterexamples that are made simpler in one round, and questions at once for that."""
 _MOST_FITS = 6
 _ALTERNATIVE_SECONDS = 5.0
-_TELLING = 2
-"""Rounds of checking before neighbours are told apart."""
-_TELLING_SECONDS, _AIMED_TAKEN = 8.0, 8
+_TELLING = 1
+"""Rounds of checking before a candidate is told from its rivals."""
+_TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
+"""Time for that, and for orders of the sum that are rivals."""
+_OTHERS = 3
+"""Other orders that are fitted where no change of a key explains a counterexample."""
+_TELLING_DRAWN = (1000, 3000)
+"""Operands of each kind that are drawn for that, the first time and the second."""
 _ASKED_AGAIN = 512
 """Questions of a dissection that is continued that the box is asked again."""
 _LEAST, _LEAST_SECONDS = 4, 1.0
 """Questions of each kind, and time, that make a round worth its while."""
-_AIMED = dict.fromkeys(
-    (
-        *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
-        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each"),
-    ),
-    24,
-)
-"""Kinds that aim at the steps of a program, and how many of each."""
-_FLOORS = ("floor", "min_exponent")
-_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48}
-"""The same for least exponents, which few operands reach."""
-_WORDS_OF_NANS = (": nan", ": nans")
-_AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
-"""The same for words of NaNs: which cause comes first shows only where two meet."""
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
@@ -279,7 +271,9 @@ class _Search:
         self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
         self.kept_back = asks // _KEPT_BACK
         self.weighed: tuple[object, Evidence] | None = None
-        self.told: object = None
+        self.told: dict[object, int] = {}
+        self.orders: list[fitting.Fit] = []
+        self.rivals: tuple[object, list[tuple[str, Candidate]]] | None = None
 
     # Continued ----------------------------------------------------------------------------------------------
 
@@ -399,7 +393,7 @@ class _Search:
         self._tell("fitting orders of the sum", 0, 1)
         made = skeletons(self.takes, self.state.tree)
         ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
-        self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
+        self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = fitting.various(self.ranked, _MOST_FITS)
         self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE, quick=True)
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
@@ -450,47 +444,60 @@ class _Search:
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 beside = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2
-                self._refit([fit, *self.ranked[1:beside]], effort)
+                self._refit([*self._others(fit, effort), fit, *self.ranked[1:beside]], effort)
                 self.state.differing = {}
                 continue
             efforts = iter(fitting.Effort)
             wrong = self._round(share)
-            if not wrong and self.turn >= _TELLING and self.told != candidate.key:
-                self.told = candidate.key
-                wrong = self._tell_apart(candidate)
+            turns = self.told.get(candidate.key, 0)
+            if not wrong and self.turn >= _TELLING and turns < len(_TELLING_DRAWN):
+                self.told[candidate.key] = turns + 1
+                wrong = self._tell_apart(candidate, _TELLING_DRAWN[turns])
             if wrong:  # the checks were of a candidate that has to change; its bank is asked again
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 self.state.differing = {}
         return False
 
-    def _tell_apart(self, candidate: Candidate) -> bool:
-        """Asks where neighbours that answered the whole bank alike would answer otherwise, on operands drawn
-        for them; whether the candidate was wrong anywhere."""
-        end = time.monotonic() + min(_TELLING_SECONDS, self.dense.left / 3)
-        found: list[Operands] = []
-        for index, move in enumerate(self._neighbours(candidate)):
-            if time.monotonic() > end:
-                break
-            new = move.apply(candidate)
-            if new is None or self.bank.wrong(new.program).any():
-                continue
-            for place, (kind, count) in enumerate(_aims(move.key).items()):
-                rng = self._rng(1000 + index, place)
-                operands = stimuli.generate(new.instruction, kind, count, rng)
-                differ = np.flatnonzero(new.dot(**operands) != candidate.dot(**operands))[:_AIMED_TAKEN]
-                found += [{name: codes[differ] for name, codes in operands.items()}] if len(differ) else []
-        if not found:
+    def _others(self, fit: fitting.Fit, effort: fitting.Effort) -> list[fitting.Fit]:
+        """Other orders of the sum, where no change of a key helped: the counterexample may be theirs."""
+        if effort is not fitting.Effort.FEW:
+            return []
+        until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
+        return telling.other_starts(fit.candidate, self.orders, self.bank, until)[:_OTHERS]
+
+    def _tell_apart(self, candidate: Candidate, each: int) -> bool:
+        """Asks where rivals that answered the whole bank alike would answer otherwise, on operands drawn for
+        that; whether the candidate was wrong anywhere."""
+        self._tell("telling rivals apart", self.turn, 0)
+        rivals = self._rivals(candidate)
+        rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._for_telling
+        whole = telling.questions(candidate, rivals, each, rng, end)
+        if whole is None:
             return False
-        whole = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
-        whole, answers = self.dense.ask(whole)
-        self.bank.add("between neighbours", whole, answers)
+        whole, answers = self._asked_at_the_end(whole)
+        self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
+    def _rivals(self, candidate: Candidate) -> list[tuple[str, Candidate]]:
+        """What answers the whole bank as a candidate does, by the key that it changes."""
+        known = self.rivals[1] if self.rivals is not None and self.rivals[0] == candidate.key else None
+        if known is not None:  # the bank grew since
+            left = [(key, one) for key, one in known if not self.bank.wrong(one.program).any()]
+        else:
+            until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
+            orders = telling.other_orders(candidate, self.orders, self.bank, until)
+            left = [(telling.ORDER, one) for one in orders]
+            end = time.monotonic() + self._for_telling
+            left += telling.alike(candidate, self.bank, self._neighbours(candidate), end)
+        self.rivals = candidate.key, left
+        return left
+
+    @property
+    def _for_telling(self) -> float:
+        return min(_TELLING_SECONDS, self.dense.left / 4)
+
     def _neighbours(self, candidate: Candidate) -> list[Move]:
-        """Single changes of a candidate: all floors of exponents, others near what they are."""
-        words = self._words()
-        floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(_FLOORS)]
-        return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
+        return telling.neighbours(candidate, self._words())
 
     def _words(self) -> tuple[int, ...]:
         """The NaNs that the box answered."""
@@ -699,7 +706,7 @@ class _Search:
             yield f"no candidate explains all answers; the nearest one is wrong on {named}"
             if right:
                 yield f"it is right on all operands of the kinds {', '.join(right)}"
-        told = {key: values for key, values in alternatives.items() if not _is_extra(key)}
+        told = {key: values for key, values in alternatives.items() if not telling.is_extra(key)}
         for key, values in told.items():
             shown = ", ".join(shortened(values))
             yield f"{key}: {shown} would have answered every question kept in the same way"
@@ -708,21 +715,9 @@ class _Search:
             yield f"nor would these have shown, with some value: {'; '.join(extras)}"
 
 
-def _aims(key: str) -> dict[str, int]:
-    """Kinds of operands, and how many of each, that tell values of a key apart."""
-    if key.endswith(_FLOORS):
-        return _AT_FLOORS
-    return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
-
-
 def _untried(evidence: Evidence) -> Iterator[str]:
     if evidence.tried < evidence.neighbours:
         yield (
             f"of {evidence.neighbours:,} changes of one key, {evidence.neighbours - evidence.tried:,} were "
             "not held against the questions, as the time for it ended: what they decide is not known"
         )
-
-
-def _is_extra(key: str) -> bool:
-    """Whether a change adds what few units have, rather than another value of what every unit has."""
-    return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key

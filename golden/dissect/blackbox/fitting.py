@@ -25,7 +25,9 @@ from golden.number.rounding import MODES
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
 _WRONG, _RIGHT = 224, 224
-_CONFIRMED = 6
+_CONFIRMED, _ALIKE = 6, 96
+"""Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
+as one counterexample is explained by many a change that is wrong elsewhere."""
 _BEAM = 40
 _FITTED = 10
 _FEW, _FEWER = 256, 160
@@ -355,11 +357,14 @@ def _step(
         if new is not None and (wrong := wrong_of(sample, new)) < base:
             scored.append((wrong, move.rank, index, move, new))
     scored.sort(key=lambda one: one[:3])
+    alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
-    for _, _, _, move, new in scored[:_CONFIRMED]:
+    for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
         wrong = wrong_of(bank, new)
         if wrong < (best if found is None else found).wrong:
             found = Fit(new, wrong, [*best.told, move.text])
+            if not wrong:
+                break
     if found is None:
         return None
     taken = {found.told[-1].partition(" = ")[0]}

@@ -62,6 +62,8 @@ _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
 _WIDTHS_TRIED = range(10, 41)
+_LEASTS = (-126, -14)
+"""Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
@@ -319,6 +321,8 @@ def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
     if isinstance(step, Align) and name in ("maximum", "exponent") and value not in (None, ()):
         rest = {"maximum": (), "exponent": None, "floor": None, "shift_limit": None, "left_out": ()}
         return {key: none for key, none in rest.items() if key != name} | {"zeros": "ignored"}
+    if isinstance(step, Align) and name == "floor" and value is not None:
+        return {"maximum": (), "exponent": None}
     return {}
 
 
@@ -413,7 +417,7 @@ def _causes(
 
 
 def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Iterator[tuple[MaximumOf, ...]]:
-    """One number less that the exponent is the largest of, one more, one other."""
+    """One number less that the exponent is the largest of, one more, one other, one that is split."""
     yield ()
     for place, one in enumerate(now):
         yield (*now[:place], *now[place + 1 :])
@@ -422,6 +426,9 @@ def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Itera
         lowest = (replace(one, least=least) for least in (None, *range(-160, 20, 4)))
         ends = () if one.least is None else (replace(one, least=one.least + step) for step in _NEAR)
         yield from ((*now[:place], new, *now[place + 1 :]) for new in (*near, other, *lowest, *ends))
+        for least in (None, *_LEASTS) if len(one.of) > 1 else ():
+            split = (replace(one, of=(name,), least=least if name == "c" else one.least) for name in one.of)
+            yield (*now[:place], *split, *now[place + 1 :])
     some = [names for size in range(1, len(of) + 1) for names in combinations(of, size)]
     if len(now) < most:
         for names, leading, plus in product(some, (False, True), range(-4, 4)):

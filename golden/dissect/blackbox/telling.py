@@ -1,0 +1,182 @@
+"""Questions that tell a candidate from its rivals: other programs that answer all so far as it does.
+
+Rivals are its neighbours, one key away, and other orders of the sum, fitted to the same answers. Operands are
+drawn in plenty and run through both: only those that the two answer otherwise are worth asking.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import takewhile
+
+import numpy as np
+
+from golden import stimuli
+from golden.dissect.blackbox import fitting
+from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.moves import Hints, Move, moves
+from golden.program.signature import Operands
+from golden.program.steps import Align, Step, Sum
+
+Rng = Callable[..., np.random.Generator]
+_FLOORS = ("floor", "min_exponent")
+_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48}
+"""Kinds that tell least exponents, which few operands reach, and how many of each."""
+_WORDS_OF_NANS = (": nan", ": nans")
+_AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
+"""The same for words of NaNs: which cause comes first shows only where two meet."""
+_AIMED = dict.fromkeys(
+    (
+        *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
+        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each"),
+    ),
+    24,
+)
+"""The same for all other keys."""
+_OWN = 8
+"""Values of one key that have operands aimed at them."""
+_TAKEN, _ENOUGH = 8, 4
+"""Questions for one rival, and how many of those for others are enough for it, too."""
+_OF_ORDERS = 4
+"""Of the operands that are drawn for the candidate, one of so many for another order."""
+_MOST_ORDERS, _ORDER_SECONDS, _FAR = 24, 0.5, 50
+"""Other orders that are looked at, time to fit each, and what is too far off: wrong on one in so many."""
+
+
+ORDER = "order of the sum"
+"""The key of rivals that add in another order."""
+
+
+def is_extra(key: str) -> bool:
+    """Whether a change adds what few units have, rather than another value of what every unit has."""
+    return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key
+
+
+def neighbours(candidate: Candidate, words: tuple[int, ...]) -> list[Move]:
+    """Single changes of a candidate: all floors of exponents, others near what they are.
+
+    Args:
+        words: NaNs that the box answered.
+    """
+    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(_FLOORS)]
+    return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
+
+
+def alike(
+    candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
+) -> list[tuple[str, Candidate]]:
+    """Neighbours that answer the whole bank right, by the key that they change; what every unit has first."""
+    made = ((move.key, move.apply(candidate)) for move in sorted(changes, key=lambda one: is_extra(one.key)))
+    within = takewhile(lambda _: time.monotonic() < deadline, made)
+    return [(key, new) for key, new in within if new is not None and not bank.wrong(new.program).any()]
+
+
+def other_starts(
+    candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
+) -> list[fitting.Fit]:
+    """Skeletons of other orders as they are or with the steps of the candidate that they share, the best
+    first."""
+    seen, found = {candidate.order}, []
+    for one in (fit.candidate for fit in ranked):
+        if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
+            break
+        if one.order not in seen:
+            seen.add(one.order)
+            starts = [new for new in (_with_steps_of(one, candidate), one) if new is not None]
+            found.append(min((fitting.Fit(new, fitting.wrong_of(bank, new)) for new in starts), key=_wrong))
+    return sorted(found, key=_wrong)
+
+
+def other_orders(
+    candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
+) -> Iterator[Candidate]:
+    """Skeletons of other orders that explain the whole bank, too, once they are fitted."""
+    for start in other_starts(candidate, ranked, bank, deadline):
+        if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
+            break
+        found = fitting.fit(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
+        if not found.wrong:
+            yield found.candidate
+
+
+def _wrong(fit: fitting.Fit) -> int:
+    return fit.wrong
+
+
+def _with_steps_of(one: Candidate, other: Candidate) -> Candidate | None:
+    """A candidate with the steps of another one that have the same registers; groups stay as they are."""
+    known = {(type(s), s.of, s.to): s for o in other.operations for s in o.steps}
+
+    def changed(step: Step) -> Step:
+        found = known.get((type(step), step.of, step.to), step)
+        if isinstance(step, Align | Sum) and isinstance(found, Align | Sum):
+            return replace(found, group=step.group)
+        return found
+
+    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+
+
+def questions(
+    candidate: Candidate,
+    rivals: list[tuple[str, Candidate]],
+    each: int,
+    rng: Rng,
+    deadline: float,
+) -> Operands | None:
+    """Operands (n, ...) that the candidate and its rivals answer otherwise; None where none was drawn.
+
+    Args:
+        rivals: by the key that they change, or `ORDER`; operands are aimed at each of them, too.
+        each: operands of each kind that are aimed at the candidate.
+        rng: of some numbers, which say what it is for.
+    """
+    orders = [one for key, one in rivals if key == ORDER]
+    drawn = [
+        stimuli.generate(target.instruction, kind, count, rng(place, index))
+        for place, (target, count) in enumerate(
+            [(candidate, each), *((one, max(each // _OF_ORDERS, 1)) for one in orders)]
+        )
+        for index, kind in enumerate(stimuli.KINDS)
+    ]
+    pool = _joined(drawn)
+    answers, chosen = candidate.dot(**pool), np.zeros(0, np.int64)
+    found: list[Operands] = []
+    aimed: Counter[str] = Counter()
+    for index, (key, rival) in enumerate(rivals):
+        if time.monotonic() > deadline:
+            break
+        differ = rival.dot(**pool) != answers
+        if differ.any():
+            if int(differ[chosen].sum()) < _ENOUGH:
+                some = np.flatnonzero(differ)
+                chosen = np.union1d(chosen, rng(index).permutation(some)[:_TAKEN])
+            continue
+        aimed[key] += 1
+        if aimed[key] > _OWN:
+            continue
+        own = _joined(
+            [
+                stimuli.generate(rival.instruction, kind, count, rng(1000 + index, place))
+                for place, (kind, count) in enumerate(_aims(key).items())
+            ]
+        )
+        told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
+        found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
+    if len(chosen):
+        found.append({name: codes[chosen] for name, codes in pool.items()})
+    return _joined(found) if found else None
+
+
+def _joined(parts: list[Operands]) -> Operands:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _aims(key: str) -> dict[str, int]:
+    """Kinds of operands, and how many of each, that tell values of a key apart."""
+    if key.endswith(_FLOORS):
+        return _AT_FLOORS
+    return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
