@@ -5,7 +5,8 @@ Verilator has 0 there at every call, whatever the start; no start of rtl_tb/chec
 `case` declared full sets is anyone's choice in synthesis where no item matches (`unique`, `priority`, pragma
 or attribute full_case; an `if` as well), and so it is where several match of which one alone was declared to
 (`unique`, `unique0`, parallel_case): simulators take the first, synthesis may OR them. So the text is
-compiled with bits written into all these, and once more with their complement.
+compiled with bits written into all these, and once more with their complement; and so with bits for values
+that the language has as X (rtl_tb/check/open_values.py).
 
 Initial values of signals are another matter: synthesis for FPGAs keeps them, that for ASICs does not. A unit
 that is wrong with other ones passes with a note.
@@ -13,6 +14,7 @@ that is wrong with other ones passes with a note.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rtl_tb import engines
+from rtl_tb.check import open_values
 from rtl_tb.check.readings import Reading, on_text, undeclared
 from rtl_tb.check.starts import SHOWN, Unset
 from rtl_tb.check.verdict import Verdict, judge
@@ -46,6 +49,8 @@ _SIGNALS = ("ModuleDeclaration", "GenerateBlock", "InterfaceDeclaration")
 """Where signals are declared."""
 _ROUTINES = ("FunctionDeclaration", "TaskDeclaration")
 _FULL, _PARALLEL = ("Unique", "Priority"), ("Unique", "Unique0")
+_OUTSIDE = 1 << 60
+"""Texts before an expression are the last at their place, and those behind it the first."""
 _PRAGMAS = re.compile(r"/\*verilator (full_case|parallel_case)\*/")
 _LOOPS = ("LoopStatement", "DoWhileStatement", "ForeverStatement")
 
@@ -79,12 +84,9 @@ class Open:
 
     holes: dict[tuple[int, str], Hole] = field(default_factory=dict)
     """By what stands at which byte."""
+    values: dict[tuple[int, str], Hole] = field(default_factory=dict)
+    """Expressions, see rtl_tb/check/open_values.py."""
     initials: dict[tuple[int, str], Hole] = field(default_factory=dict)
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The place of every hole, once."""
-        return _named(self.holes)
 
 
 def ask_fills(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[Unset | None, Job, Verdict, str]:
@@ -98,15 +100,16 @@ def ask_fills(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[Unset 
         SimulatorMissing, ElaborationError: nobody looked, for want of slang or Verilator, or since one of
             them refuses the text.
     """
-    if plain is None or not _WORDS.search(plain.text):
+    if plain is None or not (_WORDS.search(plain.text) or open_values.may_have_any(plain.text)):
         return None, job, verdict, ""
     file = kept_text(job.build, "as_run", plain.text)
     found, text = find_open(job.dut, file), file.read_text(encoding="utf-8")
-    wrong = {_AS_SIMULATED: 0}
-    for pattern, mine, again in _runs(job, text, found.holes):
-        wrong[pattern] = int(again.failed.sum())
-        if not again.passed:
-            return Unset(wrong, len(mine.vectors), found.named, of_text=True), mine, again, ""
+    for holes in (found.holes, found.values):
+        wrong = {_AS_SIMULATED: 0}
+        for pattern, mine, again in _runs(job, text, holes):
+            wrong[pattern] = int(again.failed.sum())
+            if not again.passed:
+                return Unset(wrong, len(mine.vectors), _named(holes), of_text=True), mine, again, ""
     for _, _, again in _runs(job, text, found.initials):
         if not again.passed:
             return None, job, verdict, _of_initials(again, found)
@@ -174,7 +177,41 @@ def find_open(dut: Dut, file: Path) -> Open:
         return None
 
     compilation.getRoot().visit(look)
+    _add_values(found.values, compilation, text, sources, own)
     return found
+
+
+def _add_values(
+    found: dict[tuple[int, str], Hole], compilation: Any, text: bytes, sources: Any, own: Any
+) -> None:
+    """Notes expressions whose value the text leaves open, but for those that several widths have."""
+    seen: dict[tuple[int, int, str], tuple[str, str]] = {}
+    different: set[tuple[int, int, str]] = set()
+
+    def written(node: Any) -> str:
+        return text[node.sourceRange.start.offset : node.sourceRange.end.offset].decode()
+
+    def add(node: Any, what: str, given: open_values.Given) -> None:
+        span, bits = node.sourceRange, node.type.bitWidth
+        start, end, line = span.start.offset, span.end.offset, sources.getLineNumber(span.start)
+        place = f"{Path(sources.getFileName(span.start)).name}:{line}: {' '.join(written(node).split())}"
+        pattern, complement = (
+            given(functools.partial(_of_place, place, exchanged)) for exchanged in _PATTERNS.values()
+        )
+        if seen.setdefault((start, end, what), pattern) != pattern:  # of an instance with other widths
+            different.add((start, end, what))
+        before, behind = zip(pattern, complement, strict=True)
+        found[start, f"{what} to {end}"] = Hole(place, start, before, bits, _OUTSIDE - end)
+        found[end, f"{what} from {start}"] = Hole(place, end, behind, bits, -_OUTSIDE - start)
+
+    open_values.Look(written, own, add).below(compilation.getRoot())
+    for start, end, what in different:
+        del found[start, f"{what} to {end}"], found[end, f"{what} from {start}"]
+
+
+def _of_place(place: str, exchanged: int, kind: Any, why: str) -> str:
+    """Bits of a type for an expression."""
+    return _value(kind, place + why, exchanged, whole=True)
 
 
 def filled(text: str, holes: Holes, number: int) -> str:
@@ -574,7 +611,8 @@ def _value(kind: Any, place: str, exchanged: int, whole: bool = False) -> str:
     if kind.isIntegral:
         width = kind.bitWidth if whole or kind.isFourState else 0
         bits = int.from_bytes(hashlib.shake_128(place.encode()).digest((width + 7) // 8))
-        return f"{width}'h{(bits ^ exchanged) & (1 << width) - 1:x}" if width else "'0"
+        sign = "s" * kind.isSigned
+        return f"{width}'{sign}h{(bits ^ exchanged) & (1 << width) - 1:x}" if width else "'0"
     if kind.isUnpackedArray and not _grows(kind):
         return f"'{{default: {_value(kind.arrayElementType, place, exchanged, whole)}}}"
     if kind.isUnpackedStruct:

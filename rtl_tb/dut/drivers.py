@@ -46,7 +46,9 @@ def several_drivers(design: Design) -> set[tuple[str, str]]:
         by = driver.containingSymbol
         if by.kind.name == "Instance":
             return not outputs_rest
-        return by.syntax is None or _SILENT.search(str(by.syntax)) is None
+        gate = by.kind.name == "PrimitiveInstance"  # its name stands before all of its kind
+        syntax = by.syntax.parent if gate else by.syntax
+        return syntax is None or _SILENT.search(str(syntax)) is None
 
     def look(node: Any) -> Any:
         if isinstance(node, (ast.Expression, ast.Statement)):

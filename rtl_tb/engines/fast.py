@@ -1,10 +1,10 @@
 """The fast engine: the unit, verilated into a program that runs a whole set of vectors from files by itself.
 
 Hundreds of thousands of vectors a second, so it takes large sets. Verilator has two states: X and Z do not
-exist, uninitialised registers and assigned X start as random bits (seeded by the traffic's seed). Whether an
-X could reach the result is a question for Icarus (engines selfcheck and cocotb). The program is a process of
-its own: a unit that crashes or hangs cannot take the checker with it, and leaves nothing behind that the next
-run could meet.
+exist, uninitialised registers start as random bits (seeded by the traffic's seed). Whether an X could reach
+the result is a question for Icarus (engines selfcheck and cocotb). The program is a process of its own: a
+unit that crashes or hangs cannot take the checker with it, and leaves nothing behind that the next run could
+meet.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from changed_unit import DUT, OWN, PASSING
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.fills import Hole, ask_fills, filled, find_open
+from rtl_tb.check.open_values import may_have_any
 from rtl_tb.check.readings import SIMULATORS, as_run, read
 from rtl_tb.check.starts import Unset
 from rtl_tb.check.verdict import Verdict, judge
@@ -216,6 +217,89 @@ def test_a_unit_that_needs_the_first_branch_or_none_fails(
     assert np.flatnonzero(verdict.failed).tolist() == failed
 
 
+OPEN = (
+    "logic [6:0] m[5], n; m = '{default: 0}; n = 0; f = x ^ m[{x[1:0], 1'b1}];"
+    "if (x[1:0] == 3) f = x ^ n[{x[1:0], 2'b11} -: 10];"
+    "if (x[1:0] == 0) f = x ^ x / x[1:0]; if (x[1:0] == 1) f = x ^ n[{x[0], 2'b10} +: 3] & 1;"
+    "if (x == 4) f = {x[31:2], 2'bx0};"
+)
+"""Beyond what there is where x is 2, in a part of it where x is 3, by zero where x is 0; where x is 1 only
+the bit counts that there is."""
+
+
+def test_a_unit_that_needs_what_verilator_takes_beyond_a_vector_fails(tmp_path: Path) -> None:
+    unset, _, verdict, _ = asked(tmp_path, OPEN)
+    assert unset is not None
+    assert np.flatnonzero(verdict.failed).tolist() == [0, 2, 3]
+    assert unset.suspects == (
+        "mac4.sv:3: m[{x[1:0], 1'b1}]",
+        "mac4.sv:3: n[{x[1:0], 2'b11} -: 10]",
+        "mac4.sv:3: x / x[1:0]",
+        "mac4.sv:3: n[{x[0], 2'b10} +: 3]",
+        "mac4.sv:3: 2'bx0",
+    )
+
+
+VALUES = {
+    "an element of five": ("logic [7:0] m[5]; m[x[2:0]] = x; f = m[x[2:0]];", ["m[x[2:0]]"]),
+    "an element of eight": ("logic [7:0] m[8]; m[0] = x; f = m[x[2:0]];", []),
+    "a bit of an element": ("logic [2:0][3:0] m; m = 12'(x); f = m[x[1:0]][x[2:0]];", ["m[x[1:0]][x[2:0]]"]),
+    "a field of an element": (
+        "struct packed {logic [3:0] a, b;} m[3]; m[0] = x; f = m[x[1:0]].b;",
+        ["m[x[1:0]].b"],
+    ),
+    "an index within": ("logic [2:0] m; m = 3'(x); f = x[m[x[1:0]]];", ["m[x[1:0]]"]),
+    "from a place on, and down from it": (
+        "f = {x[x[2:0] +: 4], x[x[2:0] -: 3]};",
+        ["x[x[2:0] +: 4]", "x[x[2:0] -: 3]"],
+    ),
+    "what loops count": (
+        "int n; for (int i = 0; i < 4; i++) begin n = i / 2; f[i] = x[n + 1] ^ x[2 * i +: 2]; end",
+        [],
+    ),
+    "a number that may be negative": ("int n; n = 32'(x); f = x[n];", ["x[n]"]),
+    "in two states": ("bit [4:0] m; m = 5'(x); f = m[x[2:0]];", []),
+    "quotients": (
+        "f = x / 3 + x % x[1:0] + 8'($signed(x) / $signed(x[3:0]));",
+        ["x % x[1:0]", "$signed(x) / $signed(x[3:0])"],
+    ),
+    "literals": (
+        "case (x) 0: f = 'x; 1: f = 8'b1x0z; 8'b1x: f = 8'sbx; default: f = x === 8'bx ? 'z : 0; endcase",
+        ["'x", "8'b1x0z", "8'sbx"],
+    ),
+    "what is set": ("logic [4:0] m; m = 0; m[x[2:0]] = 1; out(m[x[2:0]], x); f = m;", []),
+}
+
+
+@pytest.mark.parametrize(("body", "names"), VALUES.values(), ids=VALUES)
+def test_which_values_are_open(tmp_path: Path, body: str, names: list[str]) -> None:
+    out = OUT.replace("logic [7:0] s", "logic s").replace("s = q", "s = q[0]")
+    dut = load_dut(unit(tmp_path, f"{out}\n{FUNCTION.format(body)}", "32'(f(sum[7:0]))"))
+    found = find_open(dut, dut.sources[0]).values
+    text = dut.sources[0].read_text()
+    assert list(dict.fromkeys(hole.place for hole in found.values())) == [
+        f"mac4.sv:4: {name}" for name in names
+    ]
+    assert may_have_any(text) or not names
+    for number in (0, 1) if names else ():
+        (tmp_path / "filled.sv").write_text(filled(text, found, number))
+        words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
+        simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+
+
+def test_of_modules_with_several_widths_values_are_left_alone(tmp_path: Path) -> None:
+    wires = "wire [W-1:0] m = W'(x); wire y = m[x[1:0]]; wire z = x[x];"
+    text = f"module other #(W = 3) (input [3:0] x); {wires} endmodule"
+    dut = load_dut(unit(tmp_path, text, "sum[31:0]"))
+    file = dut.sources[0]
+    file.write_text(
+        file.read_text().replace(
+            "assign rdy_o", "other #(2) p(.x(x_i[3:0]));\nother q(.x(x_i[3:0]));\nassign rdy_o"
+        )
+    )
+    assert {hole.place for hole in find_open(dut, file).values.values()} == {"mac4.sv:3: x[x]"}
+
+
 CHOICES = {
     "unique": ("unique case (1'b1) x[0]: f = 1; x[1]: begin f = 2; end endcase", 1, 1),
     "a pragma": ("case (x) // synthesis full_case parallel_case\nx[0]: f = 1; 1: f = 2; endcase", 1, 1),
@@ -271,7 +355,7 @@ def test_which_choices_are_open(tmp_path: Path, body: str, full: int, parallel: 
     found = find_open(dut, tmp_path / "text.sv")
     what = [what for _, what in found.holes]
     assert (what.count("rest"), what.count("overlap")) == (full, parallel)
-    for number in (0, 1) if found.named else ():
+    for number in (0, 1) if found.holes else ():
         (tmp_path / "filled.sv").write_text(filled(text.text, found.holes, number))
         words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
         simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")

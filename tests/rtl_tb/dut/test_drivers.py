@@ -1,0 +1,66 @@
+"""Nets that several things drive at once."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from changed_unit import DUT, OWN, PASSING
+
+from golden.vectors.vectorset import default_set
+from rtl_tb.check.beyond import shared_nets
+from rtl_tb.check.readings import Reading
+from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.drivers import several_drivers
+from rtl_tb.dut.ports import Design
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import SimulatorMissing
+
+LEAF = "module leaf(output o); assign o = 1; endmodule\n"
+CASES = {
+    "assignments": ("wire [7:0] n; assign n = a; assign n[0] = 0;", {"n"}),
+    "of other bits": ("wire [7:0] n; assign n[7:1] = a[7:1]; assign n[0] = 0;", set()),
+    "of a strength": ("wire n; assign (weak0, weak1) n = a[0]; assign n = a[1];", {"n"}),
+    "a declaration": ("wire n = a[0]; assign n = a[1];", {"n"}),
+    "instances": ("wire n; leaf x (n), y (n);", {"n"}),
+    "gates, in a generate": ("wire [1:0] n; for (genvar i = 0; i < 2; i++) and (n[0], a[i], a[2]);", {"n"}),
+    "one at a time": (
+        "wire n; assign n = a[0] ? a[1] : 1'bz; assign n = a[0] ? 'z : a[2]; leaf x (n);",
+        set(),
+    ),
+    "gates that can be silent": ("wire n; bufif1 (n, a[0], a[1]); bufif0 (n, a[0], a[1]);", set()),
+    "a wired and": ("wand n; assign n = a[0]; assign n = a[1];", set()),
+    "a variable": ("logic n; always_comb n = a[0];", set()),
+}
+
+
+@pytest.mark.parametrize(("text", "names"), CASES.values(), ids=CASES)
+def test_which_nets_have_several(tmp_path: Path, text: str, names: set[str]) -> None:
+    (tmp_path / "top.sv").write_text(
+        f"{LEAF}module top(input [7:0] a);\n{text} endmodule\n", encoding="utf-8"
+    )
+    assert several_drivers(Design((tmp_path / "top.sv",), "top")) == {("top.sv:3", name) for name in names}
+
+
+def test_a_pass_in_verilator_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Icarus, which has X where they differ, needs no such sentence."""
+    both = PASSING.replace("endmodule", "wire n; assign n = x_i[0];\nassign n = w_i[0]; endmodule")
+    (tmp_path / "mac4.sv").write_text(both, encoding="utf-8")
+    (tmp_path / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
+    (tmp_path / "dut.yaml").write_text(DUT, encoding="utf-8")
+    dut = load_dut(tmp_path / "dut.yaml")
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 1, 1, dut.level))
+    (said,) = shared_nets(job, Reading(both))
+    assert said.startswith("several drive the same net, of which Verilator takes one: ")
+    assert said.endswith(": n")
+    assert (
+        shared_nets(job, Reading(PASSING))
+        == shared_nets(replace(job, simulator="icarus"), Reading(both))
+        == []
+    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    assert "is not known" in shared_nets(job, Reading(both))[0]
+    with pytest.raises(SimulatorMissing, match="pip install"):
+        several_drivers(Design((tmp_path / "mac4.sv",), "mac4"))
