@@ -411,7 +411,7 @@ class _Bench:
         kernel(*numbers, loads, loads, self.clocks, grid=_BLOCKS * self.gpu.sm_count, block=1024)
         begun, ended = (int(n) for n in self.gpu.download(self.clocks, (2,), np.uint64))
         if not 0 < begun < ended:
-            raise DeviceError(f"kernel {kernel.name}: no block ran on multiprocessor {multiprocessor}")
+            raise DeviceError(f"ld.global.{operator}.u64: no block ran on multiprocessor {multiprocessor}")
         return (ended - begun) / int(loads)
 
     def partitions(self) -> list[list[int]]:

@@ -170,6 +170,7 @@ def test_two_boards_of_one_die_agree(part: str) -> None:
     """Latencies in cycles, to 1 %; the way to L2 and DRAM aside, which differs from board to board."""
     far = (
         "ld.global.c",
+        "ld.global.u64",
         "st.global",
         "atom.global",
         "cp.async",

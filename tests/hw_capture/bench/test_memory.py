@@ -109,6 +109,7 @@ def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     result.samples.append(Sample("ld.global.cg.u32", "", 4 << 20, 276.0, 276.0, 276.0))
     result.streams += [Stream("ld.shared.v4.u32", "shared", 127.0, 30_000), Stream("ld", "DRAM", 12.0, 2_400)]
     result.lines = [[300] * 50 + [500] * 50, [230 + k % 20 for k in range(-19, 81)]]
+    result.far = {"L2": [272.0, 283.0, 295.0, 281.0]}
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     path = tmp_path / "ours.yaml"
@@ -129,8 +130,14 @@ def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     )
     assert (first.value, first.text, second.value) == (300.0, "50 % of the lines, 300 to 300", 500.0)
     assert (again.value, again.text) == (239.5, "100 % of the lines, 230 to 249")
+    by_place = [
+        found[Key("ld.global.u64", f"L2, {which} of 4 multiprocessors", "completion_latency")].value
+        for which in ("least", "median", "most")
+    ]
+    assert by_place == [272.0, 282.0, 295.0]
     rows = list(csv.DictReader(io.StringIO(report.csv_text(result))))
-    assert len(rows) == 11 + 200 and rows[-1]["variant"] == "line 99, again"
+    assert len(rows) == 11 + 200 + 4 and rows[-5]["variant"] == "line 99, again"
+    assert (rows[-1]["variant"], rows[-1]["cycles"]) == ("L2, multiprocessor 3", "281.000")
 
 
 def test_lines_are_split_only_where_there_is_a_gap() -> None:
@@ -208,3 +215,27 @@ def test_what_leaves_the_multiprocessor_is_timed_at_many_lines(monkeypatch) -> N
         firsts = [numbers[0] for kernel, numbers in gpu.launches if kernel == name]
         assert len(firsts) == there * bench.PLACES and len(set(firsts)) > bench.PLACES // 2, name
     assert {numbers[0] for kernel, numbers in gpu.launches if kernel == "atom_shared_add_u32"} == {0}
+
+
+def test_every_multiprocessor_is_asked(monkeypatch) -> None:
+    monkeypatch.setattr(bench._Bench, "_local", lambda self: iter(()))
+    gpu = _Gpu()
+    written: list[tuple[int, ...]] = []
+    monkeypatch.setattr(gpu, "write", lambda _buffer, words: written.append(tuple(words.tolist())))
+    asked = bench._Bench(gpu, gpu, 5)
+    assert asked.everywhere() == {level: [8.0] * 132 for level in ("L2", "DRAM")}
+    assert written == [(0, 0, number, 0) for number in range(132)] * 2
+    names = [name for name, _ in gpu.launches if name != "fill"]
+    assert names == ["ld_global_cg_u64_on_one"] * 132 + ["flow_l2", "ld_global_cv_u64_on_one"] * 132
+    monkeypatch.setattr(gpu, "download", lambda *_: np.zeros(2, np.uint64))
+    with pytest.raises(DeviceError, match="no block ran on multiprocessor 0"):
+        asked.everywhere()
+
+
+def test_a_chase_beyond_the_l2_meets_no_line_of_one_before(monkeypatch) -> None:
+    monkeypatch.setattr(bench._Bench, "_local", lambda self: iter(()))
+    gpu = _Gpu()
+    list(bench._Bench(gpu, gpu, 5).caches())
+    chases = [(at, numbers) for at, (name, numbers) in enumerate(gpu.launches) if name.endswith("_u64")]
+    far = [at for at, (_, near, *_) in chases if not near]
+    assert far and all(gpu.launches[at - 1][0] == "flow_l2" for at in far)
