@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rtl_tb.check.readings import Reading
-from rtl_tb.dut.drivers import several_drivers
+from rtl_tb.dut.drivers import NET, VARIABLE, several_drivers
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import kept_text
@@ -23,6 +23,10 @@ _KINDS = {
         "has statements of a testbench, which are no hardware"
     ),
     re.compile(
+        r"@\s*\([^)]*\b(?:posedge\s+(\w+)\b[^)]*\bnegedge\s+\1|negedge\s+(\w+)\b[^)]*\bposedge\s+\2)\b"
+        r"|@\s*\(?\s*edge\b|\balways\s+begin\b"
+    ): "has processes that no register is: of both edges, or that wait within",
+    re.compile(
         r"(?<!parameter )\b(?:short)?real(?:time)?\s+\w+\s*[;,=]|\$(?:itor|rtoi|bitsto(?:short)?real)\b"
     ): "computes with real numbers, which are no hardware",
     re.compile(r"\(\*[^*]*\b(?:(?:black|white)box|(?:any|all)(?:const|seq))\b"): (
@@ -31,12 +35,16 @@ _KINDS = {
 }
 """What code does, by what it says."""
 _ANY = re.compile(
-    r"\$|force|release|deassign|randomize|\(\*|import|fork|wait|forever|mailbox|semaphore|chandle|->|real"
+    r"[$@]|always|force|release|deassign|randomize|\(\*|import|fork|wait|forever|mailbox|semaphore|chandle|->|real"
 )
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 
 
 _DRIVEN = re.compile(r"\bassign\s*(?:\([^)]*\)\s*)?(?:#\S+\s+)?\{?\s*(\w+)|\bwire\b[^;=]*?(\w+)\s*=")
+
+_PART = re.compile(r"\b(always\w*|initial|assign|(?:end)?(?:function|task))\b")
+_LOOP = re.compile(r"\bfor\s*\([^;]*;[^;]*;[^;)]*\)")
+_SET = re.compile(r"(?:^|[;:)]|\b(?:begin|else))\s*\{?([A-Za-z_]\w*)(?:\s*\[[^;=]*\])*\s*<?=(?!=)")
 
 
 def beyond(text: Reading | None) -> list[str]:
@@ -54,13 +62,11 @@ def beyond(text: Reading | None) -> list[str]:
     ]
 
 
-def shared_nets(job: Job, text: Reading | None) -> list[str]:
-    """A sentence where several assignments drive a net: Verilator takes one of them, and four states show
-    only the first vectors. (Of outputs of instances that meet, nobody looks unless there are such, too.)"""
-    if text is None or job.simulator != "verilator":
-        return []
-    names = [one or other for one, other in _DRIVEN.findall(text.text)]
-    if len(set(names)) == len(names):
+def several_drive(job: Job, text: Reading | None) -> list[str]:
+    """Sentences where several assignments drive a net, of which Verilator takes one and four states show only
+    the first vectors, and where several processes set a variable. (Of outputs of instances that meet, nobody
+    looks unless there are such, too.)"""
+    if text is None or not _may_share(text.text):
         return []
     file, wrapper = (
         kept_text(job.build, name, body)
@@ -69,6 +75,26 @@ def shared_nets(job: Job, text: Reading | None) -> list[str]:
     try:
         found = sorted(several_drivers(Design((file, wrapper), NAME)))
     except RtlError as error:
-        return [f"whether several drive a net is not known: {' '.join(str(error).split())}"]
-    nets = "; ".join(f"{place}: {name}" for place, name in found)
-    return [f"several drive the same net, of which Verilator takes one: {nets}"] if found else []
+        return [f"whether several drive a net or a variable is not known: {' '.join(str(error).split())}"]
+    named = {
+        kind: "; ".join(f"{place}: {name}" for place, name, its in found if its == kind)
+        for kind in (NET, VARIABLE)
+    }
+    said = []
+    if named[NET] and job.simulator == "verilator":
+        said.append(f"several drive the same net, of which Verilator takes one: {named[NET]}")
+    if named[VARIABLE]:
+        said.append(f"several processes set the same variable, which no register does: {named[VARIABLE]}")
+    return said
+
+
+def _may_share(text: str) -> bool:
+    """Whether a module may name something twice as driven; slang tells whether it does."""
+    for module in re.split(r"\bendmodule\b", text):
+        names = [one or other for one, other in _DRIVEN.findall(module)]
+        parts = _PART.split(module)
+        for what, part in zip(parts[1::2], parts[2::2], strict=True):
+            names += set(_SET.findall(_LOOP.sub(" ", part))) if what.startswith("always") else ()
+        if len(set(names)) < len(names):
+            return True
+    return False

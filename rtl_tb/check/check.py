@@ -22,7 +22,7 @@ from golden.errors import MmagoldError, OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
-from rtl_tb.check.beyond import beyond, shared_nets
+from rtl_tb.check.beyond import beyond, several_drive
 from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
@@ -411,7 +411,7 @@ def _read_otherwise(result: Check, job: Job, report: Progress) -> Job:
     except RtlError as error:
         result.synthesis = [unknown(error)] if policy != "off" else []
     else:
-        result.beyond = [*beyond(text), *shared_nets(job, text)]
+        result.beyond = [*beyond(text), *several_drive(job, text)]
         report("trying other bits where the text leaves them open", 0, 0)
         whole = _fill(result, job, text)
         if not result.passed:

@@ -1,7 +1,7 @@
-"""Which nets several things drive at once, read with pyslang.
+"""Which nets and variables several things drive at once, read with pyslang.
 
 Of a net without a strength the language gives X where its drivers differ. Verilator takes one of them without
-a word, and synthesis one or none.
+a word. A variable holds what was written last, in every simulator; synthesis has no such thing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ _SILENT = re.compile(
     r"'[sS]?[bodhBODH]?[0-9a-fA-FxX_]*[zZ]|\b(?:buf|not)if[01]\b|\br?(?:[npc]mos|tran(?:if[01])?)\b"
 )
 """What makes a driver that may be silent: a literal with Z, a gate for that."""
+_PROCESSES = ("Always", "AlwaysComb", "AlwaysFF", "AlwaysLatch")
 
 
-def several_drivers(design: Design) -> set[tuple[str, str]]:
-    """("file:line", name) of each net of which a bit has two drivers, neither of which can be silent. A
-    variable has one: slang refuses others.
+NET, VARIABLE = "net", "variable"
+
+
+def several_drivers(design: Design) -> set[tuple[str, str, str]]:
+    """("file:line", name, NET or VARIABLE) of each of which a bit has two drivers: of a net such that neither
+    can be silent, of a variable processes, but for those that only count loops there.
 
     Raises:
         SimulatorMissing: pyslang is not installed. ElaborationError: it refuses the design.
@@ -40,7 +44,8 @@ def several_drivers(design: Design) -> set[tuple[str, str]]:
     analysis.analyze(compilation)
     sources = compilation.sourceManager
     outputs_rest = any(_SILENT.search(str(tree.root)) for tree in compilation.getSyntaxTrees())
-    found: set[tuple[str, str]] = set()
+    counted = _counted(compilation, ast)
+    found: set[tuple[str, str, str]] = set()
 
     def drives(driver: Any) -> bool:
         by = driver.containingSymbol
@@ -53,14 +58,35 @@ def several_drivers(design: Design) -> set[tuple[str, str]]:
     def look(node: Any) -> Any:
         if isinstance(node, (ast.Expression, ast.Statement)):
             return ast.VisitAction.Skip
-        if isinstance(node, ast.NetSymbol) and node.netType.netKind.name in _SHARED:
-            pairs = combinations(filter(drives, analysis.getDrivers(node)), 2)
-            if any(
-                one.bounds[0] <= other.bounds[1] and other.bounds[0] <= one.bounds[1] for one, other in pairs
-            ):
-                file = Path(sources.getFileName(node.location)).name
-                found.add((f"{file}:{sources.getLineNumber(node.location)}", str(node.name)))
+        drivers: list[Any] = []
+        kind = NET if isinstance(node, ast.NetSymbol) else VARIABLE
+        if kind == NET and node.netType.netKind.name in _SHARED:
+            drivers = [each for each in analysis.getDrivers(node) if drives(each)]
+        elif isinstance(node, ast.VariableSymbol) and node.location.offset not in counted:
+            drivers = [each for each in analysis.getDrivers(node) if each.source.name in _PROCESSES]
+        if any(_meet(one, other, kind) for one, other in combinations(drivers, 2)):
+            file = Path(sources.getFileName(node.location)).name
+            found.add((f"{file}:{sources.getLineNumber(node.location)}", str(node.name), kind))
         return None
 
     compilation.getRoot().visit(look)
+    return found
+
+
+def _meet(one: Any, other: Any, kind: str) -> bool:
+    """Whether two drivers have a bit in common; what one process sets in several places is no two."""
+    apart = kind == NET or one.containingSymbol.location != other.containingSymbol.location
+    return bool(apart and one.bounds[0] <= other.bounds[1] and other.bounds[0] <= one.bounds[1])
+
+
+def _counted(compilation: Any, ast: Any) -> set[int]:
+    """Places of the variables with which loops begin."""
+    found: set[int] = set()
+
+    def note(node: Any) -> None:
+        if isinstance(node, ast.ForLoopStatement):
+            begun = (each.left for each in node.initializers if hasattr(each, "left"))
+            found.update(each.symbol.location.offset for each in begun if hasattr(each, "symbol"))
+
+    compilation.getRoot().visit(note)
     return found

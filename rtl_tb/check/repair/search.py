@@ -397,7 +397,7 @@ def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: P
 
 
 def _shared_nets(dut: Dut) -> set[str]:
-    return {name for _, name in several_drivers(design_of(dut))}
+    return {name for _, name, _ in several_drivers(design_of(dut))}
 
 
 def _any_whole(repairs: Sequence[Repair]) -> bool:

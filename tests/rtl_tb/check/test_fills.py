@@ -183,16 +183,18 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
             "if, where nothing matches",
             marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "unique case (1'b1) x[0]: return x; x[1]: return x ^ x[0]; default: return x; endcase",
             [3],
             "case, of which several items match",
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "f = x; unique case (1'b1) ~x[0]: f = x; x[1]: f = x; {1'b0, x[0]}: f = x ^ x[1];"
             "default: f = x; endcase",
             [3],
             "case, of which several items match",
+            marks=pytest.mark.long,
         ),
         (
             "unique casez ($signed(x[1:0])) 4'sb001?: return x; 2'b1?: return x ^ x[0]; default: return x;"

@@ -1,4 +1,4 @@
-"""Nets that several things drive at once."""
+"""Nets and variables that several things drive at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from changed_unit import DUT, OWN, PASSING
 
 from golden.vectors.vectorset import default_set
-from rtl_tb.check.beyond import shared_nets
+from rtl_tb.check.beyond import several_drive
 from rtl_tb.check.readings import Reading
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.drivers import several_drivers
@@ -32,7 +32,15 @@ CASES = {
     ),
     "gates that can be silent": ("wire n; bufif1 (n, a[0], a[1]); bufif0 (n, a[0], a[1]);", set()),
     "a wired and": ("wand n; assign n = a[0]; assign n = a[1];", set()),
-    "a variable": ("logic n; always_comb n = a[0];", set()),
+    "a variable": ("logic n; always @* begin n = a[0]; if (a[1]) n = a[2]; end", set()),
+    "processes": ("reg n; always @* if (a[0]) n = a[1]; always @* if (!a[0]) n = a[2];", {"n"}),
+    "of other bits of a variable": ("reg [1:0] n; always @* n[0] = a[0]; always @* n[1] = a[1];", set()),
+    "an initial": ("reg n = 0; initial n = 1; always @(posedge a[0]) n <= a[1];", set()),
+    "loops": (
+        "integer n; reg [3:0] m, o; always @* for (n = 0; n < 4; n = n + 1) m[n] = a[n];"
+        "always @* for (n = 0; n < 4; n = n + 1) o[n] = a[n];",
+        set(),
+    ),
 }
 
 
@@ -41,26 +49,29 @@ def test_which_nets_have_several(tmp_path: Path, text: str, names: set[str]) -> 
     (tmp_path / "top.sv").write_text(
         f"{LEAF}module top(input [7:0] a);\n{text} endmodule\n", encoding="utf-8"
     )
-    assert several_drivers(Design((tmp_path / "top.sv",), "top")) == {("top.sv:3", name) for name in names}
+    found = several_drivers(Design((tmp_path / "top.sv",), "top"))
+    assert {(place, name) for place, name, _ in found} == {("top.sv:3", name) for name in names}
+    assert {kind for *_, kind in found} <= {"variable" if "reg n" in text else "net"}
 
 
-def test_a_pass_in_verilator_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Icarus, which has X where they differ, needs no such sentence."""
-    both = PASSING.replace("endmodule", "wire n; assign n = x_i[0];\nassign n = w_i[0]; endmodule")
-    (tmp_path / "mac4.sv").write_text(both, encoding="utf-8")
+def test_the_report_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nets Icarus, which has X where they differ, needs no such sentence."""
+    net = PASSING.replace("endmodule", "wire n; assign n = x_i[0];\nassign n = w_i[0]; endmodule")
+    sets = "reg v; always @* if (x_i[0]) v = 1;\nalways @(posedge clock) begin v <= 0; end endmodule"
+    variable = PASSING.replace("endmodule", sets)
+    (tmp_path / "mac4.sv").write_text(net, encoding="utf-8")
     (tmp_path / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
     (tmp_path / "dut.yaml").write_text(DUT, encoding="utf-8")
     dut = load_dut(tmp_path / "dut.yaml")
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 1, 1, dut.level))
-    (said,) = shared_nets(job, Reading(both))
+    icarus = replace(job, simulator="icarus")
+    (said,) = several_drive(job, Reading(net))
     assert said.startswith("several drive the same net, of which Verilator takes one: ")
     assert said.endswith(": n")
-    assert (
-        shared_nets(job, Reading(PASSING))
-        == shared_nets(replace(job, simulator="icarus"), Reading(both))
-        == []
-    )
+    assert several_drive(job, Reading(PASSING)) == several_drive(icarus, Reading(net)) == []
+    (said,) = several_drive(icarus, Reading(variable))
+    assert said.startswith("several processes set the same variable")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert "is not known" in shared_nets(job, Reading(both))[0]
+    assert "is not known" in several_drive(job, Reading(net))[0]
     with pytest.raises(SimulatorMissing, match="pip install"):
         several_drivers(Design((tmp_path / "mac4.sv",), "mac4"))
