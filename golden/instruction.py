@@ -8,7 +8,7 @@ raw bits out (see golden/number/formats.py for the widths).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,11 @@ class Instruction(Signature, Shown):
 
     def __repr__(self) -> str:
         return f"<Instruction {self.architecture} {self.name}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or another process gets: the fields. The engine, which holds pointers into the core,
+        and whatever else was worked out on use, is made anew there."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def is_custom(self) -> bool:

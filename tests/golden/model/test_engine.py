@@ -4,7 +4,9 @@ error each."""
 from __future__ import annotations
 
 import _ctypes
+import copy
 import os
+import pickle
 import platform
 import re
 import shutil
@@ -26,6 +28,7 @@ from golden import stimuli
 from golden.errors import CoreError, DTypeError, MetadataError, MmagoldError, OperandError, ShapeError
 from golden.instruction import Instruction
 from golden.model import core_digest, core_library, engine
+from golden.paths import spec_folder
 
 MMA = "mma.sync.aligned."
 DENSE = ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32")
@@ -587,6 +590,22 @@ def test_flush_to_zero_and_rounding_of_the_host_do_not_matter(tmp_path: Path, th
     done = run(code, MMAGOLD_THREADS=threads)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("equal")
+
+
+def test_an_instruction_that_has_computed_is_copied_and_sent_to_processes() -> None:
+    """The engine holds pointers, which can be neither copied nor pickled: both make their own."""
+    used = [
+        golden.instruction(*DENSE),
+        golden.load_instruction(spec_folder() / "examples" / "fma_modes.yaml"),
+    ]
+    plan = golden.plan(used[0])
+    for ins in used:
+        operands = stimuli.generate(ins, "narrow", 50, np.random.default_rng(3))
+        expected = ins.dot(**operands)
+        for twin in (pickle.loads(pickle.dumps(ins)), copy.deepcopy(ins)):
+            assert repr(twin) == repr(ins) and np.array_equal(twin.dot(**operands), expected)
+    a = np.arange(64, dtype=np.uint16).reshape(4, 16)
+    assert np.array_equal(golden.gemm(a, a.T, pickle.loads(pickle.dumps(plan))), golden.gemm(a, a.T, plan))
 
 
 def test_the_library_reports_its_instruction_set() -> None:
