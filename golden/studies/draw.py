@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from golden.errors import ToolMissing
+from golden.errors import missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -40,12 +40,12 @@ def only_style(settings: Mapping[str, Any] = _STYLE) -> Iterator[None]:
     Figures are drawn and saved inside; afterwards the reader's settings are back.
 
     Raises:
-        ToolMissing: matplotlib is not installed.
+        DocsToolMissing: matplotlib is not installed.
     """
     try:
         import matplotlib
     except ImportError:
-        raise ToolMissing('matplotlib is not installed: pip install "mmagold[docs]"') from None
+        raise missing("matplotlib") from None
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)  # type: ignore[arg-type]

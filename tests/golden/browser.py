@@ -144,7 +144,8 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=features)
 
     def open(self, path: Path, query: str = "") -> None:
-        """Opens a file and waits until it is loaded."""
+        """Opens a file and waits until it is loaded. Of a missing one Chromium shows a page of its own."""
+        assert path.is_file(), f"{path} does not exist"
         self.navigate(path.resolve().as_uri() + query)
 
     def navigate(self, address: str) -> None:
