@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from golden.catalog.lookup import resolve
-from golden.errors import OperandError
+from golden.errors import OperandError, UnknownNameError, nearest
 from golden.gemm.conversion import can_convert
 from golden.gemm.options import Options, check_options
 from golden.instruction import Evidence, Instruction
@@ -138,12 +138,17 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
         raise OperandError(
             f"argument 'instruction' is missing: expected an instruction or a plan of {architecture}"
         )
-    from golden.gemm.plan_files import named
+    from golden.gemm.plan_files import named, plans
 
     found = named(architecture, instruction)
     if found is not None:
         return found.but(**options) if options else found
-    return build(resolve(instruction, architecture), options)
+    try:
+        unit = resolve(instruction, architecture)
+    except UnknownNameError as error:
+        near = nearest(instruction, (one.name for one in plans(architecture)))
+        raise UnknownNameError(f"{error}{near.replace('nearest', 'nearest plans', 1)}") from None
+    return build(unit, options)
 
 
 def build(instruction: Instruction, given: dict[str, Any], fail: Fail | None = None, **more: Any) -> Plan:

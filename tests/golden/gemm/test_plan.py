@@ -74,6 +74,7 @@ def test_wrong_options_are_one_line(name: str, options: dict[str, Any], message:
     [
         (("hoper", F16), "unknown architecture 'hoper'"),
         (("hopper", "mma.sync.nothing"), "unknown instruction"),
+        (("hopper", "cublas_f16.f16.f3"), "unknown instruction .*; nearest plans: cublas_f16.f16.f32, "),
         (("hopper",), "'instruction' is missing"),
     ],
 )
