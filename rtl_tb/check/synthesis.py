@@ -80,7 +80,7 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
             text = read(job.dut, options, pragmas=True)
             if text is None:
                 continue
-            text, change = as_hardware(job.dut, job.build, text)
+            text, change = _taken(job, text, by, found)
             if not all(other.differs(text) for other in seen):
                 continue
             seen.append(text)
@@ -100,6 +100,17 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
         if not judged.passed:
             return found, mine, judged
     return found, job, verdict
+
+
+def _taken(job: Job, text: Reading, by: str, found: list[Synthesis]) -> tuple[Reading, str]:
+    """The text as synthesis takes it, and what was changed; as it stands where slang refuses it, of which a
+    note is `found`."""
+    try:
+        return as_hardware(job.dut, job.build, text)
+    except RtlError as error:
+        if all(each.refused != unknown(error).refused for each in found):
+            found.append(unknown(error, by))
+        return text, ""
 
 
 def unknown(error: RtlError, by: str = "synthesis", place: str = "") -> Synthesis:

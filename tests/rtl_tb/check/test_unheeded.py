@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from changed_unit import DUT, OWN, PASSING, changed
 
+from rtl_tb.check import synthesis
 from rtl_tb.check.readings import Reading
 from rtl_tb.check.unheeded import as_hardware
 from rtl_tb.dut.description import load_dut
-from rtl_tb.errors import SimulatorMissing
+from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators import simulators
 
 CLOCKED = "always @(posedge clock)"
@@ -119,9 +120,9 @@ DELAY = (
 def test_a_unit_that_needs_one_order_of_its_processes_fails(tmp_path: Path) -> None:
     result = changed(tmp_path, *RACE, count=200)
     assert not result.passed
-    (synthesis,) = result.synthesis
-    assert "processes of one edge race" in synthesis.sentence
-    assert synthesis.failed > 100
+    (read,) = result.synthesis
+    assert "processes of one edge race" in read.sentence
+    assert read.failed > 100
 
 
 @pytest.mark.long
@@ -133,8 +134,8 @@ def test_a_unit_with_small_delays_passes_without_them(tmp_path: Path) -> None:
         count=200,
     )
     assert result.passed
-    (synthesis,) = result.synthesis
-    assert "delays left out), as it reads it 200 vectors are right" in synthesis.sentence.replace(";", ",")
+    (read,) = result.synthesis
+    assert "delays left out), as it reads it 200 vectors are right" in read.sentence.replace(";", ",")
 
 
 @pytest.mark.long
@@ -142,9 +143,22 @@ def test_a_unit_with_small_delays_passes_without_them(tmp_path: Path) -> None:
 def test_a_unit_that_needs_a_delay_fails(tmp_path: Path, simulator: str) -> None:
     result = changed(tmp_path, *DELAY, count=200, engine="selfcheck", simulator=simulator)
     assert not result.passed
-    (synthesis,) = result.synthesis
-    assert "delays left out" in synthesis.sentence
-    assert synthesis.failed > 100
+    (read,) = result.synthesis
+    assert "delays left out" in read.sentence
+    assert read.failed > 100
+
+
+@pytest.mark.long
+def test_what_slang_refuses_is_run_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise ElaborationError("slang refused the module")
+
+    monkeypatch.setattr(synthesis, "as_hardware", refused)
+    other = ("acc_o <= sum[31:0];", "acc_o <=\n`ifdef VERILATOR\nsum[31:0]\n`else\n~sum[31:0]\n`endif\n;")
+    result = changed(tmp_path, other, count=200)
+    assert not result.passed
+    assert [bool(each.refused) for each in result.synthesis] == [True, False]
+    assert "slang refused" in result.not_synthesised[0]
 
 
 def test_without_slang_nobody_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
