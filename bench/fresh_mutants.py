@@ -32,6 +32,7 @@ from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.latency import measure
 from rtl_tb.check.repair.search import find_repairs
+from rtl_tb.check.starts import compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
@@ -191,13 +192,16 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     if not row["wrong"] and not row["protocol"]:
         more = _verdict(dut, folder, default_set(dut.instruction, _MORE, 2, dut.level))
         return row | {"wrong_in_more": int(more.failed.sum())}
+    job = Job(dut, folder / "build", verdict.vectors)
     started = time.monotonic()
     named = explanations(verdict, dut)
     row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
-    if repair and verdict.wrong.any():
+    unset, _, _ = compare_starts("fast", job, verdict)
+    row["unset"] = "" if unset is None else unset.sentence
+    if repair and verdict.wrong.any() and not named.explains:
         started = time.monotonic()
         try:
-            found = find_repairs(verdict, Job(dut, folder / "build", verdict.vectors), repair)
+            found = find_repairs(verdict, job, repair)
         except MmagoldError as error:
             found, row["repair_error"] = [], str(error)
         row |= {"repairs": [one.as_dict() for one in found]}
@@ -270,6 +274,8 @@ def _say(row: dict[str, Any]) -> None:
     what = row.get("sentence", f"passes; {row.get('wrong_in_more')} wrong in {_MORE:,} more vectors")
     print(f"{row['mutant']} {row['unit']} {row['where']} {row['wrong']} {row['protocol']}\n  {row['fault']}")
     print(f"  {what}", flush=True)
+    if row.get("unset"):
+        print(f"  {row['unset']}", flush=True)
     for repair in row.get("repairs", ()):
         print(f"  mended by {repair['sentence']}", flush=True)
 

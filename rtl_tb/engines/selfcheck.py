@@ -13,9 +13,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -36,6 +39,7 @@ from rtl_tb.engines.builds import (
     built_once,
     check_whole,
     design_options,
+    verilog_of,
 )
 from rtl_tb.engines.common import (
     Watch,
@@ -171,6 +175,56 @@ def _simulate(
     if complained:
         raise RtlError(f"the DUT {job.dut.name} reported an error: {complained} (see {log})")
     return read_answers(job, answers, log)
+
+
+class Trial:
+    """One job, run in Icarus Verilog again and again with other texts of its unit: what `run` does, without
+    its watch and its messages.
+
+    Raises:
+        SimulatorMissing: Icarus Verilog is not installed.
+    """
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        self.job, self.folder = replace(job, simulator="icarus"), folder
+        self.simulator = simulators.find("icarus")
+        texts = _generated(job.dut, wrapper_of(job.dut))
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        self.generated = [folder / TIMESCALE, *(folder / name for name in texts if name != TIMESCALE)]
+        files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, compares=False)
+        for name, fill in files.items():
+            with (folder / name).open("wb") as file:
+                fill(file)
+        self.files = [folder / name for name in files]
+
+    def __call__(self, dut: Dut, seconds: float, memory: int) -> Outcome | None:
+        """What comes of these sources; None where Icarus refuses them, or not all comes within so many
+        seconds of processor and bytes."""
+        with tempfile.TemporaryDirectory(prefix="trial_", dir=self.folder) as name:
+            place = Path(name)
+            for file in self.files:
+                (place / file.name).symlink_to(file)
+            first, *others = self.generated
+            compiled: list[str | Path] = [*self.simulator.start, "-g2012", *design_options(dut, "icarus")]
+            compiled += ["-s", TESTBENCH, "-o", place / PROGRAM, first, *verilog_of(dut), *others]
+            command = [*_command(self.job, self.simulator, place / PROGRAM), f"+mmagold_files={place}"]
+            limits = f"ulimit -t {int(seconds) + 1}; ulimit -v {memory >> 10}"
+            script = f"{limits}; {shlex.join(map(str, compiled))} && exec {shlex.join(map(str, command))}"
+            quiet = subprocess.DEVNULL
+            try:
+                subprocess.run(
+                    ["/bin/sh", "-c", script],
+                    env=self.simulator.env,
+                    cwd=place,
+                    stdout=quiet,
+                    stderr=quiet,
+                    timeout=4 * seconds,
+                    check=True,
+                )
+                return read_answers(self.job, place / "answers.txt", place / "log")
+            except (subprocess.SubprocessError, OSError, RtlError):
+                return None
 
 
 def _complaint(simulator: Simulator, said: str) -> str | None:

@@ -27,11 +27,13 @@ class Explanations:
             the unit is called that; parts joined with "+".
         flags: slugs of what explains the status flags, which are judged by themselves.
         sentence: what the report says.
+        explains: whether `hypotheses` explain every wrong result.
     """
 
     hypotheses: tuple[str, ...]
     flags: tuple[str, ...]
     sentence: str
+    explains: bool = False
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -51,6 +53,7 @@ def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Expl
     flagged = tuple(slug for fault in flags for slug in (fault.slug, *fault.others) if slug)
     sentences = [fault.sentence() for fault in flags]
     slugs: tuple[str, ...] = ()
+    explains = False
     if verdict.wrong_d.any():
         operands, actual = as_dots(verdict, beside=True)
         operands = {name: codes[:_MOST] for name, codes in operands.items()}
@@ -58,5 +61,6 @@ def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Expl
         found = diagnose(ins, operands, given, policy=dut.compare, budget_seconds=budget_seconds)
         nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
         slugs = tuple(each.slug for each in found.explaining or nearest)
+        explains = bool(found.explaining)
         sentences = [found.sentence(), *sentences]
-    return Explanations(slugs, flagged, "; ".join(sentences))
+    return Explanations(slugs, flagged, "; ".join(sentences), explains)

@@ -407,14 +407,16 @@ _limits = threading.local()
 
 
 @contextlib.contextmanager
-def longest_build(seconds: float, memory: int | None = None) -> Iterator[None]:
-    """Ends every compilation of this thread in the block so many seconds from now, and refuses each program
-    that it starts more memory than so many bytes."""
-    _limits.build, _limits.memory = time.monotonic() + seconds, memory
+def longest_build(
+    seconds: float, memory: int | None = None, tick: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Ends every compilation of this thread in the block so many seconds from now, or when `tick` raises, and
+    refuses each program that it starts more memory than so many bytes."""
+    _limits.build, _limits.memory, _limits.tick = time.monotonic() + seconds, memory, tick
     try:
         yield
     finally:
-        del _limits.build, _limits.memory
+        del _limits.build, _limits.memory, _limits.tick
 
 
 def _within_memory(words: Sequence[str]) -> Sequence[str]:
@@ -450,9 +452,10 @@ def elaborate(
         ElaborationError: the simulator refused; the message is the simulator's own first error, once.
     """
     log = folder / f"{simulator.name}.log"
-    timeout = timeout or build_limit()
+    timeout, tick = timeout or build_limit(), getattr(_limits, "tick", None)
+    words = [*simulator.start, *arguments]
     try:
-        return run([*simulator.start, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout)
+        return run(words, folder=folder, env=simulator.env, log=log, timeout=timeout, tick=tick)
     except ToolFailed as error:
         raise ElaborationError(
             f"{simulator.version_text} refused {what}: {first_error(error.text)} (all in {log})"

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
-CHOICES, PAIRS, CONSTANTS, ALL = 0.65, 0.8, 0.92, 1.0
-"""When the build and the trials of choices, of pairs of them and of constants end, as a part of the whole;
-the rest is for building and running what was found."""
+CHOICES, CONSTANTS, PAIRS, ALL = 0.5, 0.7, 0.92, 1.0
+"""When the build and the trials of choices, the builds of constants and the trials of pairs end, as a part of
+the whole; the rest is for building and running what was found."""
 
 
 MEMORY = 3 << 30
@@ -23,10 +23,21 @@ class Budget:
 
     def __init__(self, seconds: float) -> None:
         self.start, self.seconds = time.monotonic(), seconds
+        self.ended = False
+
+    def aside(self) -> Budget:
+        """The same time for work of another thread, which `end` ends alone."""
+        other = Budget(self.seconds)
+        other.start = self.start
+        return other
+
+    def end(self) -> None:
+        """Its time is over now."""
+        self.ended = True
 
     def left(self, part: float = ALL) -> float:
         """Seconds until this part of the time is over, 0 or more."""
-        return max(self.start + part * self.seconds - time.monotonic(), 0.0)
+        return 0.0 if self.ended else max(self.start + part * self.seconds - time.monotonic(), 0.0)
 
     def over(self, part: float = ALL) -> bool:
         """Whether this part of the time is over."""
@@ -40,7 +51,7 @@ class Budget:
             RtlError: it is over already.
         """
         self.look(part)
-        with simulators.longest_build(min(self.left(part), most), MEMORY):
+        with simulators.longest_build(min(self.left(part), most), MEMORY, lambda: self.look(part)):
             yield
 
     def look(self, part: float = ALL) -> None:

@@ -14,7 +14,7 @@ import difflib
 import importlib
 import importlib.util
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ _LONGEST = 2000
 """Characters of a text that is tried."""
 _SHORT = 80
 """Characters of an expression that is tried in the place of the register that takes it."""
+_LIKELY = 2
+"""Numbers of a place that are tried before further ones of any place."""
 _NAMES = 6
 """Signals that may stand for another one: those with the most similar names."""
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
@@ -146,16 +148,23 @@ class Changes:
         """Every choice, those that add something last."""
         return [*self._listed(self.choices), *self.added]
 
-    def of_constants(self) -> list[Change]:
-        """Every constant: those of parameters first, and of each place the likeliest first."""
+    def of_constants(self, hinted: Container[tuple[Path, int]] = ()) -> list[Change]:
+        """Every constant: those on lines of `hinted` first, then the likeliest of each place, those of
+        parameters first."""
         listed = self._listed(self.constants)
         named = {place for place in self.constants if any(place.lies_in(whole) for whole in self.parameters)}
+        lines = {place: (place.file, self._line(place)) in hinted for place in self.constants}
         rank = {
             (place, after): number
             for place, others in self.constants.items()
             for number, after in enumerate(others)
         }
-        return sorted(listed, key=lambda one: (one.place not in named, rank[one.place, one.after]))
+
+        def order(one: Change) -> tuple[bool, bool, bool, int]:
+            here, number = lines[one.place], rank[one.place, one.after]
+            return not here, not here and number >= _LIKELY, one.place not in named, number
+
+        return sorted(listed, key=order)
 
     def _listed(self, found: Mapping[Place, Iterable[str]]) -> list[Change]:
         return [
@@ -235,6 +244,10 @@ class _Finder:
         """What loops do after each turn: changed, they would never end."""
         self.chosen: set[Place] = set()
         """Operators and literals of choices."""
+        self.read: set[Place] = set()
+        """Modules, branches and values of parameters that some instance has."""
+        self.left_out: set[Place] = set()
+        """Those that some instance leaves out."""
 
     def below(self, node: Any) -> None:
         """Looks at a symbol, a statement or an expression, and at all in it."""
@@ -246,13 +259,18 @@ class _Finder:
         ast = self.ast
         match node:
             case ast.ParameterSymbol():
+                self._note_use(getattr(node.syntax, "initializer", None), not node.isOverridden)
                 if node.initializer is not None and not node.isOverridden:
                     self._note_parameter(node.initializer)
             case ast.PortSymbol() | ast.VariableSymbol() | ast.GenvarSymbol():
                 pass  # widths, and what is set once
             case ast.GenerateBlockSymbol() if node.isUninstantiated:
-                pass
+                self._note_use(node.syntax, used=False)
+            case ast.GenerateBlockSymbol():
+                self._note_use(node.syntax)
+                return ast.VisitAction.Advance
             case ast.InstanceBodySymbol():
+                self._note_use(node.definition.syntax)
                 self._add(self.missing.in_module(node))
                 self.before |= self.missing.registers(node)
                 return ast.VisitAction.Advance
@@ -402,11 +420,16 @@ class _Finder:
             before = self._before(base.symbol)
             for other in [*self._alike(base.symbol), *([before] if before.isidentifier() else [])]:
                 self._note(node, other + text[len(base.symbol.name) :])
+        if _is_number(node.type):
+            self._note(node, f"{'!' if node.type.bitWidth == 1 else '~'}{text}")
         if isinstance(node, self.ast.RangeSelectExpression):
             value, left, right = (self._text(part) for part in (node.value, node.left, node.right))
             if str(node.selectionKind).endswith("Simple"):
                 for by in ("+1", "-1"):
                     self._note(node, f"{value}[({left}){by}:({right}){by}]")
+            else:
+                sign = "-" if node.selectionKind.name == "IndexedUp" else "+"
+                self._note(node, f"{value}[{left} {sign}: {right}]")
 
     def _literal(self, node: Any) -> None:
         place = self._place(node.sourceRange)
@@ -552,6 +575,8 @@ class _Finder:
         """An operator or a literal of the text that is no choice."""
         syntax = self.syntax
         operator = getattr(node, "operatorToken", None)
+        if self._is_idle(node):
+            return self.ast.VisitAction.Skip
         if isinstance(node, syntax.LoopGenerateSyntax):
             self._note_step(node.iterationExpr)
         elif isinstance(node, syntax.ForLoopStatementSyntax):
@@ -565,6 +590,18 @@ class _Finder:
                 text = self.found.texts[place.file][place.start : place.end]
                 self._note_constant(node.sourceRange, literals(text))
         return self.ast.VisitAction.Advance
+
+    def _note_use(self, syntax: Any, used: bool = True) -> None:
+        """A stretch of text that an instance has, or leaves out."""
+        if syntax is not None and (place := self._place(syntax.sourceRange)) is not None:
+            (self.read if used else self.left_out).add(place)
+
+    def _is_idle(self, node: Any) -> bool:
+        """Whether no instance has a module, a branch or a value of a parameter."""
+        place = self._place(node.sourceRange) if hasattr(node, "sourceRange") else None
+        if place is None or place in self.read:
+            return False
+        return place in self.left_out or node.kind.name == "ModuleDeclaration"
 
     def _note_step(self, node: Any) -> None:
         place = self._place(node.sourceRange) if hasattr(node, "sourceRange") else None

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,12 +24,13 @@ import numpy.typing as npt
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
-from rtl_tb.check.repair.changes import Change, Changes, design_of, find_changes, write
+from rtl_tb.check.repair.changes import Change, Changes, design_of, find_changes
+from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ELSE
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
+from rtl_tb.check.repair.texts import Texts, with_changes
 from rtl_tb.check.verdict import Verdict, judge
-from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
@@ -44,10 +44,6 @@ _FIRST, _FAILING, _PASSING = 12, 160, 96
 a change must not break."""
 _SEQUENCE = 512
 """The first so many instead, of a unit that keeps its accumulator."""
-_BUILDERS = (("selfcheck", "icarus"), ("fast", "verilator"))
-"""What builds a unit for each constant: Icarus Verilog is quick, but cannot read every unit."""
-_ONE_BUILD = 20.0
-"""Seconds; a constant may make a design of any size."""
 _ONE_RUN = 5.0
 """Seconds; a change that makes the unit hang is none."""
 _CONFIRMED = 4
@@ -66,6 +62,13 @@ class _Score:
     changes: tuple[Change, ...]
     mended: int
     broken: int
+    wrong: int
+    """Wrong vectors without a change."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether every vector is right with them."""
+        return self.mended == self.wrong and not self.broken
 
 
 def find_repairs(
@@ -112,25 +115,33 @@ class _Search:
                 builds.forget(Path(name))
 
     def _either(self, changes: Changes, probe: Job, folder: Path) -> list[Repair]:
-        """What a choice mends or, where none mends everything, two of them or, at last, a constant."""
-        found: list[Repair] = []
-        refused: RtlError | None = None
-        trials: _Trials | None = None
-        scores: list[_Score] = []
-        try:
-            trials = self._choices(changes, probe, folder)
-            scores = [] if trials is None else self._scores(trials)
-            found = self._confirmed(changes, scores, folder / "choice")
-        except SimulatorMissing:
-            raise
-        except RtlError as error:  # refused, or too long in building
-            refused = error
-        if trials is not None and not _any_whole(found):
-            pairs = self._pairs(trials, scores)
-            found = self._confirmed(changes, pairs, folder / "pair") or found
-        if not _any_whole(found):
-            constants = self._constants(changes, probe, folder)
-            found = self._confirmed(changes, constants, folder / "constant") or found
+        """What a choice or a constant mends or, where none mends everything, two of them.
+
+        While the build of all choices is compiled, constants are tried.
+        """
+        self.hinted = suspicious_lines(self.dut, changes)
+        texts = Texts(changes, probe, self.budget, folder / "texts")
+        constants = _Constants(changes.of_constants(self.hinted))
+        aside = self.budget.aside()
+        with ThreadPoolExecutor(1) as side:
+            built = side.submit(self._choices, changes, probe, folder / "choices", aside)
+            try:
+                self._try_constants(texts, constants, built.done)
+                if found := self._whole(changes, constants.scores, folder / "constant"):
+                    return found
+                trials, refused = _result(built)
+            finally:
+                aside.end()
+        scores = [] if trials is None else self._scores(trials)
+        if found := self._whole(changes, scores, folder / "choice"):
+            return found
+        self._try_constants(texts, constants)
+        if found := self._whole(changes, constants.scores, folder / "later"):
+            return found
+        singles = sorted([*scores, *constants.scores], key=_order)
+        pairs = self._pairs(changes, singles, trials, texts, folder)
+        found = self._whole(changes, pairs, folder / "pair")
+        found = found or self._confirmed(changes, sorted([*pairs, *singles], key=_order), folder / "part")
         if refused is not None and not found:
             raise refused
         return found
@@ -149,10 +160,14 @@ class _Search:
         ]
         return np.sort(np.concatenate(some))
 
-    def _choices(self, changes: Changes, probe: Job, folder: Path) -> _Trials | None:
+    def _choices(
+        self, changes: Changes, probe: Job, folder: Path, budget: Budget, made: Sequence[Change] = ()
+    ) -> _Trials | None:
         """The build of all choices, ready to be tried on the vectors of `probe`; None where there is none, or
-        it answers otherwise than the unit."""
-        built = self._built(changes, changes.of_choices(), probe, folder)
+        no vector is wrong in it."""
+        folder.mkdir()
+        listed = [one for one in changes.of_choices() if not any(one.meets(other) for other in made)]
+        built = self._built(changes, listed, probe, folder, budget, made)
         if built is None:
             return None
         listed, program = built
@@ -160,7 +175,7 @@ class _Search:
         as_it_is = whole()
         if as_it_is is None or not as_it_is.any():
             return None
-        return _Trials(probe, listed, program, whole, as_it_is, folder)
+        return _Trials(probe, listed, program, whole, as_it_is, folder, tuple(made))
 
     def _scores(self, trials: _Trials) -> list[_Score]:
         """Every choice that mends more than it breaks; those first that mend most."""
@@ -171,30 +186,64 @@ class _Search:
 
         return self._tried(one, len(trials.listed))
 
-    def _pairs(self, trials: _Trials, singles: Sequence[_Score]) -> list[_Score]:
-        """Two choices, each of which mends a part: those that mend most alone, each with every other on what
+    def _pairs(
+        self,
+        changes: Changes,
+        singles: Sequence[_Score],
+        trials: _Trials | None,
+        texts: Texts,
+        folder: Path,
+    ) -> list[_Score]:
+        """Two changes, each of which mends a part: those that mend most alone, each with every other on what
         it leaves. Two faults that hide each other wherever they show are not found so."""
-        found: list[_Score] = []
-        for index, single in enumerate(_of_places(singles)[:_FIRSTS]):
-            (first,) = single.changes
-            at = trials.listed.index(first) + 1
-            left = trials.whole(at)
-            if left is None or not left.any() or self.budget.over(PAIRS):
-                continue
-            few = self._trial(self._few(trials.probe, left), trials.program, trials.folder / f"few{index}")
-            one = partial(self._second, trials, few, first, at)
-            found += self._tried(one, len(trials.listed), lambda score: score.mended == trials.wrong)
-            if any(score.mended == trials.wrong and not score.broken for score in found):
-                break
         best = max((single.mended for single in singles), default=0)
-        return sorted((pair for pair in found if pair.mended > best), key=_order)
+        firsts = [single.changes[0] for single in _of_places(singles)[:_FIRSTS]]
+        found: list[_Score] = []
+        for seconds in (
+            partial(self._second_choices, changes, trials),
+            partial(self._second_constants, changes),
+        ):
+            for number, first in enumerate(firsts):
+                if self.budget.over(PAIRS):
+                    break
+                name = folder / f"{seconds.func.__name__}{number}"
+                found += [pair for pair in seconds(first, texts, name) if pair.mended > best]
+                if any(pair.clean for pair in found):
+                    return sorted(found, key=_order)
+        return sorted(found, key=_order)
 
-    def _second(
-        self, trials: _Trials, few: Callable[..., Flags | None], first: Change, at: int, number: int
-    ) -> _Score | None:
-        if self.budget.over(PAIRS) or trials.listed[number].meets(first):
-            return None
-        return trials.score(few, at, number + 1)
+    def _second_choices(
+        self, changes: Changes, trials: _Trials | None, first: Change, texts: Texts, folder: Path
+    ) -> list[_Score]:
+        """Every choice beside a first change; where that is a constant, choices are built with it."""
+        at: tuple[int, ...] = ()
+        if trials is not None and first in trials.listed:
+            at = (trials.listed.index(first) + 1,)
+        else:
+            try:
+                trials = self._choices(changes, texts.job, folder.with_suffix(".made"), self.budget, (first,))
+            except RtlError:
+                return []
+        left = None if trials is None else trials.whole(*at)
+        if trials is None or left is None or not left.any():
+            return []
+        few = self._trial(self._few(trials.probe, left), trials.program, folder)
+
+        def one(number: int) -> _Score | None:
+            if self.budget.over(PAIRS) or trials.listed[number].meets(first):
+                return None
+            return trials.score(few, *at, number + 1)
+
+        return self._tried(one, len(trials.listed), lambda score: score.clean)
+
+    def _second_constants(self, changes: Changes, first: Change, texts: Texts, folder: Path) -> list[_Score]:
+        """Every constant beside a first change."""
+        constants = _Constants(
+            [one for one in changes.of_constants(self.hinted) if not one.meets(first)], (first,)
+        )
+        beside = Texts(changes, texts.job, self.budget, folder)
+        self._try_constants(beside, constants, part=PAIRS)
+        return constants.scores
 
     def _tried(
         self,
@@ -218,53 +267,59 @@ class _Search:
             pool.shutdown(wait=False, cancel_futures=True)
         return sorted(scores, key=_order)
 
-    def _constants(self, changes: Changes, probe: Job, folder: Path) -> list[_Score]:
-        """Constants that make a few wrong vectors right, each built by itself."""
-        few = self._few(probe, self.verdict.wrong[self.picked])
-        as_it_is = None
-        for engine, simulator in _BUILDERS:
-            few = replace(few, simulator=simulator, translate=False)
-            as_it_is = self._elaborated(engine, few, self.dut, folder / "constant0")
-            if as_it_is is not None:
-                break
-        if as_it_is is None or not as_it_is.any():
-            return []
-        listed = changes.of_constants()
+    def _try_constants(
+        self,
+        texts: Texts,
+        constants: _Constants,
+        stop: Callable[[], bool] = lambda: False,
+        part: float = CONSTANTS,
+    ) -> None:
+        """Tries constants, each built by itself, from where this ended before: until one mends everything, or
+        `stop` says so."""
+        if not constants.started:
+            constants.as_it_is = texts.wrong((), part, "as_it_is")
+            base = texts.wrong(constants.first, part, "first") if constants.first else constants.as_it_is
+            if constants.as_it_is is None or base is None or not base.any():
+                constants.listed = []
+                return
+            few = self._few(texts.job, base)
+            constants.few = Texts(texts.changes, few, self.budget, texts.folder / "few")
+        if constants.few is None:
+            return
+        few_texts, as_it_is = constants.few, constants.as_it_is
 
         def one(number: int) -> _Score | None:
-            if self.budget.over(CONSTANTS):
+            if self.budget.over(part) or stop():
                 return None
-            change, place = listed[number], folder / f"constant{number + 1}"
-            changed = with_changes(self.dut, changes, (change,), place / "rtl")
-            wrong = self._elaborated(engine, few, changed, place)
-            shutil.rmtree(place, ignore_errors=True)
-            return None if wrong is None or wrong.any() else _Score((change,), int(as_it_is.sum()), 0)
+            constants.done.add(number)
+            chosen = (*constants.first, constants.listed[number])
+            first = few_texts.wrong(chosen, part, f"{number}")
+            wrong = None if first is None or first.all() else texts.wrong(chosen, part, f"{number}")
+            if wrong is None or as_it_is is None:
+                return None
+            mended, broken = as_it_is & ~wrong, wrong & ~as_it_is
+            return _Score(chosen, int(mended.sum()), int(broken.sum()), int(as_it_is.sum()))
 
-        return self._tried(one, len(listed), lambda _score: True)
-
-    def _elaborated(self, engine: str, job: Job, dut: Dut, folder: Path) -> Flags | None:
-        """Which vectors of a job are wrong; None where the text is refused, or does not answer."""
-        try:
-            with self.budget.builds(CONSTANTS, _ONE_BUILD):
-                limit = min(job.wall_timeout, _ONE_RUN)
-                job = replace(job, dut=dut, build=folder / "build", wall_timeout=limit)
-                outcome = engines.run(engine, job, lambda _done, _all: self.budget.look(CONSTANTS))
-        except MmagoldError:
-            return None
-        finally:
-            builds.forget(folder)
-        return judge(job.vectors, outcome, dut.compare).failed
+        left = [number for number in range(len(constants.listed)) if number not in constants.done]
+        constants.scores += self._tried(lambda at: one(left[at]), len(left), lambda score: score.clean)
+        constants.scores.sort(key=_order)
 
     def _built(
-        self, changes: Changes, listed: list[Change], probe: Job, folder: Path
+        self,
+        changes: Changes,
+        listed: list[Change],
+        probe: Job,
+        folder: Path,
+        budget: Budget,
+        made: Sequence[Change],
     ) -> tuple[list[Change], Path] | None:
         """The program of all choices, without those that Verilator refuses."""
-        places = set(changes.in_subroutines)
+        places, part = set(changes.in_subroutines), PAIRS if made else CHOICES
         for attempt in range(_REFUSED):
-            dut = with_selector(self.dut, changes, listed, folder / f"choices{attempt}")
+            dut = with_selector(self.dut, changes, listed, folder / f"choices{attempt}", made)
             try:
                 job = replace(probe, dut=dut, build=folder / "build")
-                with self.budget.builds(CHOICES):
+                with budget.builds(part):
                     return listed, fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
             except ElaborationError as error:
                 refused = _PLACE.search(str(error))
@@ -276,11 +331,11 @@ class _Search:
                     kept = [one for one in listed if not one.form and not one.beside]
                 if len(kept) == len(listed):  # a constant that calls a function of the design
                     kept = [one for one in listed if one.place not in places]
-                if len(kept) == len(listed) or self.budget.over(CHOICES):
+                if len(kept) == len(listed) or budget.over(part):
                     raise
                 listed = kept
             except RtlError:
-                self.budget.look(CHOICES)  # says that the time was up, not which program was stopped
+                budget.look(part)  # says that the time was up, not which program was stopped
                 raise
         return None
 
@@ -302,6 +357,11 @@ class _Search:
             return None if came is None else ~self.dut.compare.right(fmt, expected, came)
 
         return run
+
+    def _whole(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
+        """Of changes that mend all vectors that they were tried on those that mend every one of the check."""
+        clean = [score for score in scores if score.clean]
+        return [repair for repair in self._confirmed(changes, clean, folder) if repair.whole]
 
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """The likeliest changes, each as a text of its own on every vector of the check."""
@@ -352,6 +412,7 @@ class _Trials:
         probe: the vectors on which a change counts; `as_it_is` are those that are wrong without one.
         listed: the changes; number n stands at n - 1.
         whole: runs `probe` with the changes of some numbers.
+        made: constants that stand in it in any case.
     """
 
     probe: Job
@@ -360,6 +421,7 @@ class _Trials:
     whole: Callable[..., Flags | None]
     as_it_is: Flags
     folder: Path
+    made: tuple[Change, ...] = ()
 
     @property
     def wrong(self) -> int:
@@ -373,8 +435,42 @@ class _Trials:
         if wrong is None:
             return None
         mended, broken = self.as_it_is & ~wrong, wrong & ~self.as_it_is
-        changes = tuple(self.listed[number - 1] for number in chosen)
-        return _Score(changes, int(mended.sum()), int(broken.sum()))
+        changes = (*self.made, *(self.listed[number - 1] for number in chosen))
+        return _Score(changes, int(mended.sum()), int(broken.sum()), self.wrong)
+
+
+@dataclass
+class _Constants:
+    """Constants that are tried one by one, and what came of it.
+
+    Attributes:
+        first: a change that each is tried with.
+        few: some vectors that are wrong with `first`; None: nothing can be tried.
+        as_it_is: the vectors that are wrong without any change.
+        done: the numbers of those tried.
+    """
+
+    listed: list[Change]
+    first: tuple[Change, ...] = ()
+    few: Texts | None = None
+    as_it_is: Flags | None = None
+    done: set[int] = field(default_factory=set)
+    scores: list[_Score] = field(default_factory=list)
+
+    @property
+    def started(self) -> bool:
+        """Whether it is known what is wrong."""
+        return self.as_it_is is not None
+
+
+def _result(built: Future[_Trials | None]) -> tuple[_Trials | None, RtlError | None]:
+    """The build of all choices, or why there is none: it was refused, or took too long."""
+    try:
+        return built.result(), None
+    except SimulatorMissing:
+        raise
+    except RtlError as error:
+        return None, error
 
 
 def _edit(changes: Changes, change: Change) -> Edit:
@@ -384,24 +480,8 @@ def _edit(changes: Changes, change: Change) -> Edit:
     return Edit(file, line, text, change.before, " ... ".join([*(text for _, text in change.beside), after]))
 
 
-def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:
-    """The DUT with some changes, their files written anew, each in a folder: two may have one name."""
-    written: dict[Path, Path] = {}
-    for number, (file, text) in enumerate(changes.applied(chosen).items()):
-        written[file] = folder / f"{number}" / file.name
-        written[file].parent.mkdir(parents=True, exist_ok=True)
-        write(written[file], text)
-    sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
-    beside = dict.fromkeys(file.parent for file in written)
-    return replace(dut, sources=sources, include=(*dut.include, *beside))
-
-
 def _shared_nets(dut: Dut) -> set[str]:
     return {name for _, name, _ in several_drivers(design_of(dut))}
-
-
-def _any_whole(repairs: Sequence[Repair]) -> bool:
-    return any(repair.whole for repair in repairs)
 
 
 def _order(score: _Score) -> tuple[int, int, int]:

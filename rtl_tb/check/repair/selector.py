@@ -8,7 +8,7 @@ Verilator alone: the numbers are read by C++.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,8 +46,14 @@ class _Site:
     """What is added there in any case."""
 
 
-def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: Path) -> Dut:
-    """Writes the sources of a DUT with every listed change to choose from; change i has the number i + 1."""
+def with_selector(
+    dut: Dut, changes: Changes, listed: Sequence[Change], folder: Path, made: Sequence[Change] = ()
+) -> Dut:
+    """Writes the sources of a DUT with every listed change to choose from; change i has the number i + 1.
+
+    Args:
+        made: constants that stand there in any case.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"{PACKAGE}.sv"
     package.write_text(_TEXT, encoding="utf-8")
@@ -62,7 +68,9 @@ def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: 
         ]
         beside = dict.fromkeys(piece for one in listed for piece in one.beside if piece[0].file == file)
         target = folder / f"{index}_{path.name}"
-        write(target, _rewritten(changes.texts[file], _nested(here, beside), listed))
+        fixed = {one.place: one.after for one in made if one.place.file == file}
+        here += [(place, 0) for place in fixed]
+        write(target, _Writer(changes.texts[file], listed, fixed).written(_nested(here, beside)))
         sources.append(target)
     return replace(dut, sources=tuple(sources), include=(*dut.include, *_folders(dut)))
 
@@ -95,22 +103,31 @@ def _nested(here: Sequence[tuple[Place, int]], beside: Iterable[tuple[Place, str
     return roots
 
 
-def _rewritten(
-    text: str, sites: Sequence[_Site], listed: Sequence[Change], start: int = 0, end: int = -1
-) -> str:
-    """The text from `start` to `end` with its sites written as choices."""
-    written, at = [], start
-    for site in sites:
-        place = site.place
-        if place.start == place.end:
-            written += [text[at : place.start], _added(site, listed)]
+@dataclass(frozen=True)
+class _Writer:
+    """A text with the changes to choose from, and what stands at some places in any case."""
+
+    text: str
+    listed: Sequence[Change]
+    fixed: Mapping[Place, str]
+
+    def written(self, sites: Sequence[_Site], start: int = 0, end: int = -1) -> str:
+        """The text from `start` to `end` with its sites written as choices."""
+        text, written, at = self.text, [], start
+        for site in sites:
+            place = site.place
+            written.append(text[at : place.start])
             at = place.end
-            continue
-        own = _rewritten(text, site.within, listed, place.start, place.end)
-        choices = "".join(f"{_made(number)} ? ({listed[number - 1].after}) : " for number in site.numbers)
-        written += [text[at : place.start], f"({choices}({own}))"]
-        at = place.end
-    return "".join([*written, text[at : len(text) if end < 0 else end]])
+            if place in self.fixed:
+                written.append(self.fixed[place])
+            elif place.start == place.end:
+                written.append(_added(site, self.listed))
+            else:
+                own = self.written(site.within, place.start, place.end)
+                after = {number: self.listed[number - 1].after for number in site.numbers}
+                choices = "".join(f"{_made(number)} ? ({other}) : " for number, other in after.items())
+                written.append(f"({choices}({own}))")
+        return "".join([*written, text[at : len(text) if end < 0 else end]])
 
 
 def _added(site: _Site, listed: Sequence[Change]) -> str:

@@ -20,6 +20,7 @@ from rtl_tb.check.repair.changes import Changes, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.search import _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
+from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
@@ -183,7 +184,9 @@ def test_pairs_are_looked_for_in_what_one_change_leaves(
     trials = _Trials(job, listed, tmp_path, whole, whole(), tmp_path)
     singles = search._scores(trials)
     assert [listed.index(score.changes[0]) + 1 for score in singles] == [last, 1, middle]
-    pair = search._pairs(trials, singles)[0]
+    texts = Texts(found, job, search.budget, tmp_path / "texts")
+    search.hinted = set()
+    pair = search._pairs(found, singles, trials, texts, tmp_path)[0]
     assert {listed.index(change) + 1 for change in pair.changes} == {1, last}
     assert (pair.mended, pair.broken) == (12, 0)
     assert found.applied(pair.changes).keys() == {tmp_path / "dot4.sv"}
