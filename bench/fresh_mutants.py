@@ -20,9 +20,8 @@ import random
 import re
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -198,13 +197,15 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
     unset, _, _ = compare_starts("fast", job, verdict)
     row["unset"] = "" if unset is None else unset.sentence
-    if repair and verdict.wrong.any() and not named.explains:
+    undriven = unset is not None and any("not driven" in each for each in unset.suspects)
+    one = len(mutant.patches) == 1
+    if repair and verdict.wrong.any() and not named.explains and not (one and undriven):
         started = time.monotonic()
         try:
             found = find_repairs(verdict, job, repair)
         except MmagoldError as error:
             found, row["repair_error"] = [], str(error)
-        row |= {"repairs": [one.as_dict() for one in found]}
+        row |= {"repairs": [each.as_dict() for each in found]}
         row |= {"repair_seconds": round(time.monotonic() - started, 1)}
     return row
 
@@ -244,17 +245,19 @@ def main() -> None:
     broken, until = 0, time.monotonic() + arguments.seconds
     wanted = len(arguments.only) if arguments.only else arguments.mutants
     count, repair, chosen = arguments.count, arguments.repair, _chosen(arguments)
-    running: deque[Future[dict[str, Any] | None]] = deque()
+    running: set[Future[dict[str, Any] | None]] = set()
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs) as pool:
         while True:
             while len(caught) + len(running) < wanted and time.monotonic() < until:
                 mutant, kind = next(chosen)
-                running.append(pool.submit(examine, mutant, kind, count, Path(folder) / mutant.name, repair))
+                running.add(pool.submit(examine, mutant, kind, count, Path(folder) / mutant.name, repair))
             if not running:
                 break
-            row = running.popleft().result()
-            broken += row is None
-            if row is not None:
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for row in (each.result() for each in ended):
+                broken += row is None
+                if row is None:
+                    continue
                 rows.append(row)
                 _say(row)
                 if arguments.out is not None:

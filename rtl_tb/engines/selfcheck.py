@@ -179,7 +179,7 @@ def _simulate(
 
 class Trial:
     """One job, run in Icarus Verilog again and again with other texts of its unit: what `run` does, without
-    its watch and its messages.
+    its watch and its messages, and behind whatever else the machine has to do.
 
     Raises:
         SimulatorMissing: Icarus Verilog is not installed.
@@ -214,7 +214,7 @@ class Trial:
             quiet = subprocess.DEVNULL
             try:
                 subprocess.run(
-                    ["/bin/sh", "-c", script],
+                    ["nice", "-n", "15", "/bin/sh", "-c", script],
                     env=self.simulator.env,
                     cwd=place,
                     stdout=quiet,

@@ -1,6 +1,6 @@
 """One build that holds every choice: each place asks, while the unit runs, which text stands there.
 
-    wire up = (mmagold_change::one == 7 || mmagold_change::other == 7 ? (r || s) : (r && s));
+    wire up = (mmagold_change::is[7] ? (r || s) : (r && s));
 
 The numbers of one or two changes come from the environment, so that trying them costs a run and no build.
 Verilator alone: the numbers are read by C++.
@@ -19,15 +19,20 @@ from rtl_tb.dut.description import Dut
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
 """The environment variables that hold a number each; 0 is no change."""
 PACKAGE = "mmagold_change"
-_NAMES = ("one", "other")
+_TEXT = """package {package};
+    function automatic bit [{last}:0] chosen();
+        chosen = '0;
+{bits}    endfunction
+    bit [{last}:0] is = chosen();
+endpackage
+"""
 
 
-def _declared(name: str, variable: str) -> str:
-    read = f'std::getenv(\\"{variable}\\")'
-    return f'    int unsigned {name} = $c32("({read} ? std::atoi({read}) : 0)");\n'
-
-
-_TEXT = f"package {PACKAGE};\n{''.join(map(_declared, _NAMES, VARIABLES))}endpackage\n"
+def _text(count: int) -> str:
+    """The package that knows which of so many numbers are chosen."""
+    read = [f'std::getenv(\\"{variable}\\")' for variable in VARIABLES]
+    bits = [f'        chosen[$c32("({each} ? std::atoi({each}) : 0)")] = 1;\n' for each in read]
+    return _TEXT.format(package=PACKAGE, last=count, bits="".join(bits))
 
 
 def numbers(*chosen: int) -> dict[str, str]:
@@ -56,7 +61,7 @@ def with_selector(
     """
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"{PACKAGE}.sv"
-    package.write_text(_TEXT, encoding="utf-8")
+    package.write_text(_text(len(listed)), encoding="utf-8")
     sources = [package]
     for index, path in enumerate(dut.sources):
         file = path.resolve()
@@ -162,4 +167,4 @@ def _added(site: _Site, listed: Sequence[Change]) -> str:
 
 
 def _made(number: int) -> str:
-    return " || ".join(f"{PACKAGE}::{name} == {number}" for name in _NAMES)
+    return f"{PACKAGE}::is[{number}]"
