@@ -31,6 +31,7 @@ from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.repair.texts import Texts, with_changes
 from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
