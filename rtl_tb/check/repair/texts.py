@@ -63,7 +63,7 @@ class Texts:
         except MmagoldError:
             return None
         outcome = trial(self.job.dut, _ONE_RUN, MEMORY)
-        return None if outcome is None or outcome.unknown.any() else trial
+        return None if outcome is None or outcome.unknown.all() else trial
 
     def wrong(self, chosen: Sequence[Change], part: float, name: str) -> Flags | None:
         """Which vectors are wrong with some changes; None where the text is refused, or does not answer.
