@@ -155,11 +155,9 @@ def test_the_recorded_encodings_are_all_of_their_fields() -> None:
     recorded = list(published.encodings("rdna3"))
     assert len({(one.name, one.a, one.b, one.c, one.constant is None) for one in recorded}) == 4
     words = [(one.name, *one.words) for one in recorded]
-    assert {(low & 0xFF8000FF, high & 0x3FFFF) for _, low, high in words if not low & 0x8000} == {
-        (0xCC000018, 0x21100)
-    }
+    assert {(low & 0xFF8000FF, high & 0x3FFFF) for _, low, high in words} == {(0xCC000018, 0x21100)}
     for name in {name for name, _, _ in words}:
-        mine = [(low & 0x7F00, high) for one, low, high in words if one == name and not low & 0x8000]
+        mine = [(low & 0xFF00, high) for one, low, high in words if one == name]
         signs = [
             (neg_hi << 8 | half << 13 | 1 << 14, neg << 29 | 0x1C421100)
             for half in (0, 1)
@@ -176,7 +174,8 @@ def test_the_recorded_encodings_are_all_of_their_fields() -> None:
         constants = [
             (half << 13 | 1 << 14, selector << 18 | 0x18021100) for half in (0, 1) for selector in selectors
         ]
-        assert sorted(mine) == sorted(signs + selections + constants), name
+        clamped = [(half << 13 | 3 << 14, 0x1C421100) for half in (0, 1)]
+        assert sorted(mine) == sorted(signs + selections + constants + clamped), name
 
 
 @pytest.mark.parametrize(
