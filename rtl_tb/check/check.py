@@ -316,7 +316,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     options = options or Options()
     report = progress or (lambda _what, _done, _total: None)
     dut = load_dut(file)
-    engines.check_choice(options.engine, options.simulator)
+    engine, simulator = engines.choice_of(dut, options.engine, options.simulator)
+    options = replace(options, engine=engine, simulator=simulator)
     build = options.build / dut.name
     if dut.handshake.measured:
         report("measuring the latency", 0, 0)
@@ -353,7 +354,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     if result.passed and job.simulator == "verilator":
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
-    if result.passed:
+    if result.passed and dut.vhdl is None:
         job = _read_otherwise(result, job, report)
     if not result.passed and options.explain:
         explain(result, job, report)

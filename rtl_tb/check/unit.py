@@ -94,7 +94,7 @@ def open_unit(
         SpecError: the description is wrong. RtlError and its subclasses: it cannot be built.
     """
     dut = load_dut(file)
-    engines.check_choice(engine, simulator)
+    engine, simulator = engines.choice_of(dut, engine, simulator)
     if dut.handshake.measured:
         dut = measure(dut, engine, simulator, build / dut.name)
     nothing = default_set(dut.instruction, 0, 1, dut.level)

@@ -20,11 +20,12 @@ from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
-from rtl_tb.dut.sources import Sources, matching, packages_first, read_list, refuse_vhdl
+from rtl_tb.dut.sources import Sources, in_vhdl, matching, packages_first, read_list
+from rtl_tb.dut.vhdl import STANDARDS, Vhdl
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
 MAX_CYCLES = 100_000
-GENERATED = ("mmagold_dut.sv", "mmagold_tb.sv", "mmagold_timescale.sv")
+GENERATED = ("mmagold_dut.sv", "mmagold_dut.vhd", "mmagold_tb.sv", "mmagold_timescale.sv")
 """What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 TYPE = re.compile(
@@ -100,6 +101,7 @@ class Dut:
         ports: where each operand and result lie, by operand.
         constants: input ports that are tied, and their values: numbers, or names of an enumeration.
         where: "file:line" of keys, for messages that come later.
+        vhdl: what a unit in VHDL needs beside its sources; None: it is Verilog or SystemVerilog.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Dut:
     constants: dict[str, int | str]
     compare: ComparePolicy
     where: dict[str, str]
+    vhdl: Vhdl | None = None
 
     @property
     def can_stall_input(self) -> bool:
@@ -194,15 +197,16 @@ def read_dut(document: Section, path: Path) -> Dut:
             "handshake",
         )
     design = _sources(document, path.parent)
+    vhdl = _vhdl(document, design, path.parent)
     dut = Dut(
         name,
         path,
         top,
-        packages_first(design.files),
+        tuple(design.files) if vhdl else packages_first(design.files),
         tuple(design.include),
         tuple(design.libraries),
         design.defines,
-        _parameters(document),
+        _parameters(document, vhdl is not None),
         _types(document),
         unit,
         unit_name,
@@ -215,6 +219,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         _constants(document),
         _compare(document),
         {key: f"{document.file}:{line}" for key, line in document.lines.items()},
+        vhdl,
     )
     document.done()
     _check_roles(dut)
@@ -288,12 +293,42 @@ def _sources(document: Section, folder: Path) -> Sources:
             "expected at least one file in key 'sources' or in a list that 'filelist' names", "sources"
         )
     try:
-        refuse_vhdl(found.files)
+        in_vhdl(found.files)
     except SpecError as error:
         raise document.error(str(error), "sources" if "sources" in document else "filelist") from None
     found.include |= dict.fromkeys(_folders(document, folder))
     found.defines |= _defines(document)
     return found
+
+
+def _vhdl(document: Section, design: Sources, folder: Path) -> Vhdl | None:
+    """What a unit in VHDL needs beside its sources; refuses for either language the keys of the other."""
+    if not in_vhdl(design.files):
+        if "vhdl" in document:
+            raise document.error("key 'vhdl' is for units in VHDL, but no source is", "vhdl")
+        return None
+    for key in ("include", "defines", "types"):
+        if key in document:
+            raise document.error(f"key '{key}' means nothing in VHDL", key)
+    if design.include or design.defines or design.libraries:
+        raise document.error("include folders, macros and -y mean nothing in VHDL", "filelist")
+    section = document.take("vhdl", Section, None)
+    if section is None:
+        return Vhdl()
+    standard = section.take("standard", (int, str), 2008)
+    if str(standard) not in STANDARDS:
+        raise section.error(f"key 'standard' is {standard}, expected one of {', '.join(STANDARDS)}", "standard")
+    libraries = section.take("libraries", Section, None) or Section(section.file, section.line)
+    found = {}
+    for name in libraries:
+        if not IDENTIFIER.fullmatch(name) or name.lower() in ("work", "ieee", "std"):
+            raise libraries.error(f"'{name}' is no name for a library of yours", name)
+        files = [path for each in libraries.take_names(name) for path in matching(folder, each, GENERATED)]
+        if not files or not in_vhdl(files):
+            raise libraries.error(f"library '{name}' has no VHDL file in {folder}", name)
+        found[name.lower()] = tuple(dict.fromkeys(files))
+    section.done()
+    return Vhdl(str(standard), found)
 
 
 def _folders(document: Section, folder: Path) -> tuple[Path, ...]:
@@ -318,9 +353,15 @@ def _defines(document: Section) -> dict[str, str]:
     return {name: str(section.take(name, (str, int), "")) for name in section}
 
 
-def _parameters(document: Section) -> dict[str, int | str]:
+def _parameters(document: Section, vhdl: bool) -> dict[str, int | str]:
+    """Parameters, or generics: those have a type of their own for true and false, and no case."""
     section = _named(document, "parameters")
     values = {name: section.take(name, (int, str, bool)) for name in section}
+    if vhdl:
+        return {
+            name.lower(): str(value).lower() if isinstance(value, bool) else value
+            for name, value in values.items()
+        }
     return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
 
 

@@ -124,14 +124,18 @@ def matching(folder: Path, pattern: str, without: Iterable[str]) -> list[Path]:
     return [Path(name) for name in names if Path(name).is_file() and Path(name).name not in without]
 
 
-def refuse_vhdl(files: Iterable[Path]) -> None:
-    """Raises SpecError for a file in VHDL."""
-    for path in files:
-        if path.suffix.lower() in (".vhd", ".vhdl"):
-            raise SpecError(
-                f"{path.name} is VHDL, which no engine here runs: expected Verilog or SystemVerilog; "
-                "the cocotb library checks it in GHDL (docs/simulators.md, VHDL)"
-            )
+VHDL = (".vhd", ".vhdl")
+
+
+def in_vhdl(files: Iterable[Path]) -> bool:
+    """Whether the sources of a unit are VHDL; raises SpecError where only some are."""
+    kinds: dict[bool, Path] = {path.suffix.lower() in VHDL: path for path in files}
+    if len(kinds) > 1:
+        raise SpecError(
+            f"{kinds[True].name} is VHDL and {kinds[False].name} is not: no engine here runs a unit in two "
+            "languages"
+        )
+    return True in kinds
 
 
 def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:

@@ -1,4 +1,5 @@
-"""Generates `mmagold_dut`, the SystemVerilog around a designer's unit that gives every DUT the same ports.
+"""Generates `mmagold_dut`, the SystemVerilog around a designer's unit that gives every DUT the same ports
+(rtl_tb/dut/vhdl_wrapper.py: the VHDL).
 
     input clk, input rst_n, input in_valid, output in_ready, input [Wi-1:0] in_data,
     output out_valid, input out_ready, output [Wo-1:0] out_data
@@ -34,19 +35,24 @@ def wrapper_of(dut: Dut) -> str:
         ElaborationError: no simulator takes the RTL.
         SimulatorMissing, SimulatorTooOld: there is no simulator to read the ports with.
     """
-    return wrapper_text(
-        dut,
-        read_ports(
-            Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
-        ),
-    )
+    design = Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+    if dut.vhdl is not None:
+        from rtl_tb.dut import vhdl, vhdl_wrapper
+
+        return vhdl_wrapper.wrapper_text(dut, vhdl.read_entity(design, dut.vhdl))
+    return wrapper_text(dut, read_ports(design))
+
+
+def file_of(dut: Dut) -> str:
+    """The name of the wrapper's file."""
+    return f"{NAME}.sv" if dut.vhdl is None else f"{NAME}.vhd"
 
 
 def write_wrapper(dut: Dut, folder: Path) -> Path:
-    """Writes <folder>/mmagold_dut.sv and returns its path; an unchanged file keeps its time stamp. Raises
+    """Writes <folder>/mmagold_dut.sv (.vhd) and returns its path; an unchanged file keeps its time stamp. Raises
     as wrapper_of."""
     text = wrapper_of(dut)
-    path = Path(folder) / f"{NAME}.sv"
+    path = Path(folder) / file_of(dut)
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
@@ -64,8 +70,8 @@ def wrapper_text(dut: Dut, module: Module) -> str:
         *_header(dut),
         *_handshake(dut.handshake),
         "",
-        *_operands(operands, _driven_fields(dut, module), module),
-        *_results(results, _read_fields(dut, module), module),
+        *_operands(operands, driven_fields(dut, module), module),
+        *_results(results, read_fields(dut, module), module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
     return "\n".join(lines)
@@ -97,7 +103,7 @@ def _header(dut: Dut) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """Adjacent bits of a port, and what they are connected to.
 
     Attributes:
@@ -119,7 +125,7 @@ class _Run:
         return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
 
 
-def _runs(port_map: PortMap, field: Field, module: Module) -> list[_Run]:
+def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
     """The operand as runs, as few as there can be."""
     runs: list[list[tuple[tuple[str, int | None, int], int]]] = []
     for element, place in enumerate(port_map.places(field)):
@@ -133,39 +139,39 @@ def _runs(port_map: PortMap, field: Field, module: Module) -> list[_Run]:
     return [_run_of(run[0], run[-1][1], field) for run in runs]
 
 
-def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> _Run:
+def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> Run:
     (port, index, lsb), element = first
     text = field.name
     if field.elements > 1:
         text += f"[{element}]" + (f"..[{last}]" if last > element else "")
     width = (last - element + 1) * field.bits
-    return _Run(port, index, lsb, width, text, word=field.lsb + element * field.bits)
+    return Run(port, index, lsb, width, text, word=field.lsb + element * field.bits)
 
 
-def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[_Run]:
+def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[Run]:
     """Those of (name, signal) whose name is that of a field of a port."""
     runs = []
     for name, signal in signals:
         port = find(module, name, where)
         if port.base:
             at, width = places(port)
-            runs += [_Run(*place, width, name, signal=signal) for place in at]
+            runs += [Run(*place, width, name, signal=signal) for place in at]
     return runs
 
 
-def _driven_fields(dut: Dut, module: Module) -> list[_Run]:
+def driven_fields(dut: Dut, module: Module) -> list[Run]:
     """Clock, reset, handshake and constants that are fields of ports."""
     where = str(dut.file)
     constants = {name: _constant(dut, find(module, name, where)) for name in dut.constants}
     outputs = set(dut.handshake.outputs().values())
-    given = [(name, signal) for name, signal in _signals(dut).items() if name not in outputs]
+    given = [(name, signal) for name, signal in signals_of(dut).items() if name not in outputs]
     return _field_runs([*given, *constants.items()], module, where)
 
 
-def _read_fields(dut: Dut, module: Module) -> list[_Run]:
+def read_fields(dut: Dut, module: Module) -> list[Run]:
     """Outputs of the handshake that are fields of ports."""
     outputs = set(dut.handshake.outputs().values())
-    read = [(name, signal) for name, signal in _signals(dut).items() if name in outputs]
+    read = [(name, signal) for name, signal in signals_of(dut).items() if name in outputs]
     return _field_runs(read, module, str(dut.file))
 
 
@@ -174,8 +180,8 @@ def _constant(dut: Dut, port: Port) -> str:
     return f"{places(port)[1]}'h{value:x}"
 
 
-def _operands(maps: list[tuple[PortMap, Field]], fields: list[_Run], module: Module) -> list[str]:
-    runs = [run for port_map, field in maps for run in _runs(port_map, field, module)] + fields
+def _operands(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
+    runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
     lines = [
         f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
     ]
@@ -214,7 +220,7 @@ def _target(port: Port, index: int | None, lsb: int, width: int) -> str:
     return f"{_wire(port.name)}{entry}[{lsb + width - 1}:{lsb}]"
 
 
-def _drive(port: Port, runs: list[_Run]) -> Iterator[str]:
+def _drive(port: Port, runs: list[Run]) -> Iterator[str]:
     """Assigns one vector or entry from its lowest bit to its highest; bits that no element takes are 0."""
     index, at = runs[0].index, 0
     for run in runs:
@@ -236,14 +242,14 @@ def _empty_entries(port: Port, used: set[int | None]) -> list[str]:
     return [f"    assign {_wire(port.name)}[{index}] = {width}'d0;" for index in empty]
 
 
-def _results(maps: list[tuple[PortMap, Field]], fields: list[_Run], module: Module) -> list[str]:
+def _results(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
     lines = [""]
     lines += [
         f"    // {field.name}: {_elements(field)} in out_data[{field.msb}:{field.lsb}]. Bits that carry no "
         "element stay unused."
         for _, field in maps
     ]
-    runs = [run for port_map, field in maps for run in _runs(port_map, field, module)] + fields
+    runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
     lines += ["    // verilator lint_off UNUSEDSIGNAL"]
     lines += [_declaration(module.ports[name]) for name in dict.fromkeys(run.port for run in runs)]
     lines += ["    // verilator lint_on UNUSEDSIGNAL"]
@@ -364,7 +370,7 @@ def _interface(port: str) -> str:
 def _interfaces(dut: Dut, module: Module, connected: dict[str, str]) -> list[str]:
     """The instances of the interfaces; their own ports take the unit's clock and reset by their names."""
     lines = []
-    clock_and_reset = {name.rpartition(".")[2]: signal for name, signal in _signals(dut).items()}
+    clock_and_reset = {name.rpartition(".")[2]: signal for name, signal in signals_of(dut).items()}
     for bus, kind in module.interfaces.items():
         own = [port for port in module.ports.values() if port.interface == bus and port.header]
         pins = []
@@ -386,13 +392,13 @@ def _port_name(name: str) -> str:
 def _connections(dut: Dut, module: Module) -> dict[str, str]:
     """What each port of the DUT is connected to, but for constants."""
     mapped = [port for port_map in dut.ports.values() for port in port_map.ports]
-    named = [find(module, name, str(dut.file)) for name in (*mapped, *_signals(dut), *dut.constants)]
+    named = [find(module, name, str(dut.file)) for name in (*mapped, *signals_of(dut), *dut.constants)]
     fields = [port.base for port in named if port.base]
-    whole = {name: signal for name, signal in _signals(dut).items() if name in module.ports}
+    whole = {name: signal for name, signal in signals_of(dut).items() if name in module.ports}
     return whole | {name: _wire(name) for name in (*mapped, *fields) if name in module.ports}
 
 
-def _signals(dut: Dut) -> dict[str, str]:
+def signals_of(dut: Dut) -> dict[str, str]:
     """The wrapper's signal at each port, or field of a port, of clock, reset and handshake."""
     shake = dut.handshake
     accept = "in_valid" if shake.kind == "valid_ready" else "accept"

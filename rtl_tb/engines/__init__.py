@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from golden.errors import nearest
 from rtl_tb.engines.job import SIMULATORS, Job, Outcome, Progress
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.commercial import COMMERCIAL
+
+if TYPE_CHECKING:
+    from rtl_tb.dut.description import Dut
 
 _MODULES = {"fast": "fast", "selfcheck": "selfcheck", "cocotb": "cocotb_engine"}
 ENGINES = tuple(_MODULES)
@@ -29,8 +32,29 @@ def check_choice(engine: str, simulator: str) -> None:
             raise RtlError(f"{kind} is '{value}', expected one of {', '.join(known)}{nearest(value, known)}")
     if (engine, simulator) == ("fast", "icarus"):
         raise RtlError("engine 'fast' needs Verilator; with Icarus use selfcheck or cocotb")
+    if engine != "cocotb" and simulator == "ghdl":
+        raise RtlError(f"engine '{engine}' does not run on GHDL; use --engine cocotb")
     if engine != "selfcheck" and simulator in COMMERCIAL:
         raise RtlError(f"engine '{engine}' does not run on {simulator}; use --engine selfcheck")
+
+
+def choice_of(dut: Dut, engine: str, simulator: str) -> tuple[str, str]:
+    """The engine and the simulator that a DUT gets where these are asked for: VHDL runs in GHDL under cocotb, in
+    place of the default as well.
+
+    Raises:
+        RtlError: an unknown one, or one that does not run the DUT's language.
+    """
+    check_choice(engine, simulator)
+    if dut.vhdl is None:
+        if simulator == "ghdl":
+            raise RtlError(f"{dut.name} is Verilog or SystemVerilog, and GHDL runs VHDL; leave out --sim ghdl")
+        return engine, simulator
+    if engine == "selfcheck" or simulator not in ("ghdl", "verilator"):
+        raise RtlError(
+            f"{dut.name} is VHDL, which only GHDL runs, under the engine cocotb: --engine cocotb --sim ghdl"
+        )
+    return "cocotb", "ghdl"
 
 
 def build(engine: str, job: Job) -> Path:

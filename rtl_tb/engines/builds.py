@@ -94,6 +94,8 @@ class Recipe:
 def _all_listed(dut: Dut, inputs: Inputs) -> bool:
     """Whether a design has no C++, of its own or in its text: files that it includes are in no list."""
     own = [path for path in inputs.files if path.name not in _VERILATORS_OWN]
+    if dut.vhdl is not None:
+        return True
     return all(path.suffix in HDL for path in dut.sources) and not any(map(holds_cpp, own))
 
 
@@ -363,6 +365,7 @@ def _digest(recipe: Recipe, inputs: Inputs) -> str:
     contents = [(str(path), content) for path, (_, content) in inputs.files.items()]
     generated = list(recipe.generated.items())
     design = (
+        recipe.dut.vhdl,
         recipe.top,
         recipe.first,
         [str(path) for path in recipe.dut.sources],
@@ -373,7 +376,9 @@ def _digest(recipe: Recipe, inputs: Inputs) -> str:
 
 
 def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
-    """The files that the simulator's front end reads now."""
+    """The files that the simulator's front end reads now. VHDL includes none: they are those that are named."""
+    if recipe.dut.vhdl is not None:
+        return recipe.dut.vhdl.files(recipe.dut.sources)
     folder = scratch / "front_end"
     folder.mkdir()
     simulator, dut = recipe.simulator, recipe.dut
@@ -405,6 +410,8 @@ def _check_reach(recipe: Recipe, scratch: Path, modules: Sequence[Path]) -> None
         RtlError: they do, after the preprocessor.
     """
     simulator, dut = recipe.simulator, recipe.dut
+    if dut.vhdl is not None:
+        return  # rtl_tb/engines/ghdl.py does it
     sources = [*verilog_of(dut), *modules]
     if not sources:
         return  # a translation, which has no hierarchy
@@ -432,6 +439,8 @@ def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = No
     Raises:
         ElaborationError: it left no list. Without one nobody knows what was compiled.
     """
+    if recipe.dut.vhdl is not None:
+        return recipe.dut.vhdl.files(recipe.dut.sources)
     names: list[str] = []
     for listed in folder.rglob("*__verFiles.dat"):
         names += _READ_BY_VERILATOR.findall(listed.read_text(encoding="utf-8", errors="surrogateescape"))

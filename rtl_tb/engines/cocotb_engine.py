@@ -1,8 +1,8 @@
-"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator or
-Icarus Verilog.
+"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator, Icarus
+Verilog or, for units in VHDL, GHDL (rtl_tb/engines/ghdl.py).
 
 It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z
-(Icarus). This is the host side: it builds, starts the simulator, and turns the answer of
+(Icarus, GHDL). This is the host side: it builds, starts the simulator, and turns the answer of
 rtl_tb/engines/cocotb_test.py into an Outcome.
 """
 
@@ -27,8 +27,8 @@ import numpy as np
 from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.translated import built_readable, translator_of
-from rtl_tb.dut.wrapper import NAME
-from rtl_tb.engines import headers
+from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.engines import ghdl, headers
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import (
     Watch,
@@ -48,6 +48,7 @@ from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error
 
 try:
+    import cocotb_tools.config
     from cocotb_tools import runner
 except ModuleNotFoundError as error:
     raise SimulatorMissing('cocotb was not found; install it with: pip install "cocotb>=2.1,<3"') from error
@@ -79,9 +80,11 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     with _environment(simulator), run_folder(_place(job)) as place:
         start = time.monotonic()
         folder = job.program or build(job, simulator)
-        answer = _simulate(job, folder, place, progress)
+        answer = _simulate(job, simulator, folder, place, progress)
     outcome = _outcome(job, answer)
-    outcome.version, outcome.translated = simulator.version_text, translator_of(folder / f"{NAME}.sv")
+    outcome.version = simulator.version_text
+    if job.dut.vhdl is None:
+        outcome.translated = translator_of(folder / f"{NAME}.sv")
     # The start of the simulator with Python, about half a second,
     # does not grow with the vectors and counts as building.
     outcome.seconds_run = answer["seconds"]
@@ -147,7 +150,26 @@ class GroupedIcarus(_Grouped, runner.Icarus):
         return [[("-vcd" if word == "-fst" and self.vcd else word) for word in words] for words in commands]
 
 
-Tool = PortsOnlyVerilator | GroupedIcarus
+class GroupedGhdl(_Grouped, runner.Ghdl):
+    """GHDL, which finds the analysed unit in its working directory."""
+
+    words: Sequence[str] = ()
+    """The command up to cocotb's library."""
+    more: Sequence[str] = ()
+
+    def _test_command(self) -> list[list[str]]:
+        library = cocotb_tools.config.lib_entry("vpi", "ghdl")
+        return [[*self.words, f"--vpi={library}", *self.plusargs, *self.more]]
+
+
+Tool = PortsOnlyVerilator | GroupedIcarus | GroupedGhdl
+
+
+_TOOLS: dict[str, type[Tool]] = {
+    "verilator": PortsOnlyVerilator,
+    "icarus": GroupedIcarus,
+    "ghdl": GroupedGhdl,
+}
 
 
 def _place(job: Job) -> Path:
@@ -155,13 +177,15 @@ def _place(job: Job) -> Path:
 
 
 def _tool(job: Job) -> Tool:
-    tool = PortsOnlyVerilator() if job.simulator == "verilator" else GroupedIcarus()
+    tool = _TOOLS[job.simulator]()
     tool.log.setLevel(logging.ERROR)
     return tool
 
 
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the folder of the compiled design, compiled only if none of the same content exists."""
+    if job.dut.vhdl is not None:
+        return built(_place(job), ghdl.recipe(job.dut, simulator, wrapper_of(job.dut), _COCOTB))
     return built_readable(job.dut, simulator, partial(_build, job, simulator), job.translate)
 
 
@@ -215,7 +239,9 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
 # The run ----------------------------------------------------------------------------------------------------
 
 
-def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) -> dict[str, Any]:
+def _simulate(
+    job: Job, simulator: Simulator, folder: Path, place: Path, progress: Progress | None
+) -> dict[str, Any]:
     """Runs the simulator built in `folder` on files in `place`, which belongs to this run alone, and
     returns its answer."""
     _write_job(job, place)
@@ -223,6 +249,9 @@ def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) ->
     tool.tick = Watch(job, counters(place / "progress"), progress)
     tool.logs = place
     unit = units_folder(place)
+    if isinstance(tool, GroupedGhdl) and job.dut.vhdl is not None:
+        shutil.copytree(folder, unit, dirs_exist_ok=True)
+        tool.words, tool.more = ghdl.command(simulator, job.dut.vhdl), ghdl.waves(job.waves, place)
     if isinstance(tool, GroupedIcarus):
         tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
     try:
@@ -231,7 +260,7 @@ def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) ->
             tool.test(
                 test_module="rtl_tb.engines.cocotb_test",
                 hdl_toplevel=NAME,
-                hdl_toplevel_lang="verilog",
+                hdl_toplevel_lang="verilog" if job.dut.vhdl is None else "vhdl",
                 seed=str(job.traffic.seed),
                 plusargs=[
                     *(start_of(job) if job.simulator == "verilator" else ()),
@@ -241,7 +270,7 @@ def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) ->
                 test_dir=unit,
                 extra_env={RUN: str(place), **_NO_REWRITING},
                 results_xml=str(place / "results.xml"),
-                waves=job.waves is not None,
+                waves=job.waves is not None and job.dut.vhdl is None,
             )
     finally:
         _keep_waves(job, place, unit)
@@ -282,7 +311,7 @@ def _read_answer(file: Path, log: Path) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RtlError(f"the simulation ended without an answer: {_reason(text)} (all in {log})") from error
-    complained = complaint(text)
+    complained = complaint(text) or ghdl.complaint(text)
     if complained:
         raise RtlError(f"the DUT reported an error: {complained} (all in {log})")
     return answer

@@ -44,8 +44,8 @@ def changed_text(now: str) -> str:
     return f"{FAILURE_KINDS['changed_answer']}: {now}"
 
 
-SIMULATORS = ("verilator", "icarus", "vcs", "questa", "xcelium")
-"""The last three run the engine selfcheck alone."""
+SIMULATORS = ("verilator", "icarus", "ghdl", "vcs", "questa", "xcelium")
+"""GHDL runs VHDL, in the engine cocotb; the last three run the engine selfcheck alone."""
 STARTS = {"zeros": 0, "ones": 1, "random": 2}
 """What signals that nothing has set hold in Verilator, which has no X, and its number for it."""
 

