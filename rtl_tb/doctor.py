@@ -61,7 +61,21 @@ OPTIONAL = (
     ("Surfer", ("surfer",), "optional: shows waveforms"),
     ("GTKWave", ("gtkwave",), "optional: shows waveforms"),
 )
-TRANSLATORS = (("Yosys", translators.yosys, "optional, for SystemVerilog that Icarus cannot read"),)
+LANGUAGES = (
+    ("Yosys", translators.yosys, "optional, for SystemVerilog that Icarus cannot read"),
+    ("GHDL", simulators.ghdl, "optional, for units in VHDL"),
+)
+VHDL = """library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+entity doctor is
+  port (a, b : in signed(7 downto 0); c : in signed(31 downto 0); d : out signed(31 downto 0));
+end entity;
+architecture rtl of doctor is
+begin
+  d <= a * b + c;
+end architecture;
+"""
 TRIALS = (
     ("selfcheck", "icarus"),
     ("cocotb", "icarus"),
@@ -98,9 +112,10 @@ def doctor(progress: Report | None = None) -> list[Row]:
     """Examines this machine; never raises for what is missing or broken.
     `progress` gets (what, done, total)."""
     rows = [*_simulators(), _cocotb(), *_tools(), _perl(), *_optional()]
-    for number, (engine, simulator) in enumerate(TRIALS):
+    trials = [*TRIALS, *([("cocotb", "ghdl")] if _is_here(simulators.ghdl) else [])]
+    for number, (engine, simulator) in enumerate(trials):
         if progress:
-            progress(f"trying {engine} on {simulator}", number, len(TRIALS))
+            progress(f"trying {engine} on {simulator}", number, len(trials))
         rows.append(_trial(engine, simulator))
     return rows
 
@@ -148,13 +163,18 @@ def _tools() -> Iterator[Row]:
 
 
 def _optional() -> Iterator[Row]:
-    for name, find, purpose in TRANSLATORS:
+    for name, find, purpose in LANGUAGES:
         try:
             tool = find()
         except MmagoldError as error:
             yield Row(name, False, False, "", f"{purpose}: {error}")
         else:
-            yield Row(name, True, False, tool.name.rpartition(" ")[2], tool.command[0])
+            where = (
+                (tool.version_text, str(tool.compiler))
+                if isinstance(tool, Simulator)
+                else (tool.name, tool.command[0])
+            )
+            yield Row(name, True, False, where[0].rpartition(" ")[2], where[1])
     for name, programs, purpose in OPTIONAL:
         path = _which(programs)
         yield Row(name, path is not None, False, "", path or f"not found; {purpose}")
@@ -164,6 +184,14 @@ def _which(programs: tuple[str, ...]) -> str | None:
     """On PATH, or beside this Python, where pip puts programs."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
     return next(filter(None, (shutil.which(program, path=path) for program in programs)), None)
+
+
+def _is_here(find: Callable[[], Simulator]) -> bool:
+    try:
+        find()
+    except MmagoldError:
+        return False
+    return True
 
 
 def _trial(engine: str, simulator: str) -> Row:
@@ -176,7 +204,10 @@ def _trial(engine: str, simulator: str) -> Row:
 
 
 def _try(name: str, engine: str, simulator: str, folder: Path) -> Row:
-    for file, text in (("doctor_unit.yaml", UNIT), ("doctor.sv", RTL), ("doctor.yaml", DUT)):
+    vhdl = simulator == "ghdl"
+    rtl = ("doctor.vhd", VHDL) if vhdl else ("doctor.sv", RTL)
+    description = DUT.replace("doctor.sv", rtl[0])
+    for file, text in (("doctor_unit.yaml", UNIT), rtl, ("doctor.yaml", description)):
         (folder / file).write_text(text, encoding="utf-8")
     dut = load_dut(folder / "doctor.yaml")
     vectors = default_set(dut.instruction, TRIAL_VECTORS)

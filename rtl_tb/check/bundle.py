@@ -60,6 +60,8 @@ def read_by_any(dut: Dut) -> list[Path]:
     Raises:
         RtlError: none reads the unit.
     """
+    if dut.vhdl is not None:
+        return dut.vhdl.files(dut.sources)
     found: dict[Path, None] = {}
     refused: RtlError | None = None
     for find in (simulators.verilator, simulators.icarus):
@@ -89,6 +91,9 @@ def _description(dut: Dut, folder: Path, placed: Mapping[Path, Path]) -> str:
         lines = [f'-y "{name}"\n' for name in _names(folder, dut.libraries, placed)]
         write_text(folder / LIBRARIES, "".join(lines))
         document["filelist"] = LIBRARIES
+    if dut.vhdl is not None:
+        libraries = {key: _names(folder, files, placed) for key, files in dut.vhdl.libraries.items()}
+        document["vhdl"] = {"standard": dut.vhdl.standard, "libraries": libraries}
     if "unit" in document:
         shutil.copyfile(dut.file.parent / document["unit"], folder / INSTRUCTION)
         document["unit"] = INSTRUCTION

@@ -158,7 +158,7 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
     few = vectors[vectors.with_history(failing)] if len(failing) else vectors[:SHOWN]
     engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
     notes = []
-    for simulator in dict.fromkeys(("icarus", job.simulator)):
+    for simulator in dict.fromkeys((*(("icarus",) if job.dut.vhdl is None else ()), job.simulator)):
         wanted = replace(job, vectors=few, simulator=simulator, waves=target / "waves.fst", program=None)
         try:
             outcome = engines.run(engine, wanted)

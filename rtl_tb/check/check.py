@@ -22,6 +22,7 @@ from golden.errors import MmagoldError, OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
+from rtl_tb.check import vhdl
 from rtl_tb.check.beyond import beyond, several_drive
 from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.dots import of_tiles
@@ -354,7 +355,9 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     if result.passed and job.simulator == "verilator":
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
-    if result.passed and dut.vhdl is None:
+    if dut.vhdl is not None:
+        result.beyond = vhdl.notes(dut, result.verdict)
+    elif result.passed:
         job = _read_otherwise(result, job, report)
     if not result.passed and options.explain:
         explain(result, job, report)
@@ -541,7 +544,11 @@ def explain(result: Check, job: Job, report: Progress) -> None:
     result.hints = reasons.hints(verdict, engine, job, found)
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
     unexplained = bool(verdict.wrong.any()) and (found is None or not found.explaining)
-    if result.options.repair and own and unexplained:
+    if result.options.repair and unexplained and job.dut.vhdl is not None:
+        result.hints.append(
+            "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
+        )
+    elif result.options.repair and own and unexplained:
         mend(result, job, report)
     if result.options.dissect and unexplained:
         dissect(result, job, report)

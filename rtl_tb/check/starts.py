@@ -1,8 +1,9 @@
 """Results that depend on what nothing drives: the same vectors once more, from other bits.
 
-Verilator knows no X. A signal that nothing sets, or that is read before it is set, holds some bit, and a unit
-can be right by luck. A check therefore runs under every start of rtl_tb/engines/job.py; answers that change
-with it are a failure, whatever they are.
+Verilator knows no X, and VHDL's 'U' is hidden by a conversion to 0, by an `if` or by an integer. A signal
+that nothing sets, or that is read before it is set, holds some bit, and a unit can be right by luck. A check
+therefore runs under every start of rtl_tb/engines/job.py; answers that change with it are a failure,
+whatever they are.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ class Unset:
 
     Attributes:
         wrong: failing vectors of `tried`, by start.
-        suspects: what Verilator's lint says of signals without a driver and of latches; or the places.
+        suspects: what Verilator's lint says of signals without a driver and of latches; in VHDL the signals
+            that stay 'U'; or the places.
         of_text: whether it is bits that the text leaves open (rtl_tb/check/fills.py).
         by: who reads that text, where the simulator reads another.
+        found_by: what names the suspects.
     """
 
     wrong: dict[str, int]
@@ -42,6 +45,7 @@ class Unset:
     suspects: tuple[str, ...]
     of_text: bool = False
     by: str = ""
+    found_by: str = "Verilator's lint"
 
     @property
     def sentence(self) -> str:
@@ -59,7 +63,7 @@ class Unset:
         )
         return (
             f"the result depends on a signal that nothing drives: {counts} of {self.tried:,} vectors fail "
-            f"where such signals start so; Verilator's lint: {named}"
+            f"where such signals start so; {self.found_by}: {named}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -82,17 +86,24 @@ def compare_starts(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | Non
     Raises:
         As the engine does.
     """
-    if job.simulator != "verilator" or silent(verdict):
+    unset = verdict.outcome.unset if job.simulator == "ghdl" else ()
+    if not (unset or job.simulator == "verilator") or silent(verdict):
         return None, job, verdict
-    some = replace(job, vectors=_some(verdict))
+    some = replace(job, vectors=_some(verdict), unset=unset)
     jobs = {start: replace(some, start=start) for start in STARTS}
     runs = {start: _judged(engine, each) for start, each in jobs.items()}
     failing = next((start for start, run in runs.items() if not run.passed), None)
     if failing is None or all(_alike(run, runs[failing], job.dut) for run in runs.values()):
         return None, job, verdict
     wrong = {start: int(run.failed.sum()) for start, run in runs.items()}
-    unset = Unset(wrong, len(some.vectors), warnings_of(job.dut, SUSPECTS))
-    return (unset, jobs[failing], runs[failing]) if verdict.passed else (unset, job, verdict)
+    vhdl = job.dut.vhdl is not None
+    suspects = (
+        tuple(path.removeprefix("u_dut.") for path in unset) if vhdl else warnings_of(job.dut, SUSPECTS)
+    )
+    found = Unset(
+        wrong, len(some.vectors), suspects, found_by="'U' to the end" if vhdl else "Verilator's lint"
+    )
+    return (found, jobs[failing], runs[failing]) if verdict.passed else (found, job, verdict)
 
 
 def _some(verdict: Verdict) -> VectorSet:

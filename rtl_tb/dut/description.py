@@ -317,7 +317,9 @@ def _vhdl(document: Section, design: Sources, folder: Path) -> Vhdl | None:
         return Vhdl()
     standard = section.take("standard", (int, str), 2008)
     if str(standard) not in STANDARDS:
-        raise section.error(f"key 'standard' is {standard}, expected one of {', '.join(STANDARDS)}", "standard")
+        raise section.error(
+            f"key 'standard' is {standard}, expected one of {', '.join(STANDARDS)}", "standard"
+        )
     libraries = section.take("libraries", Section, None) or Section(section.file, section.line)
     found = {}
     for name in libraries:

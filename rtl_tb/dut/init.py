@@ -1,7 +1,7 @@
 """Writes the first draft of a dut.yaml from the ports of a designer's module; guesses are marked GUESS.
 
-Ports are read with a simulator's front end (rtl_tb/dut/ports.py). Roles come from names and directions (an
-input called *valid* belongs to the operands, an output to the result),
+Ports are read with a simulator's front end (rtl_tb/dut/ports.py, for VHDL rtl_tb/dut/vhdl.py). Roles come
+from names and directions (an input called *valid* belongs to the operands, an output to the result),
 arrangement from dimensions and widths.
 """
 
@@ -20,12 +20,14 @@ from golden.catalog import architectures
 from golden.catalog.json_schema import editor_line
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
+from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
-from rtl_tb.dut.sources import Sources, packages_first, read_list, refuse_vhdl
+from rtl_tb.dut.sources import Sources, in_vhdl, packages_first, read_list
+from rtl_tb.dut.vhdl import Vhdl, read_entity
 
 GUESS = "  # GUESS"
 _CLOCK = re.compile(r"(i_|s_)?a?(clk|clock|ck|cp)(_i|_in|in)?$", re.I)
@@ -48,6 +50,13 @@ _ALIASES = {
     "clear": ("clear", "clr", "acc_clear", "acc_clr", "clear_acc", "first", "init"),
     "mode": ("mode", "rm", "rnd", "round", "rounding", "opcode", "func", "function", "ctrl"),
 }
+
+
+_NOTHING_GIVEN = {
+    False: "# include: [folder]    defines: {NAME: value}    parameters: {NAME: value}",
+    True: "# parameters: {generic: value}    vhdl: {standard: 2008, libraries: {name: [file.vhd]}}",
+}
+"""What a draft says of more keys, in Verilog and in VHDL."""
 
 
 @dataclass
@@ -81,9 +90,12 @@ class Given:
         for name in self.filelists:
             found.add(read_list(name))
         found.files |= dict.fromkeys(Path(file).absolute() for file in files)
-        refuse_vhdl(found.files)
         include = [*found.include, *(path.absolute() for path in self.include)]
         defines = found.defines | dict(self.defines)
+        if in_vhdl(found.files):
+            if include or defines or found.libraries:
+                raise SpecError("include folders, macros and -y mean nothing in VHDL")
+            return Design(tuple(found.files), top, parameters=self.parameters)
         ordered = packages_first(found.files)
         return Design(ordered, top, include, defines, self.parameters, tuple(found.libraries))
 
@@ -94,7 +106,7 @@ class Given:
         for key, table in (("defines", self.defines), ("parameters", self.parameters)):
             words = [f"{name}: {_scalar(str(value))}" for name, value in table.items()]
             lines += [f"{key}: {{{', '.join(words)}}}"] if words else []
-        return lines or ["# include: [folder]    defines: {NAME: value}    parameters: {NAME: value}"]
+        return lines
 
 
 def draft(
@@ -120,7 +132,9 @@ def draft(
     """
     folder = folder or Path()
     given = given or Given()
-    module = _taken_apart(read_ports(given.design(sources, top)))
+    design = given.design(sources, top)
+    vhdl = in_vhdl(design.sources)
+    module = _taken_apart(read_entity(design, Vhdl()) if vhdl else read_ports(design))
     roles = _roles(module)
     candidates = [instruction] if instruction else _candidates(module, roles)
     unit = _instruction(candidates[0]) if candidates else None
@@ -133,7 +147,7 @@ def draft(
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
         *([f"sources: {_paths(sources, folder)}"] if sources else []),
-        *given.lines(folder),
+        *(given.lines(folder) or [_NOTHING_GIVEN[vhdl]]),
         "",
         *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
         "",

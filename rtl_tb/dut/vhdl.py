@@ -1,12 +1,13 @@
 """Units in VHDL: their files in GHDL's libraries, and the ports of their top entity as GHDL elaborates it.
 
-Nothing here parses VHDL. GHDL says which units a file has (-f), and, of an elaborated entity, the type of every
-port and generic (--dump-rti), its direction (--disp-tree) and every single bit of it by its name
+Nothing here parses VHDL. GHDL says which units a file has (-f), and, of an elaborated entity, the type of
+every port and generic (--dump-rti), its direction (--disp-tree) and every single bit of it by its name
 (--disp-signals-map): `x(7)`, `a(1)(0)`, `request.data(15)`. A port is those bits, from left to right, the
-leftmost the most significant, and rtl_tb/dut/vhdl_wrapper.py connects them one by one, so that no type has to be
-named.
+leftmost the most significant, and rtl_tb/dut/vhdl_wrapper.py connects them one by one, so that no type has
+to be named.
 
-GHDL reads the sources again when it runs them: a unit is copied into a folder of its own before it is analysed.
+GHDL reads the sources again when it runs them: a unit is copied into a folder of its own before it is
+analysed.
 """
 
 from __future__ import annotations
@@ -29,8 +30,14 @@ _SOURCES = "src"
 _WORK = "work"
 _ALWAYS = ("-fsynopsys",)
 """std_logic_arith and its like, which many older units use."""
-_UNIT = re.compile(r"^(?P<kind>entity|package|configuration|context|architecture) (?P<name>\S+)(?: of (?P<of>\S+))?")
+_UNIT = re.compile(
+    r"^(?P<kind>entity|package|configuration|context|architecture) (?P<name>\S+)(?: of (?P<of>\S+))?"
+)
 _PLACE = re.compile(r"^(?:\S+:\d+:\d+: |\S*ghdl\S*:error: )(?!error during elaboration)(?P<text>.+)")
+_BROKEN = re.compile(
+    r"(?:^(?P<said>[^*\n]+)\n)?^\*+ GHDL Bug occurred.*?^Exception (?P<raised>[^\n]*)",
+    re.DOTALL | re.MULTILINE,
+)
 _DIRECTION = re.compile(r"^\+-(?P<name>\S+) \[port (?P<direction>\w+)\]$")
 _BIT = re.compile(r"^\.[^.(]+\([^)]*\)\.(?P<path>.+): [0-9A-F]+ net: -?\d+$")
 _RTI = re.compile(r"^(?P<indent> *)ghdl_rtik_(?P<kind>\w+)(?:, D=\d+)?(?:, sloc=[\d:]+)?[:;] (?P<text>.*)$")
@@ -72,7 +79,8 @@ class Entity(Module):
 
     Attributes:
         bits: of every port the names of its bits as a port map writes them, the most significant first.
-        generics: the kind of the type of every generic: "array", "std_ulogic", "enumeration", "record", "" for others.
+        generics: the kind of the type of every generic: "array", "std_ulogic", "enumeration", "record", ""
+            for others.
     """
 
     bits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -82,8 +90,8 @@ class Entity(Module):
 def analyse(
     simulator: Simulator, vhdl: Vhdl, sources: Sequence[Path], folder: Path, top: str | None, what: str
 ) -> str:
-    """Copies a unit into a folder and analyses it there in the order that it needs; `ghdl -r` in that folder, or
-    in a copy of it, runs it.
+    """Copies a unit into a folder and analyses it there in the order that it needs; `ghdl -r` in that
+    folder, or in a copy of it, runs it.
 
     Returns:
         The top, which is found where it is None and only one entity can be it.
@@ -117,10 +125,15 @@ def _copied(path: Path, folder: Path, origin: dict[str, Path]) -> str:
     return name
 
 
-def units_of(simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path) -> list[tuple[str, str, str]]:
+def units_of(
+    simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path
+) -> list[tuple[str, str, str]]:
     """(kind, name, entity of an architecture) of every design unit in files, in their order."""
     text = simulators.run(
-        [*simulator.start, "-f", *vhdl.options, *names], folder=folder, env=simulator.env, log=folder / "units.log"
+        [*simulator.start, "-f", *vhdl.options, *names],
+        folder=folder,
+        env=simulator.env,
+        log=folder / "units.log",
     )
     found = filter(None, map(_UNIT.match, text.splitlines()))
     return [(unit["kind"], unit["name"].lower(), (unit["of"] or "").lower()) for unit in found]
@@ -140,7 +153,9 @@ def _check_once(
         try:
             units = units_of(simulator, vhdl, [name], folder)
         except ToolFailed as error:
-            raise ElaborationError(f"{simulator.version_text} refused {_first(error.text, origin)}") from error
+            raise ElaborationError(
+                f"{simulator.version_text} refused {first_complaint(error.text, origin)}"
+            ) from error
         for kind, unit, entity in units:
             key = (unit, entity) if kind == "architecture" else (unit, "")
             if key in home:
@@ -166,18 +181,26 @@ def _ghdl(
             call, folder=folder, env=simulator.env, log=folder / "ghdl.log", timeout=simulators.build_limit()
         )
     except ToolFailed as error:
-        first = _first(error.text, origin)
+        first = first_complaint(error.text, origin)
         raise ElaborationError(f"{simulator.version_text} refused {what}: {first}") from error
 
 
-def _first(text: str, origin: Mapping[str, Path]) -> str:
-    """The first complaint, with the place in the designer's own file."""
+def first_complaint(text: str, origin: Mapping[str, Path] | None = None) -> str:
+    """The first complaint of GHDL, with the place in the designer's own file where `origin` knows it by the
+    copy's."""
+    if (broken := _BROKEN.search(text)) is not None:
+        return f"it has a bug of its own: {without_copies((broken['said'] or broken['raised']).strip())}"
     lines = text.splitlines()
     wanted = (line for line in lines if _PLACE.match(line) and ":warning:" not in line)
     line = next(wanted, next((each for each in reversed(lines) if each.strip()), "it printed nothing"))
-    for name, path in origin.items():
+    for name, path in (origin or {}).items():
         line = line.replace(f"{name}:", f"{path}:")
-    return re.sub(r"^\S*ghdl\S*:error: ", "", line)
+    return without_copies(re.sub(r"^\S*ghdl\S*:error: ", "", line))
+
+
+def without_copies(text: str) -> str:
+    """The text with the names of files in place of those of their copies."""
+    return re.sub(rf"\b{_SOURCES}/\d+/(?=\S+:\d+)", "", text)
 
 
 # Ports ------------------------------------------------------------------------------------------------------
@@ -195,7 +218,13 @@ def read_entity(design: Design, vhdl: Vhdl) -> Entity:
         folder = Path(name)
         top = analyse(simulator, vhdl, design.sources, folder, design.top, what)
         generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
-        shown = ("--stop-time=0ns", "--asserts=disable", "--dump-rti", "--disp-tree=port", "--disp-signals-map")
+        shown = (
+            "--stop-time=0ns",
+            "--asserts=disable",
+            "--dump-rti",
+            "--disp-tree=port",
+            "--disp-signals-map",
+        )
         try:
             text = simulators.run(
                 [*simulator.start, "-r", *vhdl.options, top, *generics, *shown],
@@ -205,7 +234,9 @@ def read_entity(design: Design, vhdl: Vhdl) -> Entity:
                 timeout=min(120.0, simulators.build_limit()),
             )
         except ToolFailed as error:
-            raise ElaborationError(f"{simulator.version_text} refused {what}: {_first(error.text, {})}") from error
+            raise ElaborationError(
+                f"{simulator.version_text} refused {what}: {first_complaint(error.text)}"
+            ) from error
     return _entity(top, text.splitlines())
 
 
@@ -223,13 +254,17 @@ def _entity(top: str, lines: Sequence[str]) -> Entity:
     }
     generics = {name: types.kind(text, []) for name, text in types.generics.items()}
     return Entity(
-        top, ports, tuple(types.generics), bits={name: tuple(found) for name, found in bits.items()}, generics=generics
+        top,
+        ports,
+        tuple(types.generics),
+        bits={name: tuple(found) for name, found in bits.items()},
+        generics=generics,
     )
 
 
 class _Types:
-    """What --dump-rti says: the types by name, each with all of its definitions, and ports and generics of the
-    last entity, which is the top.
+    """What --dump-rti says: the types by name, each with all of its definitions, and ports and generics of
+    the last entity, which is the top.
 
     Attributes:
         ports, generics: the text of the type of each.
@@ -268,9 +303,9 @@ class _Types:
             known.append(definition)
 
     def kind(self, text: str, steps: Sequence[str]) -> str:
-        """The type at a path of steps, "()" for an index and else the name of a field, below a type: its last name;
-        "array" for one. "" where that is not known."""
-        found = {each for each in self._kinds(text, list(steps), 0)}
+        """The type at a path of steps, "()" for an index and else the name of a field, below a type: its
+        last name; "array" for one. "" where that is not known."""
+        found = set(self._kinds(text, list(steps), 0))
         return found.pop() if len(found) == 1 else ""
 
     def _kinds(self, text: str, steps: list[str], depth: int) -> Iterable[str]:
@@ -284,8 +319,12 @@ class _Types:
         for each in definitions:
             if isinstance(each, dict):
                 yield from self._kinds(each.get(steps[0], "?"), steps[1:], depth + 1) if steps else ["record"]
-            elif (array := re.match(r"(?:array|\S+) ?\((?P<range>.*?)\) of (?P<element>.+)", each)) is not None:
-                yield from self._kinds(array["element"], steps[1:], depth + 1) if steps[:1] == ["()"] else ["array"]
+            elif (
+                array := re.match(r"(?:array|\S+) ?\((?P<range>.*?)\) of (?P<element>.+)", each)
+            ) is not None:
+                yield from (
+                    self._kinds(array["element"], steps[1:], depth + 1) if steps[:1] == ["()"] else ["array"]
+                )
             elif each.startswith("("):
                 yield "enumeration" if not steps else ""
             elif re.split(r"[ (]", each, maxsplit=1)[0].lower() == name:
@@ -360,4 +399,3 @@ def generic_text(entity: Entity, name: str, value: int | str) -> str:
     if not re.fullmatch(r"-?[\w.]+", text):
         raise ElaborationError(f"generic {name} of {entity.name} is {text!r}, expected a number or a name")
     return text
-

@@ -1,8 +1,9 @@
-"""Generates `mmagold_dut` for a unit in VHDL: the entity that rtl_tb/dut/wrapper.py writes in SystemVerilog, with
-the same ports and the same handshake.
+"""Generates `mmagold_dut` for a unit in VHDL: the entity that rtl_tb/dut/wrapper.py writes in SystemVerilog,
+with the same ports and the same handshake.
 
-Every bit of a port is associated by itself, `x(7) => in_data(15)`: the types of the unit's ports, arrays and records
-of its packages among them, need no conversion and no name. The text is VHDL-93, which every later edition reads.
+Every bit of a port is associated by itself, `x(7) => in_data(15)`: the types of the unit's ports, arrays and
+records of its packages among them, need no conversion and no name. The text is VHDL-93, which every later
+edition reads.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _OF_VERILOG = {
 
 
 def wrapper_text(dut: Dut, entity: Entity) -> str:
-    """Returns the wrapper of `dut`, whose top has been read as `entity`; raises SpecError where they do not fit."""
+    """Returns the wrapper of `dut`, whose top has been read as `entity`; raises SpecError where they do not
+    fit."""
     check_fit(dut, entity)
     inputs, outputs = _inputs(dut, entity), _outputs(dut, entity)
     unused = sum(target.startswith("unused(") for target in outputs.values())
@@ -175,7 +177,8 @@ def _declarations(shake: Handshake) -> list[str]:
 
 
 def _handshake(shake: Handshake) -> list[str]:
-    """What drives ready, valid and stall where the unit does not; as `_handshake` of rtl_tb/dut/wrapper.py."""
+    """What drives ready, valid and stall where the unit does not; as `_handshake` of
+    rtl_tb/dut/wrapper.py."""
     if shake.kind == "combinational":
         return ["stall <= '0';", "valid <= in_valid;", "ready <= out_ready;"]
     if shake.kind == "valid_ready":
@@ -203,7 +206,8 @@ def _handshake(shake: Handshake) -> list[str]:
 
 
 def _interval(shake: Handshake) -> list[str]:
-    """ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while it stalls."""
+    """ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while it
+    stalls."""
     if shake.interval == 1:
         return ["ready <= running;"]
     return [
@@ -217,5 +221,3 @@ def _interval(shake: Handshake) -> list[str]:
         "  end if;",
         "end process;",
     ]
-
-

@@ -49,8 +49,8 @@ def file_of(dut: Dut) -> str:
 
 
 def write_wrapper(dut: Dut, folder: Path) -> Path:
-    """Writes <folder>/mmagold_dut.sv (.vhd) and returns its path; an unchanged file keeps its time stamp. Raises
-    as wrapper_of."""
+    """Writes <folder>/mmagold_dut.sv (.vhd) and returns its path; an unchanged file keeps its time stamp.
+    Raises as wrapper_of."""
     text = wrapper_of(dut)
     path = Path(folder) / file_of(dut)
     path.parent.mkdir(parents=True, exist_ok=True)

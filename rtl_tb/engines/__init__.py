@@ -39,8 +39,8 @@ def check_choice(engine: str, simulator: str) -> None:
 
 
 def choice_of(dut: Dut, engine: str, simulator: str) -> tuple[str, str]:
-    """The engine and the simulator that a DUT gets where these are asked for: VHDL runs in GHDL under cocotb, in
-    place of the default as well.
+    """The engine and the simulator that a DUT gets where these are asked for: VHDL runs in GHDL under
+    cocotb, in place of the default as well.
 
     Raises:
         RtlError: an unknown one, or one that does not run the DUT's language.
@@ -48,7 +48,9 @@ def choice_of(dut: Dut, engine: str, simulator: str) -> tuple[str, str]:
     check_choice(engine, simulator)
     if dut.vhdl is None:
         if simulator == "ghdl":
-            raise RtlError(f"{dut.name} is Verilog or SystemVerilog, and GHDL runs VHDL; leave out --sim ghdl")
+            raise RtlError(
+                f"{dut.name} is Verilog or SystemVerilog, and GHDL runs VHDL; leave out --sim ghdl"
+            )
         return engine, simulator
     if engine == "selfcheck" or simulator not in ("ghdl", "verilator"):
         raise RtlError(

@@ -126,11 +126,14 @@ def library_modules(dut: Dut, files: Iterable[Path]) -> list[Path]:
 
 def files_read(dut: Dut, simulator: Simulator, options: Sequence[str] = ()) -> list[Path]:
     """The files of a DUT's design that the simulator's front end reads today, with these options beside the
-    DUT's own: sources, headers, modules of libraries. What the simulator brings itself is none.
+    DUT's own: sources, headers, modules of libraries; of VHDL those that are named. What the simulator
+    brings itself is none.
 
     Raises:
         ElaborationError: it refuses the design.
     """
+    if dut.vhdl is not None:
+        return dut.vhdl.files(dut.sources)
     if dut.handshake.measured and dut.handshake.latency is None:
         dut = dut.with_latency(0)
     text, nothing = {f"{NAME}.sv": wrapper_of(dut)}, lambda _place: None
@@ -376,7 +379,8 @@ def _digest(recipe: Recipe, inputs: Inputs) -> str:
 
 
 def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
-    """The files that the simulator's front end reads now. VHDL includes none: they are those that are named."""
+    """The files that the simulator's front end reads now. VHDL includes none: they are those that are
+    named."""
     if recipe.dut.vhdl is not None:
         return recipe.dut.vhdl.files(recipe.dut.sources)
     folder = scratch / "front_end"

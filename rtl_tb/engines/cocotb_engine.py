@@ -1,5 +1,5 @@
-"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator, Icarus
-Verilog or, for units in VHDL, GHDL (rtl_tb/engines/ghdl.py).
+"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator,
+Icarus Verilog or, for units in VHDL, GHDL (rtl_tb/engines/ghdl.py).
 
 It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z
 (Icarus, GHDL). This is the host side: it builds, starts the simulator, and turns the answer of
@@ -82,6 +82,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         folder = job.program or build(job, simulator)
         answer = _simulate(job, simulator, folder, place, progress)
     outcome = _outcome(job, answer)
+    outcome.failures += answer["metavalues"]
+    outcome.unset = tuple(answer["unset"])
     outcome.version = simulator.version_text
     if job.dut.vhdl is None:
         outcome.translated = translator_of(folder / f"{NAME}.sv")
@@ -274,7 +276,10 @@ def _simulate(
             )
     finally:
         _keep_waves(job, place, unit)
-    return _read_answer(place / "answer.json", tool.said)
+    answer = _read_answer(place / "answer.json", tool.said)
+    log = tool.said.read_text(encoding="utf-8", errors="replace") if job.dut.vhdl is not None else ""
+    answer["metavalues"] = ghdl.metavalues(job, log, answer["half"])
+    return answer
 
 
 def _write_job(job: Job, place: Path) -> None:
@@ -291,6 +296,8 @@ def _write_job(job: Job, place: Path) -> None:
         "timeout_cycles": job.timeout_cycles,
         "reset_cycles": reset.cycles if reset is not None else 1,
         "state": job.dut.instruction.state,
+        "vhdl": job.dut.vhdl is not None,
+        "fill": {path: ghdl.STARTS[job.start] for path in job.unset if job.start in ghdl.STARTS},
     }
     write_bytes(place / "job.json", json.dumps(settings).encode())
 
@@ -320,11 +327,13 @@ def _read_answer(file: Path, log: Path) -> dict[str, Any]:
 def _reason(log: str) -> str:
     """Why a simulation ended early: the DUT's own message, or that it called $finish, or an exception of
     the testbench."""
+    if (said := ghdl.complaint(log)) is not None:
+        return said
     fatal = re.search(r"^(?:\[\d+\] )?%?(?:fatal|error): (.*)", log, re.IGNORECASE | re.MULTILINE)
     if fatal:
         return fatal[1]
     if "SimFailure" in log:
-        return "the DUT or the simulator stopped it; does the RTL call $finish?"
+        return "the DUT or the simulator stopped it; does the RTL call $finish, or finish or stop of std.env?"
     raised = re.findall(r"^ *((?:\w+\.)*\w*(?:Error|Exception)\b: .*)", log, re.MULTILINE)
     return raised[-1] if raised else first_error(log)
 
@@ -346,6 +355,10 @@ def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
         unknown=np.zeros(count, np.bool_),
     )
     outcome.unknown[: len(results)] = unknown
+    if job.dut.vhdl is not None:
+        outcome.metavalues = {
+            kind: sum(kind in bits for bits in results) for kind in sorted({*"".join(results)} - {*"01"})
+        }
     outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]
     outcome.failures += _changed(job, answer["changed"])
     outcome.failures += never_waited(job, len(results), answer["waited"], answer["cycles"])

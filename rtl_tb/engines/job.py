@@ -35,6 +35,8 @@ FAILURE_KINDS = {
     "stale_after_reset": "a result after a reset that belongs to a vector from before it",
     "changed_answer": "a vector that was sent again after a reset got another result",
     "valid_follows_ready": "out_valid changes with out_ready before any clock edge",
+    "metavalue": "the unit computes with bits that are neither 0 nor 1, which VHDL's packages take for 0 "
+    "or FALSE",
 }
 """Kinds of ProtocolFailure and what each means."""
 
@@ -47,7 +49,8 @@ def changed_text(now: str) -> str:
 SIMULATORS = ("verilator", "icarus", "ghdl", "vcs", "questa", "xcelium")
 """GHDL runs VHDL, in the engine cocotb; the last three run the engine selfcheck alone."""
 STARTS = {"zeros": 0, "ones": 1, "random": 2}
-"""What signals that nothing has set hold in Verilator, which has no X, and its number for it."""
+"""What signals that nothing has set hold in Verilator, which has no X, and its number for it. In GHDL zeros
+and ones stand in the signals `unset` of a job; random leaves them 'U'."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ class Job:
             runs of a check are of one build, whatever is saved meanwhile. None: found or built by the run.
         start: one of STARTS. Random bits are those of the traffic's seed.
         translate: whether a unit that Icarus cannot read may be run as a translation.
+        unset: signals of a unit in VHDL that `start` sets, see Outcome.
     """
 
     dut: Dut
@@ -122,6 +126,7 @@ class Job:
     program: Path | None = None
     start: str = "random"
     translate: bool = True
+    unset: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot
@@ -195,6 +200,9 @@ class Outcome:
         cycles: clock cycles of the run.
         resets: resets in mid-flight that there really were.
         seconds_build, seconds_run: wall time.
+        metavalues: how many results have a bit of each kind that is neither 0 nor 1, such as {"U": 12},
+            where the engine tells them apart.
+        unset: signals of a unit in VHDL that hold nothing but 'U' at the end.
     """
 
     engine: str
@@ -210,6 +218,8 @@ class Outcome:
     seconds_run: float = 0.0
     flags: Bits | None = None
     translated: str = ""
+    metavalues: dict[str, int] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
 
     @property
     def results(self) -> dict[str, Bits]:

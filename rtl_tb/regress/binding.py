@@ -22,13 +22,16 @@ from golden import yamlfile
 from golden.paths import spec_folder
 from rtl_tb.check.readings import synthesis_files
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.sources import VHDL
 from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp, stamp
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 
 _PACKAGES = ("cocotb", "numpy", "pyslang")
 _OURS = (".py", ".so", ".dylib", ".h", ".c", ".cpp", ".sv", ".yaml")
-_READS = re.compile(rb'\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusargs|test\$plusargs)|"DPI')
+_READS = re.compile(
+    rb'\bfile\s+\w+\s*:|\bforeign\b|\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusargs|test\$plusargs)|"DPI'
+)
 """What may bring in a file, or a program, that no front end lists."""
 
 
@@ -90,7 +93,7 @@ def simulator_digest(name: str) -> str:
     `simulators.find`."""
     own = _programs(name)
     try:
-        return own + _programs("icarus" if name == "verilator" else "verilator")
+        return own if name == "ghdl" else own + _programs("icarus" if name == "verilator" else "verilator")
     except RtlError:
         return own
 
@@ -142,7 +145,7 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
     total = hashlib.sha256(repr((settings, contents)).encode(errors="surrogateescape"))
     listed = (
         own
-        and all(path.suffix in HDL for path in dut.sources)
+        and all(path.suffix in (*HDL, *VHDL) for path in dut.sources)
         and not any(map(_reads_more, dict.fromkeys(files)))
     )
     return UnitState(total.hexdigest(), inputs, listed)
@@ -154,7 +157,13 @@ def _files(dut: Dut, simulator: str) -> tuple[list[Path], bool]:
     What Icarus refuses is translated for it, and commercial simulators list nothing: of that only Verilator
     can tell, whose macros are others.
     """
-    if simulator in ("verilator", "icarus"):
+    if (dut.vhdl is not None) != (simulator == "ghdl"):
+        raise ElaborationError(
+            f"{dut.name} is VHDL, which runs on cocotb/ghdl alone"
+            if dut.vhdl is not None
+            else f"{dut.name} is Verilog or SystemVerilog, and GHDL runs VHDL"
+        )
+    if simulator in ("verilator", "icarus", "ghdl"):
         try:
             return files_read(dut, simulators.find(simulator)), True
         except ElaborationError:

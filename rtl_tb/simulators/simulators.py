@@ -288,7 +288,9 @@ def _ghdl(override: str | None, path: str) -> Simulator:
     said = _ask([str(program), "--version"], env)
     match = re.match(r"GHDL (\d+)\.(\d+)", said)
     if match is None:
-        raise SimulatorMissing(f"{program} --version answered {said.strip()[:80]!r}, expected 'GHDL 2.0' or newer")
+        raise SimulatorMissing(
+            f"{program} --version answered {said.strip()[:80]!r}, expected 'GHDL 2.0' or newer"
+        )
     version = int(match[1]), int(match[2])
     if version < GHDL_OLDEST:
         raise SimulatorTooOld(f"{program} is GHDL {version[0]}.{version[1]}, expected 2.0 or newer")

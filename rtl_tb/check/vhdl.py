@@ -1,0 +1,94 @@
+"""What the verdict on a unit in VHDL does not cover, one sentence each: what nothing assigns, which results
+have 'U' and its like, and what the results may depend on beside the operands."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtl_tb.check.verdict import Verdict
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.vhdl import units_of
+from rtl_tb.engines import ghdl
+from rtl_tb.simulators import simulators
+
+_KINDS = {
+    re.compile(r"\bfile\s+\w+(?:\s*,\s*\w+)*\s*:", re.IGNORECASE): "reads or writes files",
+    re.compile(r"\battribute\s+foreign\b", re.IGNORECASE): "calls functions that are not VHDL",
+    re.compile(r"\buniform\s*\(", re.IGNORECASE): "draws random numbers",
+    re.compile(r"<=\s*(?:force|release)\b", re.IGNORECASE): "forces signals, which no chip does",
+    re.compile(
+        r"\bto_(?:bit|bitvector|bit_vector|bv|01)\s*\(", re.IGNORECASE
+    ): "takes 'U' and 'X' for 0 without a word",
+    re.compile(r"\bnow\b", re.IGNORECASE): "asks for the time of the simulation",
+}
+"""What code does, by what it says."""
+_SHOWN = 8
+
+
+def notes(dut: Dut, verdict: Verdict) -> list[str]:
+    """The sentences, for a verdict of GHDL."""
+    found = list(_metavalues(verdict))
+    if verdict.passed:
+        found += [*_never_assigned(dut), *_beyond(dut), *_architectures(dut)]
+    return found
+
+
+def _metavalues(verdict: Verdict) -> Iterator[str]:
+    kinds = verdict.outcome.metavalues
+    if kinds:
+        counts = ", ".join(f"'{kind}' in {count:,}" for kind, count in kinds.items())
+        yield f"results have bits that are neither 0 nor 1: {counts}"
+
+
+def _never_assigned(dut: Dut) -> Iterator[str]:
+    lint = ghdl.lint(dut)
+    if lint.never:
+        more = f"; and {len(lint.never) - _SHOWN} more" if len(lint.never) > _SHOWN else ""
+        yield (
+            f"nothing assigns {'; '.join(lint.never[:_SHOWN])}{more}. It holds 'U', or what its "
+            f"declaration or its type "
+            "begins with, which no chip does"
+        )
+    if lint.refused:
+        yield (
+            f"whether all signals are assigned is not known, since GHDL's synthesis refuses the unit: "
+            f"{lint.refused}"
+        )
+
+
+def _beyond(dut: Dut) -> Iterator[str]:
+    assert dut.vhdl is not None
+    code = {path: ghdl.code_of(path) for path in dut.vhdl.files(dut.sources)}
+    for pattern, what in _KINDS.items():
+        for path, text in code.items():
+            said = pattern.search(text)
+            if said:
+                line = text.count("\n", 0, said.start()) + 1
+                yield (
+                    f"the text {what} ({' '.join(said[0].split())} at {path.name}:{line}); a PASS is "
+                    f"of this run"
+                )
+                break
+
+
+def _architectures(dut: Dut) -> Iterator[str]:
+    """Entities of which an instance that names no architecture gets the last one."""
+    assert dut.vhdl is not None
+    simulator = simulators.ghdl()
+    for files in (dut.sources, *dut.vhdl.libraries.values()):
+        with tempfile.TemporaryDirectory(prefix="mmagold_units_") as folder:
+            units = units_of(simulator, dut.vhdl, [str(path) for path in files], Path(folder))
+        of: dict[str, list[str]] = {}
+        for kind, name, entity in units:
+            if kind == "architecture":
+                of.setdefault(entity, []).append(name)
+        for entity, names in of.items():
+            if len(names) > 1:
+                yield (
+                    f"entity {entity} has the architectures {', '.join(names)}: an instance that names "
+                    f"none gets the "
+                    "one that was analysed last"
+                )
