@@ -71,7 +71,7 @@ def check(
         str,
         typer.Option(
             "--sim",
-            help="verilator, icarus; vcs, questa, xcelium with selfcheck.",
+            help="verilator, icarus; ghdl (VHDL); vcs, questa, xcelium with selfcheck.",
             autocompletion=_simulators,
             default_factory=lambda: _settings().simulator,
             show_default="verilator, or [tool.mmagold] of pyproject.toml",

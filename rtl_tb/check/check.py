@@ -73,7 +73,7 @@ class Options:
 
     Attributes:
         engine: fast, selfcheck or cocotb.
-        simulator: verilator or icarus (not with fast).
+        simulator: verilator or icarus (not with fast); a unit in VHDL gets ghdl and cocotb.
         count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
         first: number of the first of them in the seed's stream, so that several checks can share it out.
         weights: shares of the stimulus kinds, None: the default mix.
@@ -347,7 +347,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     result.resets_left_out = asked.on(dut).resets - traffic.on(dut).resets
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
-    if result.passed and options.engine == "fast":
+    if result.passed and (options.engine == "fast" or dut.vhdl is not None):
         job = _climb(result, job)
     report("trying other starts", 0, 0)
     again = ask_source if result.passed and outcome.translated else compare_starts
@@ -390,7 +390,7 @@ def _try_handshake(result: Check, job: Job) -> Job:
 
 def _climb(result: Check, job: Job) -> Job:
     """Fills the accumulator that a unit keeps until it overflows; returns the job that the verdict is of."""
-    tried = try_climbs(job)
+    tried = try_climbs(job, result.options.engine)
     if tried is None:
         return job
     vectors, climbing, verdict = tried

@@ -31,8 +31,8 @@ _STEPS = 16
 """Dot products that may lead onto an end."""
 
 
-def try_climbs(job: Job) -> tuple[VectorSet, Job, Verdict] | None:
-    """Runs the climbs of a job's unit at full throughput with `fast`; None where there are none."""
+def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
+    """Runs the climbs of a job's unit at full throughput; None where there are none."""
     ins = job.dut.instruction
     operands = climbs(ins) if job.dut.level == "dot" else None
     if operands is None:
@@ -40,7 +40,7 @@ def try_climbs(job: Job) -> tuple[VectorSet, Job, Verdict] | None:
     kinds = np.full(len(operands["a"]), KINDS.index("near_overflow"), np.uint8)
     vectors = VectorSet.of(ins, "dot", operands, ins.answers(operands), kinds, job.vectors.seed)
     job = replace(job, vectors=vectors, traffic=Traffic(seed=job.traffic.seed))
-    return vectors, job, judge(vectors, engines.run("fast", job), job.dut.compare)
+    return vectors, job, judge(vectors, engines.run(engine, job), job.dut.compare)
 
 
 def climbs(ins: Instruction) -> Operands | None:

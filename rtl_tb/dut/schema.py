@@ -11,6 +11,7 @@ from golden.vectors.word import LEVELS
 from rtl_tb.dut.description import HANDSHAKES, IDENTIFIER, PORT
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES
 from rtl_tb.dut.portmap import ARRAYS, ORDERS
+from rtl_tb.dut.vhdl import STANDARDS
 
 _IDENTIFIER: Schema = {"type": "string", "pattern": f"^{IDENTIFIER.pattern}$"}
 _PORT: Schema = {"type": "string", "pattern": f"^{PORT.pattern}$"}
@@ -38,6 +39,17 @@ def dut_schema() -> Schema:
                 "defines": {"type": "object"},
                 "parameters": {"type": "object"},
                 "types": {"type": "object", "additionalProperties": {"type": "string"}},
+                "vhdl": object_of(
+                    {
+                        "standard": {"enum": [*map(int, STANDARDS), *STANDARDS]},
+                        "libraries": {
+                            "type": "object",
+                            "additionalProperties": _NAMES,
+                            "description": "the files of libraries other than work",
+                        },
+                    },
+                    [],
+                ),
                 "constants": {
                     "type": "object",
                     "additionalProperties": {"anyOf": [_COUNT, {"type": "string"}]},

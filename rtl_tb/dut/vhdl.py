@@ -150,11 +150,13 @@ def _check_once(
     """Refuses two units of one name in a library: the last one would win without a word."""
     home: dict[tuple[str, str], str] = {}
     for name in names:
+        what = origin[name].name
         try:
             units = units_of(simulator, vhdl, [name], folder)
-        except ToolFailed as error:
+        except ToolFailed as error:  # -f of GHDL 2.0 crashes on what is no VHDL; -s says where
+            _ghdl(simulator, vhdl, ["-s", name], folder, origin, what)
             raise ElaborationError(
-                f"{simulator.version_text} refused {first_complaint(error.text, origin)}"
+                f"{simulator.version_text} refused {what}: {first_complaint(error.text, origin)}"
             ) from error
         for kind, unit, entity in units:
             key = (unit, entity) if kind == "architecture" else (unit, "")

@@ -97,13 +97,14 @@ def test_packages_stand_behind_those_that_they_use(tmp_path):
     assert [path.name for path in ordered] == ["c.sv", "b.sv", "d.sv", "a.sv"]
 
 
-def test_vhdl_is_refused_in_one_line(tmp_path):
-    (tmp_path / "dot.vhd").write_text("entity dot is end entity;\n")
+def test_a_unit_in_two_languages_is_refused_in_one_line(tmp_path):
+    for name in ("dot.vhd", "part.sv"):
+        (tmp_path / name).write_text("")
     (tmp_path / "dut.yaml").write_text(
-        "top: dot\nsources: [dot.vhd]\ninstruction: hopper:HMMA.16816.F32\n"
+        "top: dot\nsources: [dot.vhd, part.sv]\ninstruction: hopper:HMMA.16816.F32\n"
         "handshake: {kind: combinational}\nports: {a: a, b: b, c: c, d: d}\n"
     )
-    with pytest.raises(SpecError, match=r"dut.yaml:2: dot.vhd is VHDL, which no engine here runs"):
+    with pytest.raises(SpecError, match=r"dut.yaml:2: dot.vhd is VHDL and part.sv is not"):
         load_dut(tmp_path / "dut.yaml")
-    with pytest.raises(SpecError, match=r"dot.vhd is VHDL, which no engine here runs"):
-        draft([tmp_path / "dot.vhd"], "dot")
+    with pytest.raises(SpecError, match=r"dot.vhd is VHDL and part.sv is not"):
+        draft([tmp_path / "dot.vhd", tmp_path / "part.sv"], "dot")

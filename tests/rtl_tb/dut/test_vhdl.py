@@ -1,0 +1,155 @@
+"""Units in VHDL: what dut.yaml says of them, and their ports and wrappers as GHDL elaborates them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from golden.errors import SpecError
+from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.ports import Design
+from rtl_tb.dut.vhdl import Vhdl, read_entity
+from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.simulators import simulators
+
+UNITS = Path(__file__).parents[1] / "vhdl_units"
+ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="GHDL is not installed: apt install ghdl")
+TYPES = """library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+package types is
+  type bytes is array (natural range <>) of std_logic_vector(7 downto 0);
+  type pair is record
+    x : signed(3 downto 0);
+    y : bytes(0 to 1);
+  end record;
+  type pairs is array (natural range <>) of pair;
+  type grid is array (0 to 1, 0 to 1) of std_logic;
+  type kinds is (one, two);
+end package;
+"""
+ENTITY = """library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+use work.types.all;
+entity shapes is
+  generic (N : positive; TEXT : string := "x"; ON_OFF : boolean := false; KIND : kinds := one);
+  port (
+    clk  : in     std_ulogic;
+    v    : in     std_logic_vector(8 * N - 1 downto 0);
+    up   : in     unsigned(0 to N);
+    a    : in     bytes(N - 1 downto 0);
+    p    : in     pair;
+    ps   : in     pairs(0 to 1);
+    io   : inout  std_logic;
+    g    : in     grid;
+    i    : in     integer range 0 to 7;
+    k    : in     kinds;
+    b    : in     bit;
+    q    : buffer signed(2 downto 0));
+end entity;
+architecture none of shapes is
+begin
+end architecture;
+"""
+
+
+def shapes(folder, **generics):
+    for name, text in (("shapes.vhd", ENTITY), ("types.vhd", TYPES)):
+        (folder / name).write_text(text)
+    # The entity stands before the package that it uses.
+    return Design([folder / "shapes.vhd", folder / "types.vhd"], None, parameters={"n": 3, **generics})
+
+
+@ghdl
+def test_ports_are_read_with_their_generics_arrays_and_records(tmp_path):
+    entity = read_entity(shapes(tmp_path, on_off="true", kind="two", text="a b"), Vhdl())
+    assert entity.name == "shapes" and entity.parameters == ("n", "text", "on_off", "kind")
+    ports = entity.ports
+    assert {name: port.direction for name, port in ports.items() if port.direction != "input"} == {
+        "io": "inout",
+        "q": "output",
+    }
+    assert (ports["v"].width, entity.bits["v"][0]) == (24, "v(23)")
+    assert (ports["up"].width, entity.bits["up"]) == (4, ("up(0)", "up(1)", "up(2)", "up(3)"))
+    assert (ports["a"].width, ports["a"].unpacked) == (24, ((2, 0),))
+    assert entity.bits["a"][:2] == ("a(2)(7)", "a(2)(6)")
+    assert [(lsb, each.name, each.width) for lsb, each in ports["p"].members] == [(16, "x", 4), (0, "y", 16)]
+    assert ports["p"].members[1][1].packed == ((0, 1),)
+    assert (ports["ps"].width, ports["ps"].unpacked) == (40, ((0, 1),))
+    problems = {name: port.problem for name, port in ports.items() if port.problem}
+    assert sorted(problems) == ["b", "g", "i", "k"]
+    assert problems["i"] == "of type integer range 0 to 7"
+
+
+@ghdl
+def test_what_ghdl_refuses_is_said_with_the_place_in_the_users_file(tmp_path):
+    design = shapes(tmp_path)
+    (tmp_path / "types.vhd").write_text(TYPES.replace("package types is", "package types i"))
+    with pytest.raises(ElaborationError, match=rf"{tmp_path}/types.vhd:4:\d+: "):
+        read_entity(design, Vhdl())
+
+
+@ghdl
+def test_a_name_that_is_defined_twice_is_refused(tmp_path):
+    design = shapes(tmp_path)
+    (tmp_path / "again.vhd").write_text(ENTITY)
+    twice = Design([*design.sources, tmp_path / "again.vhd"], "shapes", parameters={"n": 3})
+    with pytest.raises(
+        ElaborationError, match=r"entity shapes is defined in .*shapes.vhd and in .*again.vhd"
+    ):
+        read_entity(twice, Vhdl())
+
+
+@ghdl
+def test_every_bit_of_a_port_is_connected_by_itself():
+    text = wrapper_of(load_dut(UNITS / "ieee_mul.yaml"))
+    assert "request.a(31) => in_data(63)," in text and "request.b(0) => in_data(0)," in text
+    assert "request.valid => accept," in text and "answer.valid => valid," in text
+    text = wrapper_of(load_dut(UNITS / "rz_sum.yaml"))
+    assert "a(1)(15) => in_data(127)," in text and "en => running," in text
+    assert "d(0) => out_data(31)," in text and "d(31) => out_data(0)" in text  # bit 0 stands on the right
+    assert "floor => -131" in text
+
+
+@ghdl
+def test_init_drafts_a_description_that_fits(tmp_path):
+    shutil.copy(UNITS / "sum_of_bytes.vhd", tmp_path)
+    text = draft(
+        [tmp_path / "sum_of_bytes.vhd"],
+        instruction=str(UNITS / "sum_of_bytes_unit.yaml"),
+        folder=tmp_path,
+    )
+    assert "input: {valid: valid_in, ready: ready_out}" in text
+    (tmp_path / "dut.yaml").write_text(text)
+    assert "clear => in_data(0)" in wrapper_of(load_dut(tmp_path / "dut.yaml"))
+
+
+def test_keys_that_mean_nothing_in_vhdl_are_refused(tmp_path):
+    (tmp_path / "dot.vhd").write_text("")
+    text = (UNITS / "rz_sum.yaml").read_text().replace("rz_sum.vhd", "dot.vhd")
+
+    def refused(more, message):
+        (tmp_path / "dut.yaml").write_text(text + more)
+        with pytest.raises(SpecError, match=message):
+            load_dut(tmp_path / "dut.yaml")
+
+    refused("defines: {X: 1}\n", "key 'defines' means nothing in VHDL")
+    refused("include: [.]\n", "key 'include' means nothing in VHDL")
+    refused("vhdl: {standard: 2009}\n", "'standard' is 2009, expected one of 1987, 1993, 2002, 2008")
+    refused("vhdl: {libraries: {work: [dot.vhd]}}\n", "'work' is no name for a library of yours")
+    refused("vhdl: {libraries: {mine: [no.vhd]}}\n", "library 'mine' has no VHDL file")
+    with pytest.raises(SpecError, match="include folders, macros and -y mean nothing in VHDL"):
+        draft([tmp_path / "dot.vhd"], given=Given(defines={"X": "1"}))
+
+
+def test_without_ghdl_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("MMAGOLD_GHDL", raising=False)
+    simulators._ghdl.cache_clear()
+    with pytest.raises(SimulatorMissing, match="apt-get install ghdl"):
+        wrapper_of(load_dut(UNITS / "rz_sum.yaml"))
