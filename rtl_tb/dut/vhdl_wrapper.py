@@ -1,7 +1,7 @@
 """Generates `mmagold_dut` for a unit in VHDL: the entity that rtl_tb/dut/wrapper.py writes in SystemVerilog,
 with the same ports and the same handshake.
 
-Every bit of a port is associated by itself, `x(7) => in_data(15)`: the types of the unit's ports, arrays and
+Every bit of a port is associated by itself, `x(7) => data(15)`: the types of the unit's ports, arrays and
 records of its packages among them, need no conversion and no name. The text is VHDL-93, which every later
 edition reads.
 """
@@ -20,11 +20,17 @@ from rtl_tb.dut.wrapper import NAME, Run, driven_fields, read_fields, runs_of, s
 
 _OF_VERILOG = {
     "!rst_n": "rst",
+    "rst_n": "run",
+    "in_valid": "given",
+    "out_ready": "taken",
     "!stall": "running",
     "in_ready": "ready",
     "out_valid": "valid",
 }
 """Names here for what the signals of rtl_tb/dut/wrapper.py are called there."""
+_LATER = "after 1 ps"
+"""What comes from the bench changes behind all delta cycles of the clock's edge, so that a unit may take its clock
+through signals of its own."""
 
 
 def wrapper_text(dut: Dut, entity: Entity) -> str:
@@ -50,13 +56,18 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         "end entity;",
         "",
         f"architecture generated of {NAME} is",
-        "  signal rst, ready, valid, accept, stall, running : std_logic;",
+        "  signal run, rst, given, taken, ready, valid, accept, stall, running : std_logic;",
+        f"  signal data : std_logic_vector({dut.layout.operand_width - 1} downto 0);",
         *_declarations(dut.handshake),
         *([f"  signal unused : std_logic_vector({unused - 1} downto 0);"] if unused else []),
         "begin",
-        "  rst <= not rst_n;",
+        f"  run <= rst_n {_LATER};",
+        f"  rst <= not rst_n {_LATER};",
+        f"  given <= in_valid {_LATER};",
+        f"  taken <= out_ready {_LATER};",
+        f"  data <= in_data {_LATER};",
         "  running <= not stall;",
-        "  accept <= in_valid and ready;",
+        "  accept <= given and ready;",
         "  in_ready <= ready;",
         "  out_valid <= valid;",
         *(f"  {line}" for line in _handshake(dut.handshake)),
@@ -104,7 +115,7 @@ def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
     for name, port_map in dut.ports.items():
         if name not in RESULTS:
             for run in runs_of(port_map, dut.fields[name], entity):
-                found |= _spread(entity, run, "in_data")
+                found |= _spread(entity, run, "data")
     outputs = set(dut.handshake.outputs().values())
     given = {port: signal for port, signal in signals_of(dut).items() if port not in outputs}
     for port, signal in given.items():
@@ -180,12 +191,12 @@ def _handshake(shake: Handshake) -> list[str]:
     """What drives ready, valid and stall where the unit does not; as `_handshake` of
     rtl_tb/dut/wrapper.py."""
     if shake.kind == "combinational":
-        return ["stall <= '0';", "valid <= in_valid;", "ready <= out_ready;"]
+        return ["stall <= '0';", "valid <= given;", "ready <= taken;"]
     if shake.kind == "valid_ready":
         return ["stall <= '0';", *([] if shake.in_ready else ["ready <= '1';"])]
     if shake.kind == "valid":
         return ["stall <= '0';", *_interval(shake)]
-    free = "in_valid" if shake.interval == 1 else "in_valid when pause = 0 else '0'"
+    free = "given" if shake.interval == 1 else "given when pause = 0 else '0'"
     if not shake.latency:
         offered = free if shake.enable else "accept"  # `accept` waits for out_ready, which valid must not
         lines = [f"valid <= {offered};"]
@@ -194,14 +205,14 @@ def _handshake(shake: Handshake) -> list[str]:
             f"valid <= busy({shake.latency});",
             "process (clk) begin",
             "  if rising_edge(clk) then",
-            "    if rst_n = '0' then busy <= (others => '0');",
+            "    if run = '0' then busy <= (others => '0');",
             f"    elsif stall = '0' then busy <= busy({shake.latency - 1} downto 1) & accept;",
             "    end if;",
             "  end if;",
             "end process;",
         ]
     # A result that is not taken stops the unit through its enable.
-    stall = "valid and not out_ready" if shake.enable else "'0'"
+    stall = "valid and not taken" if shake.enable else "'0'"
     return [f"stall <= {stall};", *_interval(shake), *lines]
 
 
@@ -214,7 +225,7 @@ def _interval(shake: Handshake) -> list[str]:
         "ready <= running when pause = 0 else '0';",
         "process (clk) begin",
         "  if rising_edge(clk) then",
-        "    if rst_n = '0' then pause <= 0;",
+        "    if run = '0' then pause <= 0;",
         f"    elsif accept = '1' then pause <= {shake.interval - 1};",
         "    elsif pause /= 0 and stall = '0' then pause <= pause - 1;",
         "    end if;",

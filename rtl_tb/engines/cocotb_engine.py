@@ -327,7 +327,7 @@ def _read_answer(file: Path, log: Path) -> dict[str, Any]:
 def _reason(log: str) -> str:
     """Why a simulation ended early: the DUT's own message, or that it called $finish, or an exception of
     the testbench."""
-    if (said := ghdl.complaint(log)) is not None:
+    if (said := ghdl.complaint(log) or ghdl.stopped(log)) is not None:
         return said
     fatal = re.search(r"^(?:\[\d+\] )?%?(?:fatal|error): (.*)", log, re.IGNORECASE | re.MULTILINE)
     if fatal:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -61,9 +60,9 @@ async def run_job(dut: Any) -> None:
     cocotb.start_soon(_report(bench))
     # What a unit takes in during its first reset must not matter.
     bench.source.channel.data.write(int.from_bytes(words[_most_ones(words)], "little"))
-    for path, bit in job["fill"].items():
-        handle = _below(dut, path)
-        handle.value = type(handle.value)(bit * len(handle))
+    for path, handle in _signals(dut.u_dut) if job["fill"] else ():
+        if path in job["fill"]:
+            handle.value = type(handle.value)(job["fill"][path] * len(handle))
     try:
         await bench.reset()
         await bench.run_words((int.from_bytes(word, "little") for word in words), job["resets"])
@@ -76,7 +75,7 @@ async def run_job(dut: Any) -> None:
         "resets": bench.resets_done,
         "failures": [asdict(failure) for failure in bench.failures],
         "changed": bench.changed,
-        "unset": sorted(set(_unset(dut.u_dut))) if job["vhdl"] else [],
+        "unset": _unset(dut.u_dut) if job["vhdl"] else [],
         "half": bench.result_cycles[len(bench.result_cycles) // 2]
         if bench.result_cycles
         else bench.clocked.cycle,
@@ -90,21 +89,18 @@ def _most_ones(words: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> int:
     return int(np.unpackbits(words, axis=1).sum(axis=1).argmax())
 
 
-def _unset(scope: Any) -> Iterator[str]:
-    """The signals of a unit in VHDL that hold nothing but 'U', by their paths below the top."""
+def _signals(scope: Any) -> Iterator[tuple[str, Any]]:
+    """The signals of a unit in VHDL that are bits or vectors, by their paths below the top."""
     for handle in scope:
         if isinstance(handle, HierarchyObject | HierarchyArrayObject):
-            yield from _unset(handle)
-        elif isinstance(handle, LogicObject | LogicArrayObject) and set(str(handle.value)) == {"U"}:
-            yield handle._path.partition(".")[2]
+            yield from _signals(handle)
+        elif isinstance(handle, LogicObject | LogicArrayObject):
+            yield handle._path.partition(".")[2], handle
 
 
-def _below(dut: Any, path: str) -> Any:
-    """The signal at such a path: "u_dut.g(0).x"."""
-    for name, index in re.findall(r"([^.()]+)(?:\((\d+)\))?", path):
-        dut = getattr(dut, name)
-        dut = dut[int(index)] if index else dut
-    return dut
+def _unset(unit: Any) -> list[str]:
+    """Those that hold nothing but 'U'."""
+    return sorted({path for path, handle in _signals(unit) if set(str(handle.value)) == {"U"}})
 
 
 async def _report(bench: Bench) -> None:

@@ -21,7 +21,7 @@ _TEXT = re.compile(r'--[^\n]*|/\*.*?\*/|"(?:""|[^"\n])*"', re.DOTALL)
 _OUTSIDE = re.compile(r"\bmmagold_dut\b|<<\s*(?:signal|variable|constant)\s+[.^@]", re.IGNORECASE)
 """The checker's own entity, and external names that lead out of the unit."""
 _COMPLAINT = re.compile(
-    r"(?P<place>\S+:\d+:\d+):@(?P<time>\w+):\((?:assertion|report) (?:error|failure)\): (?P<text>.*)"
+    r"(?P<place>\S+:\d+:\d+):@(?P<time>\w+):\((?:psl )?(?:assertion|report) (?:error|failure)\): (?P<text>.*)"
 )
 _METAVALUE = re.compile(
     r"^\S+:\d+:\d+:@(?P<time>\d+)(?P<unit>[fpnum]?s):\(assertion warning\): "
@@ -151,6 +151,17 @@ def _never(text: str) -> tuple[str, ...]:
             for each in found
         )
     )
+
+
+def stopped(log: str) -> str | None:
+    """Why GHDL gave a simulation up: a number out of its range, an index, a division by zero. None in any
+    other log."""
+    found = re.search(
+        r"^\S*ghdl\S*:(?:error: (?!simulation failed|error during)|info: (?=.*stop-delta))(.+)",
+        log,
+        re.MULTILINE,
+    )
+    return None if found is None else without_copies(found[1].strip())
 
 
 def complaint(log: str) -> str | None:

@@ -108,10 +108,10 @@ def test_a_name_that_is_defined_twice_is_refused(tmp_path):
 @ghdl
 def test_every_bit_of_a_port_is_connected_by_itself():
     text = wrapper_of(load_dut(UNITS / "ieee_mul.yaml"))
-    assert "request.a(31) => in_data(63)," in text and "request.b(0) => in_data(0)," in text
+    assert "request.a(31) => data(63)," in text and "request.b(0) => data(0)," in text
     assert "request.valid => accept," in text and "answer.valid => valid," in text
     text = wrapper_of(load_dut(UNITS / "rz_sum.yaml"))
-    assert "a(1)(15) => in_data(127)," in text and "en => running," in text
+    assert "a(1)(15) => data(127)," in text and "en => running," in text
     assert "d(0) => out_data(31)," in text and "d(31) => out_data(0)" in text  # bit 0 stands on the right
     assert "floor => -131" in text
 
@@ -126,7 +126,7 @@ def test_init_drafts_a_description_that_fits(tmp_path):
     )
     assert "input: {valid: valid_in, ready: ready_out}" in text
     (tmp_path / "dut.yaml").write_text(text)
-    assert "clear => in_data(0)" in wrapper_of(load_dut(tmp_path / "dut.yaml"))
+    assert "clear => data(0)" in wrapper_of(load_dut(tmp_path / "dut.yaml"))
 
 
 def test_keys_that_mean_nothing_in_vhdl_are_refused(tmp_path):
