@@ -29,8 +29,8 @@ _OF_VERILOG = {
 }
 """Names here for what the signals of rtl_tb/dut/wrapper.py are called there."""
 _LATER = "after 1 ps"
-"""What comes from the bench changes behind all delta cycles of the clock's edge, so that a unit may take its clock
-through signals of its own."""
+"""What comes from the bench changes behind all delta cycles of the clock's edge, so that a unit may take its
+clock through signals of its own."""
 
 
 def wrapper_text(dut: Dut, entity: Entity) -> str:
