@@ -52,14 +52,15 @@ class Dissection:
 
 
 def dissect(job: Job, engine: str, seconds: float, progress: Progress) -> Dissection:
-    """Asks the DUT of a job, built for the fast engine, until it is known or the time is over.
+    """Asks the DUT of a job, built for the fast engine where that runs its language, until it is known or the time is over.
 
     Raises:
         OperandError: the DUT has no b or no c. RtlError: it does not answer.
     """
-    if engine != ENGINE:
+    chosen = ENGINE if job.dut.vhdl is None else engine
+    if engine != chosen:
         job = replace(job, program=None, simulator="verilator")
-    found = search(DutRun(job, ENGINE).unit(), seconds=seconds, asks=ASKS, progress=progress)
+    found = search(DutRun(job, chosen).unit(), seconds=seconds, asks=ASKS, progress=progress)
     differs = _differences(found, job.dut.instruction) if found.explains else None
     return Dissection(found, None if differs is None else tuple(differs))
 
