@@ -52,7 +52,8 @@ class Dissection:
 
 
 def dissect(job: Job, engine: str, seconds: float, progress: Progress) -> Dissection:
-    """Asks the DUT of a job, built for the fast engine where that runs its language, until it is known or the time is over.
+    """Asks the DUT of a job, built for the fast engine where that runs its language, until it is known or
+    the time is over.
 
     Raises:
         OperandError: the DUT has no b or no c. RtlError: it does not answer.
