@@ -273,6 +273,7 @@ class _Search:
         self.weighed: tuple[object, Evidence] | None = None
         self.told: dict[object, int] = {}
         self.orders: list[fitting.Fit] = []
+        self.tried: set[str] = set()
         self.rivals: tuple[object, list[tuple[str, Candidate]]] | None = None
 
     # Continued ----------------------------------------------------------------------------------------------
@@ -438,16 +439,23 @@ class _Search:
             if fit.wrong:
                 effort = next(efforts, None)
                 if effort is None:
+                    others = self._others(fit)
+                    if others:
+                        self._refit([*others, fit], fitting.Effort.ANY)
+                        self.state.differing = {}
+                        continue
                     self._round(share)
                     return True
                 if effort is fitting.Effort.INSTEAD:  # the few questions left say little: more of them first
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 beside = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2
-                self._refit([*self._others(fit, effort), fit, *self.ranked[1:beside]], effort)
+                others = self._others(fit) if effort is fitting.Effort.FEW else []
+                self._refit([*others, fit, *self.ranked[1:beside]], effort)
                 self.state.differing = {}
                 continue
             efforts = iter(fitting.Effort)
+            self.tried.clear()
             wrong = self._round(share)
             turns = self.told.get(candidate.key, 0)
             if not wrong and self.turn >= _TELLING and turns < len(_TELLING_DRAWN):
@@ -458,12 +466,14 @@ class _Search:
                 self.state.differing = {}
         return False
 
-    def _others(self, fit: fitting.Fit, effort: fitting.Effort) -> list[fitting.Fit]:
-        """Other orders of the sum, where no change of a key helped: the counterexample may be theirs."""
-        if effort is not fitting.Effort.FEW:
-            return []
+    def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
+        """A few other orders of the sum that were not fitted to these counterexamples: where no key explains
+        them, they may be what shows the order."""
         until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
-        return telling.other_starts(fit.candidate, self.orders, self.bank, until)[:_OTHERS]
+        starts = telling.other_starts(fit.candidate, self.orders, self.bank, until)
+        found = [one for one in starts if one.candidate.order not in self.tried][:_OTHERS]
+        self.tried.update(one.candidate.order for one in found)
+        return found
 
     def _tell_apart(self, candidate: Candidate, each: int) -> bool:
         """Asks where rivals that answered the whole bank alike would answer otherwise, on operands drawn for
