@@ -244,8 +244,8 @@ def summary(draw_kind: str, rows: list[Row]) -> dict[str, Any]:
         "units": len(rows),
         "exact": sum(one.exact for one in rows),
         "silent": sum(one.differ == 0 and not one.exact for one in rows),
-        "median_seconds": seconds[len(seconds) // 2],
-        "most_seconds": seconds[-1],
+        "median_seconds": seconds[len(seconds) // 2] if seconds else 0.0,
+        "most_seconds": seconds[-1] if seconds else 0.0,
         "missed": dict(lost.most_common()),
         "rows": [asdict(one) | {"exact": one.exact} for one in rows],
     }
