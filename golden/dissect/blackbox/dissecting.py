@@ -66,7 +66,7 @@ _TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
 """Time for that, and for orders of the sum that are rivals."""
 _OTHERS = 3
 """Other orders that are fitted where no change of a key explains a counterexample."""
-_TELLING_DRAWN = (1000, 3000)
+_TELLING_DRAWN = (1000, 2000)
 """Operands of each kind that are drawn for that, the first time and the second."""
 _ASKED_AGAIN = 512
 """Questions of a dissection that is continued that the box is asked again."""

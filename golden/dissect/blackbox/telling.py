@@ -38,7 +38,7 @@ _AIMED = dict.fromkeys(
 )
 """The same for all other keys."""
 _OWN = 8
-"""Values of one key that have operands aimed at them."""
+"""Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
 """Questions for one rival, and how many of those for others are enough for it, too."""
 _OF_ORDERS = 4
@@ -69,8 +69,10 @@ def neighbours(candidate: Candidate, words: tuple[int, ...]) -> list[Move]:
 def alike(
     candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
 ) -> list[tuple[str, Candidate]]:
-    """Neighbours that answer the whole bank right, by the key that they change; what every unit has first."""
-    made = ((move.key, move.apply(candidate)) for move in sorted(changes, key=lambda one: is_extra(one.key)))
+    """Neighbours that answer the whole bank right, by the key that they change; least exponents, and what
+    every unit has, before what few have: the time may end."""
+    ordered = sorted(changes, key=lambda one: is_extra(one.key) and not one.key.endswith(_FLOORS))
+    made = ((move.key, move.apply(candidate)) for move in ordered)
     within = takewhile(lambda _: time.monotonic() < deadline, made)
     return [(key, new) for key, new in within if new is not None and not bank.wrong(new.program).any()]
 
@@ -156,7 +158,7 @@ def questions(
                 chosen = np.union1d(chosen, rng(index).permutation(some)[:_TAKEN])
             continue
         aimed[key] += 1
-        if aimed[key] > _OWN:
+        if aimed[key] > _OWN and not key.endswith(_FLOORS):
             continue
         own = _joined(
             [

@@ -83,3 +83,19 @@ def test_a_neighbour_is_a_rival_where_no_question_told_it() -> None:
     few, many = open_with.values()
     assert "round of total: overflow" in few and "round of total: flush" in few
     assert "round of total: flush" not in many
+
+
+def test_every_least_exponent_has_operands_aimed_at_it() -> None:
+    """-21 is what the chip has: operands aimed at the candidate, without any, or at floors far below show
+    nothing of it."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16")
+    bare = [
+        replace(s, floor=None) if isinstance(s, Align) else s for o in ins.program.operations for s in o.steps
+    ]
+    start = candidate(ins).with_operations(o.with_steps(bare) for o in ins.program.operations)
+    assert start is not None
+    floors = [m for m in telling.neighbours(start, ()) if m.key == "align of products and c: floor"]
+    rivals = [(move.key, new) for move in floors if (new := move.apply(start)) is not None]
+    asked = telling.questions(start, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None
+    assert (start.dot(**asked) != ins.dot(**asked)).any()
