@@ -44,6 +44,7 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_PRESENT_SHIFT (32 - 13)
 #define MG_PRESENT_TERMS 16
 #define MG_POWER(x) ((mg_vf)(((x) + 127) << 23)) /* 2^x, -126 <= x <= 127 */
+#define MG_MOST_UNITS 126                        /* of a quick sum, as a power of two */
 #define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
 #define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
@@ -377,16 +378,14 @@ MG_INLINE mg_vi MG_OF(mg_round_wide)(const mg_operation *o, int kept, int neares
     return MG_AT(mg_vi, out);
 }
 
-/* Rounds total + added, in units of 2^-units, toward zero to f32. The sign bit of `slow` marks the lanes that this cannot do: the
- * sum needs more than 32 bits, or the result is subnormal. */
-MG_INLINE mg_vi MG_OF(mg_round_quick)(int kept, mg_vi total, mg_vi added, mg_vi units, mg_vi *slow) {
-    const mg_vi sum = MG_PLUS(total, added), magnitude = MG_OF(mg_max)(sum, (mg_vi)(0 - (mg_vu)sum)), something = (mg_vi)(sum != 0);
-    /* without its half bit, the magnitude is cut by the conversion to nearest */
-    const mg_vi bits = (mg_vi)__builtin_convertvector(magnitude & ~(magnitude >> 24), mg_vf) & -(1 << (23 - kept));
-    const mg_vi exponent = (bits >> 23) - units, large = (mg_vi)(exponent >= 255);
-    const mg_vi code = MG_PICK(large, MG_SPLAT(MG_TOP), (mg_vi)((mg_vu)bits - ((mg_vu)units << 23)));
-    *slow = ((total ^ sum) & (added ^ sum)) | magnitude | (something & (mg_vi)(exponent <= 0));
-    return (something & code) | (sum & INT32_MIN);
+/* An integer as a float, cut to 24 bits. */
+MG_INLINE mg_vf MG_OF(mg_truncated)(mg_vi x) {
+#ifdef MG_NATIVE_TRUNCATED
+    return (mg_vf)MG_NATIVE_TRUNCATED(x);
+#else
+    const mg_vi magnitude = MG_OF(mg_max)(x, (mg_vi)(0 - (mg_vu)x)); /* without its half bit, the conversion to nearest cuts it */
+    return (mg_vf)((mg_vi)__builtin_convertvector((mg_vi)(magnitude & ~((mg_vu)magnitude >> 24)), mg_vf) | (x & INT32_MIN));
+#endif
 }
 
 /* Puts NaN or infinity where `end`, a sum of floats, is one. */
@@ -437,7 +436,8 @@ MG_INLINE void MG_OF(mg_totals)(const mg_operation *o, const mg_part *x, int32_t
                                 int64_t wide[][MG_V], mg_vf *floats) {
     mg_vf scale[MG_ROWS];
     MG_EACH_ROW {
-        scale[r] = MG_POWER(-MG_OF(mg_max)(MG_SPLAT(-126), -MG_OF(mg_max)(units[r], MG_SPLAT(-64))));
+        const mg_vi least = MG_OF(mg_max)(units[r], MG_SPLAT(-64)); /* where all are less than a unit: no scale makes one subnormal */
+        scale[r] = MG_POWER(x->quick ? least : -MG_OF(mg_max)(MG_SPLAT(-126), -least)); /* the units of a quick sum end before */
         total[r] = (mg_vi){0};
     }
     if (x->quick || o->k_count <= o->chunk) {
@@ -465,10 +465,10 @@ typedef struct {
     mg_vi exponent;
 } mg_late;
 
-/* The exponent of c of a quick sum, an f32. Where products are values, none of them lies below that of a zero. */
+/* The exponent of c of a quick sum, an f32: where products are values, one less than it is of a subnormal number. */
 MG_INLINE mg_vi MG_OF(mg_exponent_of_c)(const mg_part *x, mg_vi code) {
-    const mg_vi magnitude = code & INT32_MAX, exponent = MG_OF(mg_max)(magnitude >> 23, MG_SPLAT(1)) - 127;
-    if (x->significands) return MG_PICK((mg_vi)(magnitude != 0), exponent, MG_SPLAT(MG_E_ZERO));
+    const mg_vi exponent = (mg_vi)((mg_vu)code << 1 >> 24) - 127;
+    if (x->significands) return MG_PICK((mg_vi)(code << 1 != 0), MG_OF(mg_max)(exponent, MG_SPLAT(-126)), MG_SPLAT(MG_E_ZERO));
     return exponent;
 }
 
@@ -481,33 +481,48 @@ MG_INLINE mg_vi MG_OF(mg_cut_c)(const mg_operation *o, mg_vi code, mg_vi exponen
 }
 
 /* The lanes of a quick sum that are not, by their sign bit in `slow`: in 64 bits, NaN or infinity. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, mg_vi code, mg_vi slow, mg_vi total, mg_vi added, mg_vi units, mg_vf end) {
+static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, int significands, mg_vi code, mg_vi slow, mg_vi total, mg_vi c, mg_vi units, mg_vf end) {
+    const mg_vi exponent = MG_OF(mg_max)((c >> 23 & 255) - 127, MG_SPLAT(-126)), alone = o->fraction_bits - MG_OF(mg_max)(exponent, MG_SPLAT(o->floor));
+    const mg_vi true_units = MG_PICK((mg_vi)(units > MG_MOST_UNITS) & (significands - 1), alone, units);
     int64_t sum[MG_V];
-    int32_t lsb[MG_V];
+    int32_t lsb[MG_V], added[MG_V];
+    *(mg_vi *)added = MG_OF(mg_cut_c)(o, c, exponent, true_units);
+    *(mg_vi *)lsb = -true_units;
     MG_EACH_LANE sum[l] = (int64_t)total[l] + added[l];
-    *(mg_vi *)lsb = -units;
     return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_round_wide)(o, o->result_fraction_bits, 0, sum, lsb), code));
 }
 
 /* All terms, c too, are cut to F bits below the largest exponent (or the floor), summed exactly and rounded once, toward zero to
- * f32: the sum of 32 bits that most programs have. */
+ * f32: the sum of 32 bits that most programs have. Up to MG_MOST_UNITS a subnormal c is less than a unit, and a sum that is not zero a normal
+ * number; beyond them, values are all zero. */
 MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
+    const int32_t kept = o->fraction_bits, least = kept - MG_MOST_UNITS - 1, floor = x->significands || o->floor > least ? o->floor : least;
     mg_vi top[MG_ROWS], late[MG_ROWS], units[MG_ROWS], total[MG_ROWS], slow[MG_ROWS], some = {0};
     mg_vf end[MG_ROWS];
     MG_EACH_ROW {
         late[r] = MG_OF(mg_exponent_of_c)(x, c[r]);
-        top[r] = MG_OF(mg_max)(late[r], MG_SPLAT(o->floor));
+        top[r] = MG_OF(mg_max)(late[r], MG_SPLAT(floor));
         end[r] = (mg_vf){0};
     }
     MG_OF(mg_tops)(o, x, 0, 1, top);
-    MG_EACH_ROW units[r] = o->fraction_bits - top[r];
+    MG_EACH_ROW units[r] = kept - top[r];
     MG_OF(mg_totals)(o, x, 0, 1, units, total, NULL, end);
     MG_EACH_ROW {
-        const mg_vi special = MG_IS_TOP(c[r]);
-        late[r] = MG_OF(mg_cut_c)(o, c[r], late[r], units[r]);
-        out[r] = MG_OF(mg_round_quick)(o->result_fraction_bits, total[r], late[r], units[r], &slow[r]);
+        const mg_vi unit = top[r] - kept, special = 127 - late[r];
+        mg_vi added = __builtin_convertvector((mg_vf)((mg_vi)(late[r] >= unit) & c[r]) * MG_POWER(-unit), mg_vi);
+        if (x->significands) added = MG_OF(mg_cut_c)(o, c[r], late[r], units[r]);
+        const mg_vi sum = MG_PLUS(total[r], added);
+        mg_vf rounded = (mg_vf)((mg_vi)MG_OF(mg_truncated)(sum) & -(1 << (23 - o->result_fraction_bits)));
+        if (x->significands) { /* in two steps, as one can be too large for a float */
+            const mg_vi rest = MG_OF(mg_max)(unit - 127, MG_SPLAT(0));
+            rounded = rounded * MG_POWER(unit - rest) * MG_POWER(-MG_OF(mg_max)(-rest, MG_SPLAT(-127)));
+        } else {
+            rounded *= MG_POWER(unit);
+        }
+        out[r] = (mg_vi)rounded;
+        slow[r] = ((total[r] ^ sum) & (added ^ sum)) | (unit + MG_MOST_UNITS);
         if (x->specials) { /* in most lanes */
-            end[r] += (mg_vf)(special & c[r]);
+            end[r] += (mg_vf)(special >> 31 & c[r]);
             out[r] = MG_OF(mg_with_specials)(o, end[r], out[r]);
             slow[r] &= ~MG_IS_TOP(end[r]);
         } else { /* in c alone */
@@ -517,8 +532,9 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
     }
     if (!MG_OF(mg_any)(some)) return;
     MG_EACH_ROW {
+        slow[r] &= (mg_vi)((total[r] | c[r] << 1) != 0);
         if (!x->specials) end[r] = (mg_vf)(MG_IS_TOP(c[r]) & c[r]);
-        if (MG_OF(mg_any)(slow[r])) out[r] = MG_OF(mg_repair)(o, out[r], slow[r], total[r], late[r], units[r], end[r]);
+        if (MG_OF(mg_any)(slow[r])) out[r] = MG_OF(mg_repair)(o, x->significands, out[r], slow[r], total[r], c[r], units[r], end[r]);
     }
 }
 
@@ -840,5 +856,6 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_WIDEN_16
 #undef MG_NATIVE_HALF
 #undef MG_NATIVE_DOT_PAIRS
+#undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
 #undef MG_V

@@ -15,6 +15,7 @@
 #define MG_V 16
 #define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_HALF(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
+#define MG_NATIVE_TRUNCATED(x) _mm512_cvt_roundepi32_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm512_madd_epi16((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_LOOK_UP(table, at) _mm256_cvtepi8_epi16(_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(table)), _mm_loadu_si128((const __m128i *)(at))))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
@@ -26,8 +27,9 @@
     _mm512_permutex2var_epi32(_mm512_castsi256_si512((__m256i)(x)), _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), \
                               _mm512_castsi256_si512((__m256i)(y)))
 #define MG_NATIVE_TWICE(x) MG_NATIVE_ZIP(x, x)
-#define MG_NATIVE_EVEN(x) _mm512_cvtepi64_epi32((__m512i)(x))
-#define MG_NATIVE_ODD(x) _mm512_cvtepi64_epi32(_mm512_srli_epi64((__m512i)(x), 32))
+#define MG_NATIVE_UNZIP(x) _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15), (__m512i)(x))
+#define MG_NATIVE_EVEN(x) _mm512_castsi512_si256(MG_NATIVE_UNZIP(x))
+#define MG_NATIVE_ODD(x) _mm512_extracti64x4_epi64(MG_NATIVE_UNZIP(x), 1)
 #include "mg_tile.h"
 
 #define MG_WORDS 8
