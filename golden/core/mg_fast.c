@@ -85,8 +85,12 @@ static mg_significands mg_needs_significands(const mg_program *p) {
     return needs;
 }
 
-static int mg_is_quick(const mg_operation *o) {
+/* Whether a sum of 32 bits does for most lanes of an operation. */
+static int mg_is_quick(const mg_operation *o, mg_significands significands) {
     if (!mg_is_ieee(&o->seed_format, 8, 23) || !mg_is_ieee(&o->out_format, 8, 23)) return 0;
+    if (o->fast == MG_FAST_FDRDA)
+        return significands == MG_VALUES && o->result_fraction_bits == 23 && o->fraction_bits >= 23 && o->fraction_bits <= 24 && 4 * o->k_count <= o->chunk &&
+               o->dot_fraction_bits >= o->fraction_bits + 2 && o->sum_fraction_bits >= 31;
     return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23;
 }
 
@@ -116,7 +120,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->plain = t->per_lane || !p->sparsity; /* lanes have their rows of B selected */
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
-        t->quick &= mg_is_quick(o);
+        t->quick &= mg_is_quick(o, f->significands);
         for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
         odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
     }

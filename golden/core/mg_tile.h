@@ -55,7 +55,7 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
 /* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
- * or a NaN; `quick`, every operation rounds a sum of 32 bits toward zero to f32; `plain`, B is dense and the k of an
+ * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
  * operation lie side by side; `pairs`, integers lie as MG_AS_PAIRS says. */
 typedef struct {
     int rows, per_lane, paired, significands, specials, quick, plain, pairs;
@@ -632,6 +632,75 @@ MG_INLINE void MG_OF(mg_rounded_down_dot_add)(const mg_operation *o, const mg_pa
     }
 }
 
+/* x >> by; nothing but the sign is left of 32 bits that move by 31 or more. */
+MG_INLINE mg_vi MG_OF(mg_right)(mg_vi x, mg_vi by) { return x >> -MG_OF(mg_max)(-by, MG_SPLAT(-31)); }
+
+/* The lanes of a quick sum, rounded down, that are not, by their sign bit in `slow`. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_repair_rounded_down)(const mg_operation *o, mg_vi code, mg_vi slow, mg_vi dot, mg_vi top, mg_vi c, mg_vf end) {
+    int64_t group[2][MG_V] = {{0}};
+    int32_t tops[2][MG_V];
+    mg_late late;
+    MG_OF(mg_decode_codes)(&o->seed_format, c, &late.significand, &late.exponent);
+    *(mg_vi *)tops[0] = MG_PICK((mg_vi)(top < o->fraction_bits - MG_MOST_UNITS), MG_SPLAT(2 * MG_E_ZERO), top);
+    *(mg_vi *)tops[1] = MG_SPLAT(2 * MG_E_ZERO);
+    MG_EACH_LANE group[0][l] = dot[l];
+    return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_meet_rounded_down)(o, group, tops, &late), code));
+}
+
+/* mg_rounded_down_dot_add where 32 bits hold the sum in units of 2^(maximum - F - 2), to nearest even in f32. Of the dot product's bits
+ * below such a unit those that are rounded down away do not count; whether another one is set goes into the last bit of the sum (round to odd),
+ * which lies below those that the rounding compares, unless c and the dot product cancel. */
+MG_INLINE void MG_OF(mg_quick_rounded_down)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
+    const int32_t kept = o->fraction_bits, least = kept + 2 - MG_MOST_UNITS, below = o->dot_fraction_bits - kept - 2;
+    const int32_t window = o->window >= 0 ? o->window : 1 << 18;
+    mg_vi top[2][MG_ROWS], units[MG_ROWS], total[2][MG_ROWS], slow[MG_ROWS], some = {0};
+    mg_vf end[MG_ROWS];
+    MG_EACH_ROW {
+        top[0][r] = top[1][r] = MG_SPLAT(kept - MG_MOST_UNITS - 1);
+        total[0][r] = total[1][r] = (mg_vi){0};
+        end[r] = (mg_vf){0};
+    }
+    for (int32_t g = 0; g < o->group; g++) {
+        MG_OF(mg_tops)(o, x, g, o->group, top[g]);
+        MG_EACH_ROW units[r] = kept - top[g][r];
+        MG_OF(mg_totals)(o, x, g, o->group, units, total[g], NULL, end);
+    }
+    MG_EACH_ROW {
+        if (o->group == 2) { /* they meet */
+            const mg_vi all = MG_OF(mg_max)(top[0][r], top[1][r]);
+            total[0][r] = MG_OF(mg_right)(total[0][r], all - top[0][r]) + MG_OF(mg_right)(total[1][r], all - top[1][r]);
+            top[0][r] = all;
+        }
+        const mg_vi exponent = (mg_vi)((mg_vu)c[r] << 1 >> 24) - 127, sign = c[r] >> 31, special = 127 - exponent;
+        const mg_vi maximum = MG_OF(mg_max)(MG_OF(mg_max)(top[0][r], exponent), MG_SPLAT(least));
+        const mg_vi away = maximum - top[0][r], away_c = maximum - exponent;
+        /* a subnormal c is far below a unit: its sign alone counts */
+        const mg_vi magnitude = ((c[r] & 0x7fffff) | 1 << 23) & (mg_vi)(c[r] << 1 != 0);
+        const mg_vi late = MG_OF(mg_right)(((magnitude ^ sign) - sign) << (kept - 23), away_c) << 2 & (mg_vi)(away_c <= window);
+        const mg_vi dot = total[0][r] << 2, whole = MG_OF(mg_right)(dot, away), sum = MG_PLUS(whole, late);
+        const mg_vi leading = ((mg_vi)MG_OF(mg_truncated)(sum ^ sum >> 31) >> 23) - 127;
+        const mg_vi counted = -MG_OF(mg_max)(MG_OF(mg_max)(MG_SPLAT(-below), leading - o->sum_fraction_bits), -away);
+        const mg_vi rest = MG_OF(mg_right)(dot, away - counted) & ~(-1 << counted);
+        const mg_vi code = (mg_vi)(__builtin_convertvector(sum | ((mg_vi)(rest != 0) & 1), mg_vf) * MG_POWER(maximum - kept - 2));
+        out[r] = code;
+        slow[r] = ((whole ^ sum) & (late ^ sum)) | ((mg_vi)(rest != 0) & (leading - 25)) | (mg_vi)(maximum == least);
+        if (x->specials) { /* in most lanes */
+            end[r] += (mg_vf)(special >> 31 & c[r]);
+            out[r] = MG_OF(mg_with_specials)(o, end[r], out[r]);
+            slow[r] &= ~MG_IS_TOP(end[r]);
+        } else { /* in c alone */
+            slow[r] |= special;
+        }
+        some |= slow[r];
+    }
+    if (!MG_OF(mg_any)(some)) return;
+    MG_EACH_ROW {
+        slow[r] &= (mg_vi)((total[0][r] | c[r] << 1) != 0);
+        if (!x->specials) end[r] = (mg_vf)(MG_IS_TOP(c[r]) & c[r]);
+        if (MG_OF(mg_any)(slow[r])) out[r] = MG_OF(mg_repair_rounded_down)(o, out[r], slow[r], total[0][r], top[0][r], c[r], end[r]);
+    }
+}
+
 /* Where the integers of term i of an operation lie; two terms (pairs) share a word. */
 MG_INLINE ptrdiff_t MG_OF(mg_word_of)(const mg_operation *o, const mg_part *x, int32_t i) {
     return x->pairs ? (o->k_index[0] + i) >> 1 : MG_OF(mg_k)(o, x, i);
@@ -788,7 +857,9 @@ static int MG_OF(mg_fma_chain)(const mg_tile *t) {
 MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
     const mg_vi *seed = results[o->seed];
     mg_late c[MG_ROWS];
-    if (x->quick) {
+    if (x->quick && !x->significands && o->fast == MG_FAST_FDRDA) {
+        MG_OF(mg_quick_rounded_down)(o, x, seed, out);
+    } else if (x->quick) {
         MG_OF(mg_quick_dot_add)(o, x, seed, out);
     } else if (o->fast == MG_FAST_INTEGER) {
         MG_OF(mg_integer_dot_add)(o, x, seed, out);
