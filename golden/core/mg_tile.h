@@ -515,7 +515,7 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
         mg_vf rounded = (mg_vf)((mg_vi)MG_OF(mg_truncated)(sum) & -(1 << (23 - o->result_fraction_bits)));
         if (x->significands) { /* in two steps, as one can be too large for a float */
             const mg_vi rest = MG_OF(mg_max)(unit - 127, MG_SPLAT(0));
-            rounded = rounded * MG_POWER(unit - rest) * MG_POWER(-MG_OF(mg_max)(-rest, MG_SPLAT(-127)));
+            rounded = rounded * MG_POWER(MG_OF(mg_max)(unit - rest, MG_SPLAT(-127))) * MG_POWER(-MG_OF(mg_max)(-rest, MG_SPLAT(-127)));
         } else {
             rounded *= MG_POWER(unit);
         }
