@@ -32,6 +32,10 @@ from golden.registers.layouts import Layout
 OPERANDS = "abc"
 ALL = 0b111
 _WRITTEN = re.compile(r"(\w+):\[([01](?:,[01]){1,2})\]|(clamp)")
+_VOP3P = 0b110011000
+"""Bits 31:23 of an encoding."""
+_DPP = (233, 234, 250)
+"""Values of src0, bits 8:0 of the second word, that stand for DPP8, DPP8 with FI and DPP16."""
 _BELOW_BF16 = 16
 """Bits of f32 that bf16 does not have."""
 
@@ -49,8 +53,10 @@ class Modifiers:
     def __post_init__(self) -> None:
         for name in ("neg_lo", "neg_hi", "op_sel", "op_sel_hi"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= ALL:
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value <= ALL:
                 raise OperandError(f"argument '{name}' is {value!r}, expected a field of three bits, 0 to 7")
+        if not isinstance(self.clamp, (bool, np.bool_)):
+            raise OperandError(f"argument 'clamp' is {self.clamp!r}, expected True or False")
 
     @classmethod
     def parse(cls, text: str) -> Modifiers:
@@ -81,7 +87,24 @@ class Modifiers:
     def decode(cls, low: int, high: int) -> Modifiers:
         """Reads them out of the two words of an encoding VOP3P ("RDNA3 Instruction Set Architecture",
         microcode formats): NEG_HI 10:8, OPSEL 13:11, OPSEL_HI[2] 14, CLAMP 15 of the first, OPSEL_HI[1:0]
-        28:27, NEG 31:29 of the second."""
+        28:27, NEG 31:29 of the second.
+
+        Raises:
+            OperandError: they are no such words, or a third one of DPP follows, which nobody has told the
+                effect of.
+        """
+        for name, word in (("low", low), ("high", high)):
+            if isinstance(word, bool) or not isinstance(word, (int, np.integer)) or not 0 <= word < 1 << 32:
+                raise OperandError(f"argument '{name}' is {word!r}, expected a word of 32 bits")
+        if low >> 23 != _VOP3P:
+            raise OperandError(
+                f"argument 'low' is {low:#010x}, expected a word of VOP3P, 0xcc000000 to 0xcc7fffff"
+            )
+        if high & 0x1FF in _DPP:
+            raise OperandError(
+                f"argument 'high' is {high:#010x}: its src0 {high & 0x1FF} says DPP, expected none"
+            )
+        low, high = int(low), int(high)
         return cls(
             neg_lo=high >> 29 & ALL,
             neg_hi=low >> 8 & ALL,
@@ -159,14 +182,11 @@ class Modified:
             return np.asarray(cleared ^ sign if low else cleared)
         if not rule.startswith("halves"):
             return codes
-        axis = -2 if name == "b" and matrices else -1
-        pairs = np.moveaxis(codes, axis, -1)
-        pairs = pairs.reshape(*pairs.shape[:-1], -1, 2)
+        axis, places = (-2 if name == "b" and matrices else -1), np.arange(self.k)
         if rule == "halves_selected":
-            pairs = pairs[..., [select, select_high]]
-        sign = 1 << self.formats[name].sign_shift
-        pairs = pairs ^ np.array([low * sign, high * sign], codes.dtype)
-        return np.moveaxis(pairs.reshape(*pairs.shape[:-2], -1), -1, axis)
+            codes = codes.take(places - places % 2 + np.where(places % 2, select_high, select), axis)
+        signs = np.where(places % 2, high, low).astype(codes.dtype) << self.formats[name].sign_shift
+        return np.asarray(codes ^ (signs[:, None] if axis == -2 else signs))
 
 
 def modified(ins: Instruction, modifiers: Modifiers | str) -> Modified:
@@ -176,7 +196,11 @@ def modified(ins: Instruction, modifiers: Modifiers | str) -> Modified:
         OperandError: the instruction takes no such modifier, or nobody has told what it does there.
         UnknownArithmeticError: they choose an instruction whose arithmetic nobody has told.
     """
-    return Modified(ins, Modifiers.parse(modifiers) if isinstance(modifiers, str) else modifiers)
+    given = Modifiers.parse(modifiers) if isinstance(modifiers, str) else modifiers
+    for name, value, expected in (("ins", ins, Instruction), ("modifiers", given, Modifiers)):
+        if not isinstance(value, expected):
+            raise OperandError(f"argument '{name}' is {value!r}, expected {expected.__name__}")
+    return Modified(ins, given)
 
 
 def _chosen(ins: Instruction, modifiers: Modifiers) -> Instruction:
@@ -234,9 +258,9 @@ def inline_constant(ins: Instruction, operand: str, selector: int) -> int:
     Raises:
         OperandError: the selector stands for none, or the operand takes none.
     """
-    fmt, constants = ins.formats[operand], get_architecture(ins.architecture).maker.constants
     if ins.traits.sources.get(operand) != "whole_in_half":
         raise OperandError(f"{ins.name}: what an inline constant gives operand {operand} is not known")
+    fmt, constants = ins.formats[operand], get_architecture(ins.architecture).maker.constants
     if selector in constants.integers:
         return constants.integers[selector] & (1 << fmt.bits) - 1
     word = constants.floats.get(selector)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -133,9 +134,43 @@ def test_what_is_not_taken(name: str, text: str, message: str) -> None:
         golden.modified(golden.instruction(*name.split(":")), text)
 
 
-def test_fields_and_constants_that_there_are_not() -> None:
-    with pytest.raises(OperandError, match="argument 'neg_hi' is 8, expected a field of three bits"):
-        golden.Modifiers(neg_hi=8)
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: golden.Modifiers(neg_hi=8), "argument 'neg_hi' is 8, expected a field of three bits"),
+        (lambda: golden.Modifiers(clamp="no"), "argument 'clamp' is 'no', expected True or False"),
+        (
+            lambda: golden.Modifiers.decode(0x1A021100, 0xCC424018),
+            "'low' is 0x1a021100, expected a word of VOP3P",
+        ),
+        (
+            lambda: golden.Modifiers.decode(0xCC424018, 1 << 32),
+            "'high' is 4294967296, expected a word of 32 bits",
+        ),
+        (
+            lambda: golden.Modifiers.decode(0xCC130000, 0x040E04FA),
+            "'high' is 0x040e04fa: its src0 250 says DPP",
+        ),
+        (lambda: golden.modified(FLOATS[0], None), "argument 'modifiers' is None, expected Modifiers"),
+        (lambda: golden.modified("v_dot2", "clamp"), "argument 'ins' is 'v_dot2', expected Instruction"),
+        (lambda: inline_constant(FLOATS[0], "e", 128), "inline constant gives operand e is not known"),
+    ],
+)
+def test_arguments_that_there_are_not(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(OperandError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+def test_empty_batches(shape: tuple[int, ...]) -> None:
+    ins = golden.instruction("rdna4", "v_wmma_f16_16x16x16_f16_w32")
+    unit = golden.modified(ins, golden.Modifiers(neg_lo=np.uint8(1)))
+    codes = np.zeros((*shape, 16, 16), np.uint16)
+    assert unit(codes, codes, codes).shape == ins(codes, codes, codes).shape == codes.shape
+    assert unit.dot(codes, codes, codes[..., 0]).shape == (*shape, 16)
+
+
+def test_clamps_and_constants_that_nobody_has_told() -> None:
     ins = golden.instruction("rdna4", "v_wmma_i32_16x16x16_iu8_w64")
     with pytest.raises(UnknownArithmeticError):
         golden.modified(ins, "clamp")
