@@ -91,7 +91,8 @@ static int mg_is_quick(const mg_operation *o, mg_significands significands) {
     if (o->fast == MG_FAST_FDRDA)
         return significands == MG_VALUES && o->result_fraction_bits == 23 && o->fraction_bits >= 23 && o->fraction_bits <= 24 && 4 * o->k_count <= o->chunk &&
                o->dot_fraction_bits >= o->fraction_bits + 2 && o->sum_fraction_bits >= 31;
-    return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23;
+    /* above the largest float's exponent a floor would make units that are no floats */
+    return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23 && o->floor <= 127;
 }
 
 /* Chooses the length of vectors, and how the tile runs through them. */

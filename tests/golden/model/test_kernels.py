@@ -98,3 +98,21 @@ def test_a_nan_needs_no_fraction_bits(simd: str, monkeypatch: pytest.MonkeyPatch
     assert ins.engine.fast
     a, b, c = np.array([[0xF, 1]], np.uint8), np.array([[0x3C00] * 2], np.uint16), np.zeros(1, np.uint32)
     assert ins.dot(a, b, c).tolist() == [0x7FFFFFFF]
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("floor", [-126, 0, 126, 127, 128, 133, 134, 150, 100000])
+def test_a_floor_may_lie_above_all_floats(floor: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum in units beyond floats was once a product with a power that no float has: zeros came as -0."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = {
+        "unit": "high_floor",
+        "shape": {"k": 2},
+        "formats": {"a": "f16", "b": "f16", "c": "f32", "d": "f32"},
+        "program": [{"fda": {"fraction_bits": 6, "nan": 0x7FFFFFFF, "exponent_floor": floor}}],
+    }
+    ins = load(json.dumps(unit))
+    assert ins.engine.fast
+    c = np.array([0, 1, 0xBE6D5DE6, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0xFE800000], np.uint32)
+    a, b = (np.full((c.size, 2), code, np.uint16) for code in (0x3A00, 0xB400))
+    assert ins.dot(a, b, c).tolist() == [ins.reference_dot(*row) for row in zip(a, b, c, strict=True)]
