@@ -19,7 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from golden.instruction import Instruction
+from golden.number.formats import from_float
 from hw_capture.kernels import kernels
 
 if TYPE_CHECKING:
@@ -89,6 +92,15 @@ class Subject:
         """Threads of one execution."""
         return 32 if self.ins is None else self.ins.traits.lanes
 
+    @property
+    def main(self) -> str:
+        """The chain whose points are the table's. Through A where it cannot go through C: an emulated
+        instruction adds C at the end, and a result of another format than C's is no C."""
+        if self.lanes == 128:
+            return "steady"
+        unlike = self.ins is not None and self.ins.formats["c"] != self.ins.formats["d"]
+        return "a" if self.group == "emulated" or unlike else "c"
+
     def warps(self) -> tuple[int, ...]:
         """The numbers of warps to measure with."""
         return (4, 8, 12, 16) if self.lanes == 128 else WARPS
@@ -106,10 +118,10 @@ class Subject:
             # A subroutine, of which nothing can be merged or hoisted.
             through_c = [_warp(self, self.ins, "c", 1)]
             return [*both, *through_c, *([] if self.ins.sparse else [_published(self.ins)])]
-        chains = [_warp(self, self.ins, "c", ilp) for ilp in ILPS]
+        chains = [_warp(self, self.ins, self.main, ilp) for ilp in ILPS]
         if self.group == "wmma":
             return [*chains, *(_alone(self.ins, chain) for chain in ("alone", "empty"))]
-        return [*chains, _warp(self, self.ins, "a", 1)]
+        return chains if self.main == "a" else [*chains, _warp(self, self.ins, "a", 1)]
 
     def source(self) -> str:
         """One compilation unit: the kernels, and for a PTX instruction also one kernel `single` that
@@ -182,22 +194,30 @@ def _store(operand: kernels.Registers, name: str, ilp: int) -> str:
 def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
     """A chain through C (d = a b + d) or through A (d = a b + c, a = d)."""
     a, b, c, d = (kernels.registers(ins, operand) for operand in "abcd")
-    metadata = ", metadata" if ins.sparse else ""
-    setup = (
-        "    const u32 metadata = 0x44444444; // the first of two, or the first two of four\n"
-        if ins.sparse
-        else ""
-    )
+    setup, more = _constants(ins)
     if chain == "c":
         setup += _load(a, "a", 0) + _load(b, "b", 1031) + _load(d, "d", 0, zero=True, chains=ilp)
-        step = f"                mma(d[i], a, b, d[i]{metadata});"
+        step = f"                mma(d[i], a, b, d[i]{more});"
     else:
         setup += _load(a, "a", 0, chains=ilp) + _load(b, "b", 1031, chains=ilp) + _load(b, "mask", 2053)
         setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
-        step = f"                mma(d[i], a[i], b[i], c{metadata});\n" + _feedback(subject, a, b, d)
+        step = f"                mma(d[i], a[i], b[i], c{more});\n" + _feedback(subject, a, b, d)
     name = f"{chain}_{ilp}"
     parts = {"setup": setup, "step": step, "finish": _store(d, "d", ilp)}
     return Program(name, chain, ilp, _render(name, ins.name, ilp, parts))
+
+
+def _constants(ins: Instruction) -> tuple[str, str]:
+    """Metadata and scales of 1: their declarations, and the arguments that follow a, b, c."""
+    text, names = "", []
+    if ins.sparse:
+        text = "    const u32 metadata = 0x44444444; // the first of two, or the first two of four\n"
+        names.append("metadata")
+    for name in ("scale_a", "scale_b") if ins.scale_block else ():
+        one = int(from_float(ins.formats[name], np.ones(1))[0])
+        text += f"    const u32 {name} = {one * 0x01010101:#x};\n"
+        names.append(name)
+    return text, "".join(f", {name}" for name in names)
 
 
 def _published(ins: Instruction) -> Program:
@@ -228,7 +248,7 @@ def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: k
     and B."""
     if subject.group != "emulated":
         return "                a[i][0] = d[i][0];"
-    if subject.ins is not None and subject.ins.traits.kernel == "wmma":
+    if subject.ins is not None and (subject.ins.traits.kernel == "wmma" or subject.operands == "f64"):
         return _feedback_of_all(a, b, d)
     lines = [f"                a[i][{j}] = d[i][{j % d.count}];" for j in range(a.count)]
     lines += [f"                b[i][{j}] = d[i][{j % d.count}] ^ mask[{j}];" for j in range(b.count)]
@@ -236,8 +256,9 @@ def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: k
 
 
 def _feedback_of_all(a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
-    """The same with every register of the result in use, and none of A the same as another: wmma is two
-    instructions, of which the compiler leaves out one that nobody reads, or that the other one equals."""
+    """The same with every register of the result in use, or one of each of its parts, and none of A the same
+    as another: wmma and f64 are several instructions, of which the compiler leaves out one that nobody reads,
+    or that another one equals."""
     of_a = [f"d[i][{j}]" for j in range(min(a.count, d.count))]
     of_a += [f"d[i][{j % d.count}] ^ mask[{j % b.count}]" for j in range(d.count, a.count)]
     of_b = [f"d[i][{(a.count + j) % d.count}] ^ mask[{j}]" for j in range(b.count)]

@@ -98,18 +98,11 @@ def _row(subject: Subject, timings: Sequence[Timing], result: Result) -> dict[st
     if stalls:
         row["stalls"] = {chain: round(cycles, 2) for chain, cycles in stalls.items()}
     row["points"] = [
-        [t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)]
-        for t in drawn
-        if t.chain == _main(subject)
+        [t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)] for t in drawn if t.chain == subject.main
     ]
     if not loop:
         del row["loop"]
     return row
-
-
-def _main(subject: Subject) -> str:
-    """The chain whose points are the table's."""
-    return "steady" if subject.lanes == 128 else "a" if subject.group == "emulated" else "c"
 
 
 def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
@@ -118,6 +111,7 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     The completion latency is the shortest round of one warp: no round can be shorter. With ILP 1 it may be
     longer, since ptxas fills a gap of 16 cycles with a NOP that costs one more.
 
+    Of an instruction whose C and D have unlike formats it is that through A.
     Of an emulated instruction it is that through A and B, `completion_c` that through C,
     `completion_published` that of the kernel of public benchmarks. `single`: one
     instruction and a use of its result, `empty`: that use; the two overlap, so that no difference is taken.
@@ -128,7 +122,7 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     first = {t.chain: t.cycles for t in timings if t.ilp == 1 and t.warps == least}
     found: dict[str, float] = {}
     if subject.completes:
-        chain = "group" if subject.lanes == 128 else _main(subject)
+        chain = "group" if subject.lanes == 128 else subject.main
         found["completion"] = min(t.cycles for t in timings if t.chain == chain and t.warps == least)
     if "a" in first:
         through, chain = ("completion_c", "c") if subject.group == "emulated" else ("completion_a", "a")
@@ -138,7 +132,7 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     if subject.lanes == 128:
         found["interval"] = first["steady"]
     elif subject.group in ("mma", "mma.sp", "wmma", "emulated"):
-        chain = _main(subject)
+        chain = subject.main
         found["interval"] = min(
             t.cycles / (t.ilp * t.warps / 4) for t in timings if t.chain == chain and t.warps % 4 == 0
         )

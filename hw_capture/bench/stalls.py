@@ -15,7 +15,7 @@ from hw_capture.errors import SassError
 
 _SIZE = 16
 _STALL = 105
-_CALL, _RETURN = "CALL.REL.NOINC", "RET.REL"
+_RETURN = "RET.REL"
 _ELF_HEADER, _SECTION = struct.Struct("<16x8xQQQ4x2x2x2xHHH"), struct.Struct("<IIQQQQIIQQ")
 
 
@@ -33,9 +33,8 @@ def per_round(cubin: bytes, kernel: str, code: Code, rounds: int) -> float:
     turn = code.loop_lines()
     if not turn or len(counts) != len(code.lines):
         raise SassError(f"{kernel}: no loop whose code is in the cubin")
-    calls = sum(_CALL in line for _, line in turn)
     inside = sum(counts[address] for address, _ in turn)
-    return (inside + calls * sum(counts[address] for address, _ in _subroutine(code))) / rounds
+    return (inside + len(code.calls()) * sum(counts[address] for address, _ in _subroutine(code))) / rounds
 
 
 def _subroutine(code: Code) -> list[tuple[int, str]]:

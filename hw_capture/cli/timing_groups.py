@@ -24,6 +24,7 @@ from hw_capture.bench.scalar.programs import Built as BuiltScalar
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
 from hw_capture.gpu import device
+from hw_capture.kernels import build
 from hw_capture.record.capture import target_for
 
 Built = TypeVar("Built")
@@ -89,18 +90,34 @@ class Matrix(Measured[list[Any], bench.Result]):
             raise no_match(f"measured instruction of {arch}", only, (subject.name for subject in everything))
 
     def compile_only(self, target: str, progress: Progress) -> None:
-        """Builds every kernel and prints its loop."""
+        """Builds every kernel and prints its loop, or why this nvcc cannot build it."""
+        late = self._late()
+        known = self._known(late)
         right = 0
-        with closing(bench.build(self._chosen, target, progress)) as built:
+        with closing(bench.build(known, target, progress)) as built:
             for item in built:
                 right += not isinstance(item, tuple)
                 typer.echo(_loop_text(item))
-        self._say_holds(right, len(self._chosen))
-        if wrong := len(self._chosen) - right:
-            raise HwError(f"{wrong} of {len(self._chosen)} loops do not hold their instruction")
+        for label, reason in late.items():
+            typer.echo(f"left out: {label}: {reason}")
+        self._say_holds(right, len(known))
+        if wrong := len(known) - right:
+            raise HwError(f"{wrong} of {len(known)} loops do not hold their instruction")
+        if not known:
+            raise HwError(f"no loop was built: {', '.join(dict.fromkeys(late.values()))}")
+
+    def _late(self) -> dict[str, str]:
+        """What this nvcc is too old for, and the version that has it; by label."""
+        asked = ((one.label, build.too_new(one.ins)) for one in self._chosen if one.ins is not None)
+        return {label: reason for label, reason in asked if reason}
+
+    def _known(self, late: dict[str, str]) -> list[Subject]:
+        return [subject for subject in self._chosen if subject.label not in late]
 
     def _built(self, target: str, progress: Progress) -> list[Any]:
-        return _all(bench.build(self._chosen, target, progress))
+        late = self._late()
+        left_out = [(one, late[one.label]) for one in self._chosen if one.label in late]
+        return [*_all(bench.build(self._known(late), target, progress)), *left_out]
 
     def _measured(self, gpu: device.Device, built: list[Any], runs: int, progress: Progress) -> bench.Result:
         return bench.measure(gpu, built, runs, progress)
@@ -117,8 +134,9 @@ class Matrix(Measured[list[Any], bench.Result]):
 
     def _check_whole(self, result: bench.Result) -> None:
         measured = {timing.subject.label for timing in result.timings}
-        if missing := [subject.label for subject in self._chosen if subject.label not in measured]:
-            count = f"{len(missing)} of {len(self._chosen)}"
+        known = self._known(self._late())
+        if missing := [subject.label for subject in known if subject.label not in measured]:
+            count = f"{len(missing)} of {len(known)}"
             raise HwError(f"{count} instructions were not measured, such as {missing[0]}")
 
 

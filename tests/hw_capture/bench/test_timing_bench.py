@@ -22,7 +22,7 @@ from hw_capture.bench import bench, clocks, compare, loops, programs, report, st
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.bench.records import Conditions
 from hw_capture.errors import DeviceError, SassError
-from hw_capture.kernels import toolchain
+from hw_capture.kernels import build, toolchain
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
@@ -33,12 +33,12 @@ needs_nvcc = pytest.mark.skipif(
 
 
 @cache
-def _everything() -> list[programs.Subject]:
-    return [*subjects.matrix_subjects(), *subjects.wmma_subjects()]
+def _everything(architecture: str = "hopper") -> list[programs.Subject]:
+    return [*subjects.matrix_subjects(architecture), *subjects.wmma_subjects(architecture)]
 
 
-def _subject(name: str, variant: str = "") -> programs.Subject:
-    return next(s for s in _everything() if (s.name, s.variant) == (name, variant))
+def _subject(name: str, variant: str = "", architecture: str = "hopper") -> programs.Subject:
+    return next(s for s in _everything(architecture) if (s.name, s.variant) == (name, variant))
 
 
 NVDISASM = """
@@ -99,6 +99,26 @@ def test_merged_hoisted_doubled_and_missing() -> None:
             loops.check("x", code, once, times)
 
 
+def test_a_jump_out_of_the_loop_is_no_call_of_the_subroutine() -> None:
+    """ptxas 13.0 for sm_80 leaves the loop around an emulated mma's calls by @P0 CALL to what follows it."""
+    call = "        /*00{}*/                   {}CALL.REL.NOINC `({}) ;\n"
+    line = "        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n"
+    twice = call.format(20, "", "$mma") + call.format(28, "", "$mma")
+    body = NVDISASM.replace(line, twice + call.format(29, "@P0 ", ".L_x_2")) + line
+    code = loops.kernels(body)["c_1"]
+    assert loops.check("x", code, loops.counted([]), 2) == {"HMMA.16816.F32": 1}
+    elsewhere = loops.kernels(body.replace("$mma", "$div", 1))["c_1"]
+    for wrong, times in ((code, 3), (code, 1), (elsewhere, 2)):
+        with pytest.raises(SassError, match="expected no such instruction"):
+            loops.check("x", wrong, loops.counted([]), times)
+
+
+def test_a_width_is_found_among_other_modifiers() -> None:
+    names = ["LDS.U.64", "LDS.64", "LDS.U", "LDS.U.128", "LDSM.64"]
+    assert loops.counted(names, ("LDS.64",)) == {"LDS.U.64": 1, "LDS.64": 1}
+    assert loops.counted(names, ("LDS",)).total() == 4
+
+
 def test_what_is_measured() -> None:
     everything = _everything()
     labels = [s.label for s in everything]
@@ -140,6 +160,62 @@ def test_what_is_measured() -> None:
 def test_compiled_loops_hold_the_instruction(name: str, variant: str, loop: dict[str, int]) -> None:
     (built,) = bench.build([_subject(name, variant)], "sm_90a")
     assert isinstance(built, bench.Built) and built.loop == loop
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("architecture", "name", "variant", "loop"),
+    long_after(
+        2,
+        [
+            (
+                "turing",
+                "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16",
+                "",
+                {f"HMMA.884.F32.F16.STEP{i}": 1 for i in range(4)},
+            ),
+            ("turing", "ld.shared.u64", "8-way", {"LDS.U.64": 1}),
+            ("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "", {}),
+            ("ada", "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16", "", {}),
+            ("blackwell", "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "", {"DMMA.8x8x4": 2}),
+            ("rtx_blackwell", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "", {"DMMA.8x8x4": 8}),
+            (
+                "rtx_blackwell",
+                "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale"
+                ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+                "",
+                {"OMMA.SF.SP.168128.F32.E2M1.E2M1.UE4M3.4X": 1},
+            ),
+        ],
+    ),
+)
+def test_compiled_loops_of_other_architectures(
+    architecture: str, name: str, variant: str, loop: dict[str, int]
+) -> None:
+    """An empty loop: a subroutine, called as often as the instruction stands there."""
+    (built,) = bench.build([_subject(name, variant, architecture)], build.first_target(architecture))
+    assert isinstance(built, bench.Built), built
+    assert built.loop == loop
+
+
+@needs_nvcc
+@pytest.mark.long
+def test_half_of_an_instruction_that_nobody_reads_is_seen_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """m16n8k4 on f64 is one DMMA for the upper rows and one for the lower, on a Blackwell GPU."""
+    monkeypatch.setattr(programs, "_feedback_of_all", lambda *_: "a[i][0] = d[i][0], a[i][1] = d[i][1];")
+    subject = _subject("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "", "blackwell")
+    ((_, reason),) = bench.build([subject], build.first_target("blackwell"))
+    assert "holds 17 x DMMA.8x8x4" in reason and "expected 32 x" in reason
+
+
+def test_the_table_s_chain_goes_through_a_where_c_and_d_are_unlike() -> None:
+    subject = _subject("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16", "", "turing")
+    assert subject.main == "a" and {p.chain for p in subject.programs()} == {"a"}
+    times = [Timing(subject, "a", ilp, 4, "random", *[20.0 * ilp] * 3) for ilp in programs.ILPS]
+    times.append(Timing(subject, "a", 1, 1, "random", *[18.0] * 3))
+    assert report.summary(subject, times) == {"completion": 18.0, "completion_a": 18.0, "interval": 20.0}
 
 
 @needs_nvcc

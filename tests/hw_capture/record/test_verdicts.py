@@ -536,6 +536,22 @@ def test_loops_that_do_not_hold_their_instruction_are_an_error(monkeypatch: pyte
     assert "loops do not hold their instruction" in done.stderr and "0 of 3 loops hold" in done.stdout
 
 
+def test_what_only_a_newer_nvcc_has_is_left_out_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def built(subjects: Any, *_: Any) -> Iterator[Any]:
+        yield from (bench.Built(subject, b"", {"HMMA.16816.F32": 1}) for subject in subjects)
+
+    def too_new(ins: Any) -> str:
+        return "needs CUDA 13.1, this is 13.0" if ins.name.endswith("f32.f16.f16.f32") else ""
+
+    monkeypatch.setattr(bench, "build", built)
+    monkeypatch.setattr("hw_capture.kernels.build.too_new", too_new)
+    done = call("bench-gpu", "--compile-only", "--only", "mma.sync.aligned.m16n8k16.row.col.f", status=0)
+    assert "left out: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: needs CUDA 13.1" in done.stdout
+    assert "f16.f16.f16.f16: 1 x HMMA" in done.stdout
+    done = call("bench-gpu", "--compile-only", "--only", "m16n8k16.row.col.f32.f16", status=2)
+    assert "no loop was built: needs CUDA 13.1, this is 13.0" in done.stderr
+
+
 def test_a_kernel_that_wrote_no_time_is_not_measured() -> None:
     """All buffers stay as they were filled."""
     gpu: Any = SimpleNamespace(
