@@ -19,9 +19,10 @@ _KINDS = {
     re.compile(r"\$(?:s|real)?time\b"): "asks how long it has run",
     re.compile(r'\$c(?:pure)?\d*\b|\bimport\s*""'): "calls C",
     re.compile(r"\b(?:force|release|deassign)\b"): "forces signals, which no chip does",
-    re.compile(r"\b(?:fork|wait|wait_order|forever|mailbox|semaphore|chandle)\b|->>?\s*\w+\s*;"): (
-        "has statements of a testbench, which are no hardware"
-    ),
+    re.compile(
+        r"\b(?:fork|wait|wait_order|forever|mailbox|semaphore|chandle)\b"
+        r"|(?:^\s*|(?<=[;)])|(?<=[;)] )|(?<=\bbegin )|(?<=\belse ))->>?\s*\w+\s*;"
+    ): "has statements of a testbench, which are no hardware",
     re.compile(
         r"@\s*\([^)]*\b(?:posedge\s+(\w+)\b[^)]*\bnegedge\s+\1|negedge\s+(\w+)\b[^)]*\bposedge\s+\2)\b"
         r"|@\s*\(?\s*edge\b|\balways\s+begin\b"
@@ -38,6 +39,10 @@ _ANY = re.compile(
     r"[$@]|always|force|release|deassign|randomize|\(\*|import|fork|wait|forever|mailbox|semaphore|chandle|->|real"
 )
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_MESSAGE = re.compile(
+    r"\$(?:display|write|strobe|monitor|info|warning|error|fatal)\b\s*\((?:[^;$]|\$(?:s|real)?time\b)*"
+)
+"""What only says the time."""
 
 
 _DRIVEN = re.compile(r"\bassign\s*(?:\([^)]*\)\s*)?(?:#\S+\s+)?\{?\s*(\w+)|\bwire\b[^;=]*?(\w+)\s*=")
@@ -53,7 +58,7 @@ def beyond(text: Reading | None) -> list[str]:
     for code, place in text.lines() if text is not None else ():
         if not _ANY.search(code):
             continue
-        plain = _STRING.sub('""', code)
+        plain = _MESSAGE.sub("$display(", _STRING.sub('""', code))
         for pattern, what in _KINDS.items():
             if (said := pattern.search(plain)) is not None:
                 first.setdefault(what, (said[0], place))

@@ -164,7 +164,7 @@ def find_open(dut: Dut, file: Path) -> Open:
         return None
 
     def look(node: Any) -> Any:
-        if isinstance(node, (ast.Expression, ast.Statement)):
+        if not isinstance(node, ast.Symbol):
             return ast.VisitAction.Skip
         for symbol in _unset_in(node):
             if symbol.type.isFourState and not _grows(symbol.type) and own(symbol.location):

@@ -15,8 +15,12 @@ from typing import Any
 _NAME = re.compile(r"(?<![\w$'`.])[A-Za-z_]\w*")
 _FIXED = re.compile(
     r"\b(?:parameter|localparam|genvar)\b[^;()]*"
-    r"|\bfor\s*\(\s*(?:\w+\s+)?\w+|\bforeach\s*\([^)]*\)"
+    r"|\bfor\s*\(\s*\w+\s+\w+|\bforeach\s*\([^)]*\)"
 )
+_COUNTED = re.compile(r"\bfor\s*\(\s*\w+\s*=")
+_ENDS_EARLY = re.compile(r"\b(?:break|disable)\b")
+_PASSES = re.compile(r"\b(?:break|continue|disable|return)\b")
+"""What goes by the rest of a turn of a loop."""
 _INDEX = re.compile(r"[\w\])]\s*\[(?=((?:[^\]:]|[-+]:)+))")
 _DIVISOR = re.compile(r"(?<![/*])[/%](?![/*])\s*([A-Za-z_]\w*|\()")
 _UNKNOWN = re.compile(r"'[sS]?(?:[xX]|[bodhBODH]\s*[0-9a-fA-FzZ?_]*[xX])")
@@ -27,6 +31,7 @@ _STEPS = 3
 """Variables one after the other that are computed of those of loops."""
 _COMPARED = ("CaseEquality", "CaseInequality", "WildcardEquality", "WildcardInequality")
 """Operators that know X."""
+_BY_ONE = ("increment", "decrement")
 _LITERALS = ("IntegerLiteral", "UnbasedUnsizedIntegerLiteral")
 _LONGEST = 128
 """The most elements of a part that is looked at one by one."""
@@ -37,7 +42,8 @@ Given = Callable[[Callable[[Any, str], str]], tuple[str, str]]
 def may_have_any(text: str) -> bool:
     """Whether a text may have such an expression; slang tells whether it has."""
     text = _NO_CODE.sub("", text)
-    fixed = {name for found in _FIXED.findall(text) for name in _NAME.findall(found)}
+    counted = [] if _ENDS_EARLY.search(text) else _COUNTED.findall(text)
+    fixed = {name for found in [*_FIXED.findall(text), *counted] for name in _NAME.findall(found)}
     named = [name for found in _INDEX.findall(text) for name in _NAME.findall(found)]
     varies = any(name not in fixed for name in [*named, *_DIVISOR.findall(text)])
     return varies or _UNKNOWN.search(text) is not None
@@ -63,24 +69,34 @@ class Look:
         self.loops: set[int] = set()
         """Places of variables that loops count, and of those that are computed of them alone."""
         self.given: dict[int, list[Any]] = {}
-        """What a variable is set to, by its place."""
+        """What a variable is set to, by its place; None where operands decide whether it is."""
 
     def below(self, root: Any) -> None:
         """Looks at all in a compilation."""
         root.visit(self._note)
         for _ in range(_STEPS):
-            self.loops |= {at for at, values in self.given.items() if not any(map(self._varies, values))}
+            self.loops |= {
+                at
+                for at, (value, *more) in self.given.items()
+                if value is not None and not more and not self._varies(value)
+            }
         root.visit(self._visit)
 
     def _note(self, node: Any) -> None:
         if isinstance(node, self.ast.ForLoopStatement):
-            named = [each.left for each in node.initializers if hasattr(each, "left")]
+            early = _ENDS_EARLY.search(str(node.syntax))  # what it counts then says where it ended
+            named = [each.left for each in node.initializers if hasattr(each, "left") and not early]
             symbols = [*node.loopVars, *(each.symbol for each in named if hasattr(each, "symbol"))]
             self.loops |= {each.location.offset for each in symbols}
         elif isinstance(node, self.ast.ForeachLoopStatement):
             self.loops |= {each.loopVar.location.offset for each in node.loopDims if each.loopVar is not None}
         elif isinstance(node, self.ast.AssignmentExpression) and node.left.kind.name == "NamedValue":
-            self.given.setdefault(node.left.symbol.location.offset, []).append(node.right)
+            value = None if _has_condition(node) else node.right
+            self.given.setdefault(node.left.symbol.location.offset, []).append(value)
+        elif isinstance(node, self.ast.UnaryExpression) and node.op.name.endswith(_BY_ONE):
+            counted = getattr(node.operand, "symbol", None)
+            if counted is not None:
+                self.given.setdefault(counted.location.offset, []).append(None)
 
     def _visit(self, node: Any) -> Any:
         ast = self.ast
@@ -93,7 +109,7 @@ class Look:
             case ast.AssignmentExpression():
                 node.right.visit(self._visit)
                 return ast.VisitAction.Skip
-            case ast.UnaryExpression() if node.op.name.endswith(("increment", "decrement")):
+            case ast.UnaryExpression() if node.op.name.endswith(_BY_ONE):
                 return ast.VisitAction.Skip
             case ast.CallExpression() if node.isSystemCall and node.subroutineName not in _VALUES:
                 return ast.VisitAction.Skip
@@ -215,3 +231,16 @@ class Look:
 
         index.visit(note)
         return any(at not in self.loops for at in found)
+
+
+def _has_condition(node: Any) -> bool:
+    """Whether operands may decide that an assignment is made."""
+    above = node.syntax
+    while above is not None:
+        kind = above.kind.name
+        if kind in ("ConditionalStatement", "CaseStatement", "DoWhileStatement", "LoopStatement"):
+            return True
+        if kind.endswith("LoopStatement") and _PASSES.search(str(above)):
+            return True
+        above = above.parent
+    return False

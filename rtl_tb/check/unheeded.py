@@ -200,11 +200,13 @@ class _Look:
         in_calls = any(start <= use < end for use, _ in uses for start, end in self.subroutines)
         outside = at in self.ports or any(not process.start <= use < process.end for use, _ in uses)
         small = signal.type.bitstreamWidth in range(1, _MOST_BITS + 1)
-        alone = all(
-            driver.containingSymbol.location.offset == process.place
+        drivers = {
+            driver.containingSymbol
             for driver in self.analysis.getDrivers(signal)
             if driver.source.name != "Initial" and not driver.flags & self.initial
-        )
+        }
+        # of a generate loop each turn has a process of its own at the same place
+        alone = len(drivers) == 1 and drivers.pop().location.offset == process.place
         return bool(outside and small and alone and not in_calls and at not in process.later)
 
     def _registers(self, signals: list[Any], process: _Process) -> dict[tuple[int, int], str]:

@@ -111,7 +111,8 @@ def test_what_lasts_by_default_is_no_register(tmp_path: Path) -> None:
 
 
 def test_a_variable_of_a_block(tmp_path: Path) -> None:
-    text = "module other; logic y; always_comb begin automatic logic t; logic s; y = t ^ s; end endmodule"
+    block = "begin automatic logic t; logic s; y = t ^ s; end"
+    text = f"module other; wire #1 d; logic y; always_comb {block} endmodule"
     dut = load_dut(unit(tmp_path, text, "sum[31:0]"))
     file = dut.sources[0]
     file.write_text(file.read_text().replace("assign rdy_o", "other other();\nassign rdy_o"))
@@ -259,6 +260,9 @@ VALUES = {
         "int n; for (int i = 0; i < 4; i++) begin n = i / 2; f[i] = x[n + 1] ^ x[2 * i +: 2]; end",
         [],
     ),
+    "an index of one of two constants": ("int n; n = 0; if (x[0]) n = 9; f = x[n];", ["x[n]"]),
+    "what a condition counts": ("int n; n = 0; foreach (x[i]) if (x[i]) n++; f = x[n];", ["x[n]"]),
+    "where a loop ended": ("int i; for (i = 0; i < 8; i++) if (x[i]) break; f = x[i];", ["x[i]"]),
     "a number that may be negative": ("int n; n = 32'(x); f = x[n];", ["x[n]"]),
     "in two states": ("bit [4:0] m; m = 5'(x); f = m[x[2:0]];", []),
     "quotients": (

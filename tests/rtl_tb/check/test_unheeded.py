@@ -59,6 +59,10 @@ CASES = {
         "reg [31:0] m [2]; struct packed {logic a, b;} s; wire q = m[0][0] ^ s.b;",
     ),
     "variables of one process": (f"reg t, u; {CLOCKED} begin : b reg v; v = x_i[0]; t = v; u <= t; end", ""),
+    "bits of one signal in turns of a generate": (
+        f"reg [1:0] t; wire [1:0] q = t; for (genvar i = 0; i < 2; i++) {CLOCKED} t[i] = x_i[i];",
+        "",
+    ),
     "a loop's variable of two processes": (
         f"integer i; reg [1:0] t, u; {CLOCKED} for (i = 0; i < 2; i = i + 1) t[i] <= x_i[i];"
         "always @* for (i = 0; i < 2; i = i + 1) u[i] = x_i[i];",
