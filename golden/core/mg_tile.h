@@ -480,6 +480,17 @@ MG_INLINE mg_vi MG_OF(mg_cut_c)(const mg_operation *o, mg_vi code, mg_vi exponen
     return (magnitude ^ sign) - sign;
 }
 
+/* The code with NaN or infinity: at once where operands have some, in most lanes; those of c alone, by the sign bit of `special`, are slow. */
+MG_INLINE mg_vi MG_OF(mg_quick_specials)(const mg_operation *o, const mg_part *x, mg_vi code, mg_vi c, mg_vi special, mg_vf *end, mg_vi *slow) {
+    if (!x->specials) {
+        *slow |= special;
+        return code;
+    }
+    *end += (mg_vf)(special >> 31 & c);
+    *slow &= ~MG_IS_TOP(*end);
+    return MG_OF(mg_with_specials)(o, *end, code);
+}
+
 /* The lanes of a quick sum that are not, by their sign bit in `slow`: in 64 bits, NaN or infinity. */
 static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, int significands, mg_vi code, mg_vi slow, mg_vi total, mg_vi c, mg_vi units, mg_vf end) {
     const mg_vi exponent = MG_OF(mg_max)((c >> 23 & 255) - 127, MG_SPLAT(-126)), alone = o->fraction_bits - MG_OF(mg_max)(exponent, MG_SPLAT(o->floor));
@@ -521,13 +532,7 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
         }
         out[r] = (mg_vi)rounded;
         slow[r] = ((total[r] ^ sum) & (added ^ sum)) | (unit + MG_MOST_UNITS);
-        if (x->specials) { /* in most lanes */
-            end[r] += (mg_vf)(special >> 31 & c[r]);
-            out[r] = MG_OF(mg_with_specials)(o, end[r], out[r]);
-            slow[r] &= ~MG_IS_TOP(end[r]);
-        } else { /* in c alone */
-            slow[r] |= special;
-        }
+        out[r] = MG_OF(mg_quick_specials)(o, x, out[r], c[r], special, &end[r], &slow[r]);
         some |= slow[r];
     }
     if (!MG_OF(mg_any)(some)) return;
@@ -684,13 +689,7 @@ MG_INLINE void MG_OF(mg_quick_rounded_down)(const mg_operation *o, const mg_part
         const mg_vi code = (mg_vi)(__builtin_convertvector(sum | ((mg_vi)(rest != 0) & 1), mg_vf) * MG_POWER(maximum - kept - 2));
         out[r] = code;
         slow[r] = ((whole ^ sum) & (late ^ sum)) | ((mg_vi)(rest != 0) & (leading - 25)) | (mg_vi)(maximum == least);
-        if (x->specials) { /* in most lanes */
-            end[r] += (mg_vf)(special >> 31 & c[r]);
-            out[r] = MG_OF(mg_with_specials)(o, end[r], out[r]);
-            slow[r] &= ~MG_IS_TOP(end[r]);
-        } else { /* in c alone */
-            slow[r] |= special;
-        }
+        out[r] = MG_OF(mg_quick_specials)(o, x, out[r], c[r], special, &end[r], &slow[r]);
         some |= slow[r];
     }
     if (!MG_OF(mg_any)(some)) return;
