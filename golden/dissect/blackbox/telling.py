@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -136,13 +137,10 @@ def questions(
         each: operands of each kind that are aimed at the candidate.
         rng: of some numbers, which say what it is for.
     """
-    orders = [one for key, one in rivals if key == ORDER]
+    orders = [(one, max(each // _OF_ORDERS, 1)) for key, one in rivals if key == ORDER]
     drawn = [
-        stimuli.generate(target.instruction, kind, count, rng(place, index))
-        for place, (target, count) in enumerate(
-            [(candidate, each), *((one, max(each // _OF_ORDERS, 1)) for one in orders)]
-        )
-        for index, kind in enumerate(stimuli.KINDS)
+        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
+        for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     pool = _joined(drawn)
     answers, chosen = candidate.dot(**pool), np.zeros(0, np.int64)
@@ -160,17 +158,22 @@ def questions(
         aimed[key] += 1
         if aimed[key] > _OWN and not key.endswith(_FLOORS):
             continue
-        own = _joined(
-            [
-                stimuli.generate(rival.instruction, kind, count, rng(1000 + index, place))
-                for place, (kind, count) in enumerate(_aims(key).items())
-            ]
-        )
+        own = _aimed_at(rival, _aims(key), partial(rng, 1000 + index))
         told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
     if len(chosen):
         found.append({name: codes[chosen] for name, codes in pool.items()})
     return _joined(found) if found else None
+
+
+def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
+    """Operands that are aimed at a candidate, so many of each kind."""
+    return _joined(
+        [
+            stimuli.generate(target.instruction, kind, count, rng(place))
+            for place, (kind, count) in enumerate(counts.items())
+        ]
+    )
 
 
 def _joined(parts: list[Operands]) -> Operands:
