@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from golden.catalog.lookup import resolve
-from golden.errors import OperandError, UnknownNameError, nearest
+from golden.errors import OperandError, UnknownArithmeticError, UnknownNameError, nearest
 from golden.gemm.conversion import can_convert
 from golden.gemm.options import Options, check_options
 from golden.instruction import Evidence, Instruction
@@ -128,6 +128,7 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
 
     Raises:
         UnknownNameError: no such architecture, instruction or plan.
+        UnknownArithmeticError: the architecture has the instruction, but nobody has told what it computes.
         OperandError: an option is unknown or wrong, or does not go with the others or with the instruction.
     """
     if isinstance(architecture, Instruction):
@@ -145,6 +146,8 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
         return found.but(**options) if options else found
     try:
         unit = resolve(instruction, architecture)
+    except UnknownArithmeticError:
+        raise
     except UnknownNameError as error:
         near = nearest(instruction, (one.name for one in plans(architecture)))
         raise UnknownNameError(f"{error}{near.replace('nearest', 'nearest plans', 1)}") from None

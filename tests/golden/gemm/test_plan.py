@@ -10,6 +10,7 @@ import pytest
 
 import golden
 from golden.docs import plan_keys
+from golden.errors import UnknownArithmeticError
 from golden.gemm.options import KEYS
 from golden.gemm.plan_files import plan_text
 
@@ -81,6 +82,11 @@ def test_wrong_options_are_one_line(name: str, options: dict[str, Any], message:
 def test_unknown_names(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(golden.MmagoldError, match=message):
         golden.plan(*arguments)
+
+
+def test_an_instruction_of_unknown_arithmetic_has_its_own_error() -> None:
+    with pytest.raises(UnknownArithmeticError, match="its arithmetic is unknown"):
+        golden.plan("rdna4", "v_wmma_i32_16x16x16_iu8_w64.clamp")
 
 
 def test_units_of_ones_own(tmp_path: Path) -> None:
