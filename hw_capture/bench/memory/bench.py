@@ -22,7 +22,7 @@ from hw_capture.bench.memory import programs
 from hw_capture.bench.memory.programs import CHAINS, COPIES, FLOW, FLOWS, STEP, Chain, Flow
 from hw_capture.bench.records import Conditions
 from hw_capture.bench.scalar.checking import timed
-from hw_capture.errors import DeviceError, SassError
+from hw_capture.errors import CompileError, DeviceError, SassError
 from hw_capture.gpu.device import Device, Module
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.sass import mnemonic
@@ -124,8 +124,11 @@ def build(target: str) -> Built:
     """Compiles all kernels and checks the loop of each.
 
     Raises:
-        ToolMissing: no nvcc or no disassembler. CompileError: ptxas refuses. SassError: a loop is wrong.
+        ToolMissing: no nvcc or no disassembler. CompileError: the target is older than all of the kernels
+            need, or ptxas refuses. SassError: a loop is wrong.
     """
+    if int(target.removeprefix("sm_").rstrip("af")) < 90:
+        raise CompileError(f"memory is measured from sm_90 on: {target} has no clusters and no bulk copies")
     cubin = toolchain.compile(programs.source(), target)
     codes = loops.kernels(toolchain.disassemble(cubin))
     everything: tuple[Chain | Flow, ...] = (*CHAINS, *FLOWS)

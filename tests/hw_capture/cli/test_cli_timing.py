@@ -153,6 +153,7 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
             "no timed scalar instruction matches 'mad.lo.u33'; nearest: mad.lo.u32",
         ),
         (["--group", "memory", "--only", "ld.global", "--compile-only"], "memory is measured whole"),
+        (["--group", "memory", "--compile-only", "--arch", "turing"], "sm_75 has no clusters"),
         (["--group", "scalars"], "'scalars' is not one of 'matrix', 'wmma', 'scalar', 'memory'"),
         (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
         ([], "name a file"),
