@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -88,11 +89,16 @@ def _constants(table: Section | None) -> Constants:
         return Constants({}, {})
     integers: dict[int, int] = {}
     for run in table.take("integers", list):
+        if not isinstance(run, Section):
+            raise table.error(f"key 'integers' holds {run!r}, expected {{from, to, first, step}}", "integers")
         selectors = range(run.take_int("from", 0, 511), run.take_int("to", 0, 511) + 1)
         first, step = run.take_int("first", -64, 64), run.take_int("step", -1, 1)
         run.done()
         integers |= {selector: first + step * index for index, selector in enumerate(selectors)}
     floats = table.take("floats", Section)
+    wrong = next((key for key in floats if not re.fullmatch("[0-9]{1,3}", key)), None)
+    if wrong is not None:
+        raise floats.error(f"key '{wrong}' is no selector, expected 0 to 511", wrong)
     found = Constants(integers, {int(key): floats.take_int(key, 0, 2**32 - 1) for key in floats})
     table.done()
     return found

@@ -140,6 +140,7 @@ vendor: ACME
 source: its manual
 labels: {lane: [W, work item], register: [q, tile row]}
 modifiers: {sat: {"": "", s: saturating}}
+constants: {integers: [{from: 1, to: 2, first: 0, step: 1}], floats: {3: 0x3F800000}}
 """,
     "layouts/acme_wave.yaml": """\
 layout: acme_wave
@@ -276,6 +277,13 @@ VENDOR, FAMILIES, CHIP = "vendors/acme.yaml", "families/acme.yaml", "architectur
     [
         (VENDOR, "[W, work item]", "W", r"acme\.yaml:3: key 'lane' must be a letter and what it stands for"),
         (VENDOR, "labels:", "lables:", r"acme\.yaml:1: key 'labels' is missing.*nearest: lables"),
+        (
+            VENDOR,
+            "integers: [",
+            "integers: [5, ",
+            r"acme\.yaml:5: key 'integers' holds 5, expected {from, to",
+        ),
+        (VENDOR, "floats: {3:", "floats: {x:", r"acme\.yaml:5: key 'x' is no selector, expected 0 to 511"),
         (CHIP, "vendor: ACME", "vendor: ACNE", r"acme1\.yaml:3: key 'vendor' is 'ACNE'.*nearest: ACME"),
         (FAMILIES, "layout: acme_wave", "layout: mma", r"layout 'mma' is one of 32 lanes, .* has 16"),
         (
