@@ -1,5 +1,5 @@
-"""Expressions whose value a text leaves open: elements and bits beyond what there is, divisions by zero, and
-literals with X.
+"""Expressions whose value a text leaves open: elements and bits beyond what there is, divisions by zero,
+literals and names of enumerations with X.
 
 The language has X there. Verilator takes zeros or some other bits, and a chip whatever its gates make of it.
 An index of loop variables and constants alone is the same in every vector, so that four states show it.
@@ -127,7 +127,9 @@ class Look:
             case ast.BinaryExpression() if node.op.name in ("Divide", "Mod"):
                 self._division(node)
             case ast.Expression() if node.kind.name in _LITERALS:
-                self._literal(node)
+                self._literal(node, node.value)
+            case ast.NamedValueExpression() if node.symbol.kind.name == "EnumValue":
+                self._literal(node, node.symbol.value.value)
         return ast.VisitAction.Advance
 
     def _but_literals(self, *nodes: Any) -> Any:
@@ -136,13 +138,13 @@ class Look:
             value = node
             while value.kind.name == "Conversion":
                 value = value.operand
-            if value.kind.name not in _LITERALS:
+            named = value.kind.name == "NamedValue" and value.symbol.kind.name == "EnumValue"
+            if not named and value.kind.name not in _LITERALS:
                 node.visit(self._visit)
         return self.ast.VisitAction.Skip
 
-    def _literal(self, node: Any) -> None:
-        """X of a literal; Z alone is that of a net which others drive."""
-        value = node.value
+    def _literal(self, node: Any, value: Any) -> None:
+        """X of a literal, or of a name of an enumeration; Z alone is that of a net which others drive."""
         if not (hasattr(value, "countXs") and value.countXs() and self.own(node.sourceRange.start)):
             return
         texts = [str(value[at]) for at in reversed(range(value.bitWidth))]

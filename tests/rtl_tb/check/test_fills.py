@@ -273,6 +273,11 @@ VALUES = {
         "case (x) 0: f = 'x; 1: f = 8'b1x0z; 8'b1x: f = 8'sbx; default: f = x === 8'bx ? 'z : 0; endcase",
         ["'x", "8'b1x0z", "8'sbx"],
     ),
+    "names of an enumeration": (
+        "enum logic [1:0] {R = 1, S = 2, T = 'x} k; k = x[0] ? R : T; "
+        "case (k) T: f = 3; default: f = k === T ? x : 8'(k); endcase",
+        ["T"],
+    ),
     "what is set": ("logic [4:0] m; m = 0; m[x[2:0]] = 1; out(m[x[2:0]], x); f = m;", []),
 }
 
