@@ -22,7 +22,7 @@ FITTING = frozenset({"PRMT", "SEL"})
 """What fitting a result into the next operand adds."""
 NARROW = frozenset({"PRMT", "LOP3", "SGXT"})
 """What extends an operand of 16 bits, which stands clean in its register when it was just loaded."""
-_CLOCK = re.compile(r"\bCS2R(?:\.32)?\b.*\bSR_CLOCK|\bS2R\b.*\bSR_CLOCK|\bS2UR\b.*\bSR_CLOCK")
+_CLOCK = re.compile(r"\bC?S2U?R\b.*\bSR_CLOCK")
 _ALIASES = (
     (re.compile(r"IMAD\.MOV(?:\.U32)? \S+ RZ, RZ, -"), "IADD3"),  # a negation
     (re.compile(r"(?:IMAD\.MOV|IMAD\.U32|MOV|UMOV|R2UR|CS2R)\b|HFMA2\.MMA \S+ -?RZ, -?RZ,"), MOVES),
