@@ -15,20 +15,30 @@ PLACES = {
     "tiles": "tile registers",
 }
 """Where operands can live, and how it reads."""
-SOURCES = {
-    "halves": "neg_lo turns the sign of the elements in low halves of registers (even k), neg_hi of those in "
-    "high halves (odd k)",
-    "halves_unselected": "the same as halves, whatever op_sel and op_sel_hi are",
-    "halves_selected": "op_sel chooses the half that stands for the low one, op_sel_hi for the high one (1: "
-    "the high half); then the same as halves",
-    "whole": "neg_hi clears the sign, then neg_lo turns it",
-    "whole_in_half": "the same as whole; op_sel chooses the half of registers that holds c and d, where one "
-    "holds one element, and does nothing where it holds two; op_sel_hi does nothing",
-    "signedness": "neg_lo says that it is signed: another instruction of the catalogue",
-    "unclamped": "clamp does nothing",
-    "clamped": "clamp makes it saturate: another instruction of the catalogue",
+_NEG, _ALL = ("neg_lo", "neg_hi"), ("neg_lo", "neg_hi", "op_sel", "op_sel_hi")
+SOURCES: dict[str, tuple[tuple[str, ...], str]] = {
+    "halves": (
+        _NEG,
+        "neg_lo turns the sign of the elements in low halves of registers (even k), neg_hi of those in "
+        "high halves (odd k)",
+    ),
+    "halves_unselected": (_ALL, "the same as halves, whatever op_sel and op_sel_hi are"),
+    "halves_selected": (
+        _ALL,
+        "op_sel chooses the half that stands for the low one, op_sel_hi for the high one (1: the high half); "
+        "then the same as halves",
+    ),
+    "whole": (_NEG, "neg_hi clears the sign, then neg_lo turns it"),
+    "whole_in_half": (
+        _ALL,
+        "the same as whole; op_sel chooses the half of registers that holds c and d, where one holds one "
+        "element, and does nothing where it holds two; op_sel_hi does nothing",
+    ),
+    "signedness": (("neg_lo",), "neg_lo says that it is signed: another instruction of the catalogue"),
+    "unclamped": (("clamp",), "clamp does nothing"),
+    "clamped": (("clamp",), "clamp makes it saturate: another instruction of the catalogue"),
 }
-"""What modifiers of an encoding can do to an operand, and clamp to the result."""
+"""What modifiers of an encoding can do to an operand, and clamp to the result: which ones, and what."""
 
 
 @dataclass(frozen=True)

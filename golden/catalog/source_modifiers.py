@@ -28,6 +28,7 @@ from golden.number.formats import Format
 from golden.number.rounding import encode_fraction
 from golden.program.signature import INPUTS
 from golden.registers.layouts import Layout
+from golden.traits import SOURCES
 
 OPERANDS = "abc"
 ALL = 0b111
@@ -220,12 +221,7 @@ def _chosen(ins: Instruction, modifiers: Modifiers) -> Instruction:
 
 def _check(ins: Instruction, operand: str, rule: str, modifiers: Modifiers) -> None:
     """Refuses what an operand does not take."""
-    takes = {
-        "halves": ("neg_lo", "neg_hi"),
-        "whole": ("neg_lo", "neg_hi"),
-        "signedness": ("neg_lo",),
-        "": (),
-    }.get(rule, ("neg_lo", "neg_hi", "op_sel", "op_sel_hi"))
+    takes = SOURCES[rule][0] if rule else ()
     names = ("neg_lo", "neg_hi", "op_sel", "op_sel_hi")
     for name, bit, usual in zip(names, modifiers.of(operand), Modifiers().of(operand), strict=True):
         if bit != usual and name not in takes:
