@@ -49,8 +49,7 @@ def _never_assigned(dut: Dut) -> Iterator[str]:
         more = f"; and {len(lint.never) - _SHOWN} more" if len(lint.never) > _SHOWN else ""
         yield (
             f"nothing assigns {'; '.join(lint.never[:_SHOWN])}{more}. It holds 'U', or what its "
-            f"declaration or its type "
-            "begins with, which no chip does"
+            "declaration or its type begins with, which no chip does"
         )
     if lint.refused:
         yield (
@@ -89,6 +88,5 @@ def _architectures(dut: Dut) -> Iterator[str]:
             if len(names) > 1:
                 yield (
                     f"entity {entity} has the architectures {', '.join(names)}: an instance that names "
-                    f"none gets the "
-                    "one that was analysed last"
+                    "none gets the one that was analysed last"
                 )

@@ -63,8 +63,7 @@ def check_reach(dut: Dut, vhdl: Vhdl) -> None:
         if named:
             raise RtlError(
                 f"{dut.name}: {path.name} has '{named[0]}', which leads out of the unit; a unit that "
-                f"reaches into "
-                "what checks it proves nothing"
+                "reaches into what checks it proves nothing"
             )
 
 
