@@ -218,14 +218,14 @@ def source(thing: str) -> str:
 def _directive(thing: str) -> str:
     """The lines that have Sphinx describe one thing."""
     last = thing.rpartition(".")[2]
-    try:
-        head = f"## {last}\n\nIn {source(thing)}.\n\n"
-    except (ImportError, TypeError):  # without cocotb; a module has no line
-        head = f"## {last}\n\n"
-    if last == "errors":
+    if last == "errors":  # a module
         return f"## {thing}\n\n" + code(
             f".. automodule:: {thing}\n   :members:\n   :show-inheritance:", "{eval-rst}"
         )
+    try:
+        head = f"## {last}\n\nIn {source(thing)}.\n\n"
+    except ImportError:  # without cocotb
+        head = f"## {last}\n\n"
     if last[0].isupper():
         special = "\n   :special-members: __call__" if last == "Instruction" else ""
         return head + code(f".. autoclass:: {thing}\n   :members:{special}", "{eval-rst}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,10 @@ def test_a_source_is_the_definition(thing: str) -> None:
         one.split("(")[0].split(":")[0] for one in text[int(line) - 1 : int(line) + 3]
     ]  # decorators first
     assert f"class {name}" in near or f"def {name}" in near
+
+
+def test_a_page_needs_nothing_that_others_imported() -> None:
+    """Pages are written by several processes; which of them has imported what is chance."""
+    text = "from golden.docs import api_page\nfor page in api_page.pages():\n    page.write()\n"
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
