@@ -88,6 +88,22 @@ def test_f64_with_one_row_or_column(k: int, chains: list[slice]) -> None:
     assert np.array_equal(in_halves(np.stack(sums, axis=-1)).view(np.uint64), one.d)
 
 
+def test_f32_with_one_row_times_b_row_by_row() -> None:
+    """cuBLAS's gemvx, 1 x 64 x 777: 32 chains that take every 32nd element, added in halves; told of
+    1 x 192 x 4096 by questions."""
+    one = next(x for x in VECTORS if "gemvx" in "".join(x.kernels))
+    operands = one.case.operands()
+    assert record.digest(operands) == one.operands
+    a, b = operands["a"].T.view(np.float32), operands["b"].view(np.float32)
+    sums = np.zeros((32, one.case.n), np.float32)
+    for first in range(0, one.case.k, 32):
+        taken = slice(first, min(first + 32, one.case.k))
+        into = sums[: taken.stop - first]
+        # 64 bits of a significand hold a product of two f32.
+        into[...] = a[taken].astype(np.longdouble) * b[taken] + into
+    assert np.array_equal(in_halves(sums.T)[None].view(np.uint32), one.d)
+
+
 @pytest.mark.parametrize("tf32", [False, True])
 @pytest.mark.parametrize("k", [1024, 2048])
 def test_f32_with_one_row_or_column(k: int, tf32: bool) -> None:
@@ -107,7 +123,7 @@ def test_f32_with_one_row_or_column(k: int, tf32: bool) -> None:
     ids=lambda one: one.case.name,
 )
 def test_f32_with_one_row_or_column_of_other_shapes(one: record.Recorded) -> None:
-    """Of K = 20,000 and more the kernel's blocks are not known, and of 777 with B row by row another runs."""
+    """Of K = 20,000 and more the kernel's blocks are not known, of 777 with B row by row gemvx runs."""
     operands = one.case.operands()
     assert record.digest(operands) == one.operands
     assert np.array_equal(of_dot_kernel(one).view(np.uint32), one.d)
