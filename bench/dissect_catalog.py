@@ -99,7 +99,7 @@ def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
 
 def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
     """The table and what it amounts to; rows are printed and written to the file as they come."""
-    names = [f"{ins.architecture}:{ins.name}" for ins in units]
+    names = [_name(ins) for ins in units]
     rows: list[Row] = []
     end = time.time() + given.until
     with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
@@ -131,6 +131,16 @@ def _lines(rows: list[Row], names: list[str], given: argparse.Namespace) -> list
     ]
 
 
+def _name(ins: Instruction) -> str:
+    return f"{ins.architecture}:{ins.name}"
+
+
+def _named(file: Path) -> set[str]:
+    """The instructions of a table."""
+    lines = (line.strip("| ").partition(" |")[0] for line in file.read_text().splitlines())
+    return {line for line in lines if ":" in line}
+
+
 def main() -> None:
     """Prints the table as it grows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -140,6 +150,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="every distinct program, not one of each class")
     parser.add_argument("--order", type=int, help="seed of the order: a run that is cut short is a sample")
     parser.add_argument("--match", default="", help="only names that hold this text")
+    parser.add_argument("--without", type=Path, help="none that is in this table, which --out wrote")
     parser.add_argument("--gpu", default="", help="ask the GPU in this machine, of this architecture")
     parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
     parser.add_argument("--until", type=float, default=1e9, help="begin none after so many seconds")
@@ -152,7 +163,9 @@ def main() -> None:
         random.Random(given.order).shuffle(units)
     if given.gpu:
         units = [ins for ins in units if ins.architecture == given.gpu and kernels.forms(ins)]
-    units = [ins for ins in units if given.match in f"{ins.architecture}:{ins.name}"]
+    units = [ins for ins in units if given.match in _name(ins)]
+    if given.without is not None:
+        units = [ins for ins in units if _name(ins) not in _named(given.without)]
     table(units, given)
 
 
