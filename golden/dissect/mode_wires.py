@@ -15,8 +15,6 @@ from golden.errors import OperandError
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
-Remap = Callable[[Bits], Bits]
-
 
 def rewired_modes(
     ins: Instruction, operands: Operands, actual: Bits, equal: Callable[[Bits], Bits]

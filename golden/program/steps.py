@@ -12,7 +12,7 @@ steps that round at every operation; docs/diagnosis.md for the keys that only fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from golden.number.formats import Format
@@ -463,8 +463,3 @@ def format_of(step: Step) -> Format | None:
     """The format that the step rounds to, if it rounds to one."""
     found: Format | None = getattr(step, "format", None)
     return found
-
-
-def fault_fields(kind: type[Step]) -> frozenset[str]:
-    """The fields that no sound datapath sets."""
-    return frozenset(one.name for one in fields(kind) if one.metadata["key"].fault)

@@ -382,7 +382,6 @@ def ieee_fma(fmt: str, a: Value, b: Value, c: Value, mode: str, nan: int) -> int
 
 
 ONE = Value("number", False, Fraction(1), 0)
-MINUS_ZERO = Value("number", True)
 
 
 def ieee_add(fmt: str, x: Value, y: Value, nan: int) -> int:

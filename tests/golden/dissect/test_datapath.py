@@ -72,9 +72,6 @@ def test_without_faults_it_is_the_core(name: str) -> None:
     np.testing.assert_array_equal(datapath.results(ins, (), operands), ins.dot(**operands))
 
 
-STYLED = ("or_sticky_align_add", "status_flags", "per_pair_grid")
-
-
 def _hands_nans_on(ins: Instruction) -> bool:
     """Words of NaNs that are none of the format are not for the datapath to know."""
     steps = ins.program.steps_of(SpecialValues)

@@ -22,7 +22,6 @@ from golden.vectors import files, manifest
 
 HMMA = golden.instruction("hopper", "HMMA.16816.F32")
 TF32 = golden.instruction("hopper", "HMMA.1688.F32.TF32")
-TURING = golden.instruction("turing", "HMMA.1688.F32")
 QUAD = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
 each_form = pytest.mark.parametrize("form", files.NAMES)
 
