@@ -34,9 +34,10 @@ def launch() -> None:
         with closing(machine_code.build(VARIANTS, target)) as built:
             kernels = list(built)
         product = run.Product(gpu, SIZE, 1)
-        for one in kernels:
-            run.Launcher(product, one).launch()
-            gpu.wait(one.variant.label)
+        launchers = [run.Launcher(product, one) for one in kernels]  # ncu fails where a kernel is unloaded
+        for launcher in launchers:
+            launcher.launch()
+            gpu.wait(launcher.name)
 
 
 def counted(text: str) -> list[int]:
