@@ -152,14 +152,17 @@ class Scalar(Measured[list[Any], scalar_bench.Result]):
 
     def compile_only(self, target: str, progress: Progress) -> None:
         """Builds every kernel and prints a round of its chain, or what the compiler changed."""
-        right = 0
+        right, why = 0, ""
         with closing(scalar_bench.build(self._chosen, target, progress)) as built:
             for item in built:
-                right += not isinstance(item, tuple)
+                if isinstance(item, tuple):
+                    why = item[1]
+                else:
+                    right += 1
                 typer.echo(_chain_text(item))
         self._say_holds(right, len(self._chosen))
         if not right:
-            raise HwError("no chain holds its instruction")
+            raise HwError(f"no chain holds its instruction: {why}")
 
     def _built(self, target: str, progress: Progress) -> list[Any]:
         return _all(scalar_bench.build(self._chosen, target, progress))
@@ -231,5 +234,5 @@ def _loop_text(item: bench.Built | tuple[Subject, str]) -> str:
 
 def _chain_text(item: BuiltScalar | tuple[str, str]) -> str:
     if isinstance(item, tuple):
-        return f"{item[0]}: {scalar_report.CHANGED}{item[1]}"
+        return f"{item[0]}: {item[1]}"
     return f"{item.operation.name}: {item.plan.link}: {scalar_report.sass(item)}"

@@ -22,7 +22,7 @@ from hw_capture.bench.scalar import programs, values
 from hw_capture.bench.scalar.chains import THREADS
 from hw_capture.bench.scalar.instructions import Operation, get, operations
 from hw_capture.bench.scalar.programs import Built
-from hw_capture.errors import DeviceError, HwError
+from hw_capture.errors import CompileError, DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import toolchain
 
@@ -148,8 +148,10 @@ def build(
     def one(operation: Operation) -> Built | tuple[str, str]:
         try:
             return programs.build(operation, target)
+        except CompileError as error:
+            return operation.name, f"refused by the compiler: {error}"
         except HwError as error:
-            return operation.name, str(error)
+            return operation.name, f"changed by the compiler: {error}"
 
     return in_parallel(one, operations, progress)
 

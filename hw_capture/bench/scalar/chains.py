@@ -48,12 +48,12 @@ SLOTS = 64
 """Registers that a kernel can load: 8 bytes for each of THREADS."""
 INVERSES = 8 * THREADS * SLOTS
 """Where the reciprocals of the operands begin, in bytes."""
-_VERSIONS = {
-    "75": "7.8",
-    "80": "7.8",
-    "86": "7.8",
-    "87": "7.8",
-    "89": "7.8",
+_VERSIONS = {  # that of the newest instruction which the target has: of 8.9, conversions to e4m3
+    "75": "8.0",
+    "80": "8.0",
+    "86": "8.0",
+    "87": "8.0",
+    "89": "8.1",
     "90": "8.0",
     "100": "8.6",
     "120": "8.7",

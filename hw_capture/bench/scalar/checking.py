@@ -25,7 +25,7 @@ NARROW = frozenset({"PRMT", "LOP3", "SGXT"})
 _CLOCK = re.compile(r"\bC?S2U?R\b.*\bSR_CLOCK")
 _ALIASES = (
     (re.compile(r"IMAD\.MOV(?:\.U32)? \S+ RZ, RZ, -"), "IADD3"),  # a negation
-    (re.compile(r"(?:IMAD\.MOV|IMAD\.U32|MOV|UMOV|R2UR|CS2R)\b|HFMA2\.MMA \S+ -?RZ, -?RZ,"), MOVES),
+    (re.compile(r"(?:IMAD\.MOV|IMAD\.U32|MOV|UMOV|R2UR|CS2R)\b|HFMA2(?:\.MMA)? \S+ -?RZ, -?RZ,"), MOVES),
     (re.compile(r"(?:IMAD\.IADD|IMAD\.X|UIADD3|VIADD|IADD)\b"), "IADD3"),
     (re.compile(r"IMAD\.SHL\b"), "SHF"),
     (re.compile(r"(?:HFMA2|HADD2|HMUL2)\b"), "HFMA2"),

@@ -13,7 +13,6 @@ from hw_capture.bench.records import head, table
 from hw_capture.bench.scalar.bench import PASSES, TURNS, WARPS, Result, Timed
 from hw_capture.bench.scalar.programs import COUNTS, TABLE_ONE, Built
 
-CHANGED = "changed by the compiler: "
 _COMMENTS = (
     "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput];",
     "the CSV beside it has those of every number of warps.",
@@ -43,9 +42,7 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
     for theme in dict.fromkeys(timed.built.operation.theme for timed in result.timed):
         rows = [row(result, timed) for timed in result.timed if timed.built.operation.theme == theme]
         lines += table("chains", theme.capitalize(), rows, _UNIT)
-    changed = [
-        {"instruction": name, "text": CHANGED + reason} for name, reason in result.conditions.left_out.items()
-    ]
+    changed = [{"instruction": name, "text": why} for name, why in result.conditions.left_out.items()]
     lines += table(
         "changed", "What the compiler changed, and is not timed", changed, "", "completion_latency"
     )

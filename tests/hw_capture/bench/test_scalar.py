@@ -75,7 +75,9 @@ def test_one_operation_on_several_pipelines_is_one_kind() -> None:
         "VIADD R1, R2, 0x1",
     )
     assert {checking.kind(line) for line in lines} == {"IADD3"}
-    assert checking.kind("HFMA2.MMA R3, -RZ, RZ, 0, 0") == "MOV" != checking.kind("HFMA2.MMA R3, R4, R5, R6")
+    for name in ("HFMA2.MMA", "HFMA2"):  # a constant, and halves
+        assert checking.kind(f"{name} R3, -RZ, RZ, 0, 0") == "MOV"
+        assert checking.kind(f"{name} R3, R4, R5, R6") == "HFMA2"
     assert (
         checking.kind("IMAD.MOV.U32 R3, RZ, RZ, -R4")
         == "IADD3"
@@ -115,6 +117,26 @@ def test_compiled_chains(name: str, link: str, sass: dict[str, int]) -> None:
 
 
 @needs_nvcc
+@pytest.mark.parametrize(
+    ("target", "name", "sass"),
+    [
+        ("sm_75", "min.u32", {"IMNMX": 1}),
+        ("sm_80", "redux.sync.add.u32", {"REDUX": 1}),
+        ("sm_86", "min.f16x2", {"HMNMX2": 1}),
+        ("sm_89", "cvt.rn.f16x2.e4m3x2", {"F2FP": 1}),  # PTX 8.1
+        ("sm_100a", "rcp.approx.f32", {"FSETP": 2, "SEL": 2, "FMUL": 2, "MUFU.RCP": 1}),  # constants: HFMA2
+        ("sm_103a", "add.bf16", {"HFMA2": 1}),
+        ("sm_110a", "min.u32", {"IMNMX": 1}),
+        ("sm_120a", "rcp.approx.ftz.f64", {"MUFU.RCP64H": 1}),
+    ],
+)
+def test_compiled_chains_of_other_targets(target: str, name: str, sass: dict[str, int]) -> None:
+    """The SASS as spec/sass has it."""
+    built = programs.build(instructions.get(name), target)
+    assert {kind: n for kind, n in built.alone.items() if kind != "MOV"} == sass
+
+
+@needs_nvcc
 def test_a_plain_chain_of_adds_is_seen_to_be_folded() -> None:
     operation = instructions.get("add.u32")
     kernels = [chains.chain(operation, "direct", n, 1, f"direct_{n}") for n in (4, 8)]
@@ -128,7 +150,15 @@ def test_a_plain_chain_of_adds_is_seen_to_be_folded() -> None:
 @needs_nvcc
 def test_what_the_compiler_removes_is_said() -> None:
     (found,) = bench.build([instructions.get("bar.warp.sync")], "sm_90a")
-    assert found == ("bar.warp.sync", "a round holds nothing, the instruction alone is nothing")
+    said = "changed by the compiler: a round holds nothing, the instruction alone is nothing"
+    assert found == ("bar.warp.sync", said)
+
+
+@needs_nvcc
+def test_what_a_target_lacks_is_said() -> None:
+    (found,) = bench.build([instructions.get("add.bf16")], "sm_80")
+    said = "refused by the compiler: ptxas: line 26: Feature 'add.bf16' requires .target sm_90 or higher"
+    assert found == ("add.bf16", said)
 
 
 def _built(name: str, link: str, beside: dict[str, int]) -> programs.Built:
@@ -140,7 +170,7 @@ def _built(name: str, link: str, beside: dict[str, int]) -> programs.Built:
 @pytest.fixture
 def result() -> Result:
     """An add in 4 cycles, a mad in 4.5, and an and of 4 cycles with a mad beside it."""
-    found = Result(Conditions({"name": "NVIDIA Test"}, {}, {}, 1980.0, {"fns.b32": "a round holds nothing"}))
+    found = Result(Conditions({"name": "NVIDIA Test"}, {}, {}, 1980.0, {"fns.b32": "changed: nothing"}))
     for name, link, beside, cycles in (
         ("add.u32", "crossed", {}, 4.0),
         ("mad.lo.u32", "direct", {}, 4.5),
@@ -179,7 +209,7 @@ def test_the_written_file_reads_as_tables(result: Result, tmp_path, monkeypatch)
     assert found[Key("add.u32", "", "cycles_independent")].value == 3.0
     assert found[Key("mov.u32 clock", "clock 32", "cycles_per_instruction")].value == 9.0
     changed = found[Key("fns.b32", "", "completion_latency")]
-    assert changed.value is None and changed.text == "changed by the compiler: a round holds nothing"
+    assert changed.value is None and changed.text == "changed: nothing"
     rows = list(csv.DictReader(io.StringIO(report.csv_text(result))))
     assert len(rows) == 6 and {row["link"] for row in rows} == {"crossed", "direct", "mad"}
 
