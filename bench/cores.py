@@ -32,7 +32,9 @@ import numpy as np  # noqa: E402
 from doubles_units import doubles_unit  # noqa: E402
 from faulty_units import any_unit  # noqa: E402
 from instruction_sets import instruction_sets  # noqa: E402
-from random_units import accepted, as_dots, kernel_unit  # noqa: E402
+from kernel_units import kernel_unit  # noqa: E402
+from random_operands import as_dots  # noqa: E402
+from random_units import accepted  # noqa: E402
 from tiles import CLASSES, Tiles  # noqa: E402
 
 import golden  # noqa: E402

@@ -5,7 +5,7 @@
 Draws: `altered`, a unit of the catalog in which two to four keys of its steps have another value, faults
 included (tests/golden/changed_steps.py knows which values every key can have); `any`, steps, formats and keys
 all at random (tests/golden/faulty_units.py), as bench/unit_campaign.py draws them; `family`, one of the
-families that have a fast form, with odd formats and widths (tests/golden/random_units.py).
+families that have a fast form, with odd formats and widths (tests/golden/kernel_units.py).
 
 The search gets formats, K, and a function. What it finds counts as exact where none of the fresh dot
 products, aimed at the true unit and at the one found, differs. The seconds are CPU time of the search and of
@@ -35,7 +35,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
 
 from changed_steps import alternatives, replace_step, step_lists  # noqa: E402
 from faulty_units import any_unit  # noqa: E402
-from random_units import accepted, kernel_unit  # noqa: E402
+from kernel_units import kernel_unit  # noqa: E402
+from random_units import accepted  # noqa: E402
 
 import golden  # noqa: E402
 from golden import stimuli  # noqa: E402

@@ -31,7 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
 
 from cores import MAKERS, way  # noqa: E402
-from random_units import accepted, differences, draw_dots  # noqa: E402
+from model_differences import differences  # noqa: E402
+from random_operands import draw_dots  # noqa: E402
+from random_units import accepted  # noqa: E402
 from witnesses import differences as other_registers  # noqa: E402
 
 from golden import __version__  # noqa: E402

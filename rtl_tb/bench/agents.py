@@ -209,11 +209,6 @@ class Source:
         self.waits = Waits(idle, rng)
         channel.drive_valid(False)
 
-    @property
-    def drained(self) -> bool:
-        """Whether every word was accepted."""
-        return self.position == len(self.words)
-
     def send(self, words: Iterable[int]) -> None:
         """Appends words to what is offered."""
         self.words.extend(words)

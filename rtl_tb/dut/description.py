@@ -127,12 +127,6 @@ class Dut:
     vhdl: Vhdl | None = None
 
     @property
-    def can_stall_input(self) -> bool:
-        """Whether in_ready of the wrapper may be low."""
-        shake = self.handshake
-        return bool(shake.in_ready or shake.enable or shake.interval > 1 or shake.kind == "combinational")
-
-    @property
     def can_stall_output(self) -> bool:
         """Whether the wrapper heeds out_ready. If not, a result that is not taken at once is lost."""
         shake = self.handshake

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from faulty_units import INFINITY, MINUS_INFINITY, ONE, TINY, TWO, UNIT, faulty_unit, known_unit
 from long_run import long_after
-from random_units import accepted, differences
+from model_differences import differences
+from random_units import accepted
 
 from golden import yamlfile
 from golden.catalog import unit_files

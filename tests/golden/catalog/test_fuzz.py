@@ -9,8 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from kernel_units import kernel_unit
 from long_run import long_after
-from random_units import EXACT_CASES, TRICKY, accepted, differences, kernel_unit, load, random_unit
+from model_differences import differences
+from random_units import accepted, load, random_unit
+from tricky_units import EXACT_CASES, TRICKY
 
 from golden import yamlfile
 from golden.catalog import unit_files

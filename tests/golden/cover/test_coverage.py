@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from faulty_units import any_unit, faulty_unit, known_unit
+from kernel_units import kernel_unit
 from long_run import long_after
-from random_units import accepted, draw_dots, kernel_unit, random_unit
+from random_operands import draw_dots
+from random_units import accepted, random_unit
 
 import golden
 from golden import stimuli, yamlfile

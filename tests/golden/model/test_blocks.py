@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from faulty_units import any_unit, faulty_unit
 from instruction_sets import instruction_sets
-from random_units import accepted, kernel_unit, load, random_unit
+from kernel_units import kernel_unit
+from random_units import accepted, load, random_unit
 
 import golden
 from golden import stimuli

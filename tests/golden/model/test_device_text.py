@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernel_units import kernel_unit
 from long_run import long_after
-from random_units import accepted, draw_dots, kernel_unit, load, random_unit
+from random_operands import draw_dots
+from random_units import accepted, load, random_unit
 
 import golden
 from golden import stimuli

@@ -13,7 +13,8 @@ import pytest
 import yaml_text
 from faulty_units import any_unit
 from ieee import ROUNDINGS, Ieee
-from random_units import accepted, draw_dots, load
+from random_operands import draw_dots
+from random_units import accepted, load
 
 import golden
 from golden.catalog.unit_text import unit_text

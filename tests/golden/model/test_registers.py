@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from changed_steps import mutants, operands_for, step_lists
 from faulty_units import any_unit, faulty_unit, known_unit
+from kernel_units import kernel_unit
 from long_run import long_after
-from random_units import accepted, draw_dots, kernel_unit, load, random_unit
+from random_operands import draw_dots
+from random_units import accepted, load, random_unit
 from witnesses import FIELDS, differences
 
 import golden

@@ -311,7 +311,6 @@ class Flow:
     name: str
     rtl: str
     yaml: str
-    stall_input: bool
     stall_output: bool
     latency: int | None = None
     lag: int = 0
@@ -347,63 +346,62 @@ FLOWS = [
     flow(
         "half_buffer", f"{CLOCK}, input wire in_valid, out_ready, output wire in_ready, out_valid", HALF_BUFFER,
         CLOCKED + "handshake: {kind: valid_ready, input: {valid: in_valid, ready: in_ready},"
-        " output: {valid: out_valid, ready: out_ready}}\n", stall_input=True, stall_output=True, latency=1,
+        " output: {valid: out_valid, ready: out_ready}}\n", stall_output=True, latency=1,
     ),
     flow(
         "iterative", f"{CLOCK}, input wire in_valid, output wire in_ready, out_valid", ITERATIVE,
         CLOCKED + "handshake: {kind: valid_ready, input: {valid: in_valid, ready: in_ready}, output: "
                   "{valid: out_valid}}\n",
-        stall_input=True, stall_output=False, latency=3, gap=4,
+        stall_output=False, latency=3, gap=4,
     ),
     flow(
         "valid_pipe", "input wire clk, input wire reset, input wire in_valid, output wire out_valid", VALID_PIPE,
         "clock: clk\nreset: {port: reset, active: high, synchronous: false}\n" + PORTS +
         "handshake: {kind: valid, input: {valid: in_valid}, output: {valid: out_valid}}\n",
-        stall_input=False, stall_output=False, latency=2,
+        stall_output=False, latency=2,
     ),
     flow(
         "valid_every_5", "input wire clk, input wire reset, input wire in_valid, output wire out_valid", VALID_PIPE,
         "clock: clk\nreset: {port: reset, active: high}\n" + PORTS +
         "handshake: {kind: valid, input: {valid: in_valid}, output: {valid: out_valid}, interval: 5}\n",
-        stall_input=True, stall_output=False, latency=2, gap=5,
+        stall_output=False, latency=2, gap=5,
     ),
     flow(
         "free_pipe", "input wire clk", f"{PIPE} always @(posedge clk) {STEP}",
-        "clock: clk\nhandshake: {kind: latency, latency: 3}\n" + PORTS, stall_input=False, stall_output=False, latency=3,
+        "clock: clk\nhandshake: {kind: latency, latency: 3}\n" + PORTS, stall_output=False, latency=3,
     ),
     flow(
         "one_register", "input wire clk", "reg [31:0] s; assign d = s; always @(posedge clk) s <= c + "
                                           "a[31:0];",
-        "clock: clk\nhandshake: {kind: latency, latency: 1}\n" + PORTS, stall_input=False, stall_output=False, latency=1,
+        "clock: clk\nhandshake: {kind: latency, latency: 1}\n" + PORTS, stall_output=False, latency=1,
     ),
     flow(
         "measured", "input wire clk", f"{PIPE} always @(posedge clk) {STEP}",
-        "clock: clk\nhandshake: {kind: latency, latency: measure}\n" + PORTS, stall_input=False, stall_output=False,
+        "clock: clk\nhandshake: {kind: latency, latency: measure}\n" + PORTS, stall_output=False,
         latency=0, lag=3,
     ),
     flow(
         "enabled_pipe", "input wire clk, input wire en", f"{PIPE} always @(posedge clk) if (en) {STEP}",
-        "clock: clk\nhandshake: {kind: latency, latency: 3, enable: en}\n" + PORTS, stall_input=True, stall_output=True,
+        "clock: clk\nhandshake: {kind: latency, latency: 3, enable: en}\n" + PORTS, stall_output=True,
         latency=3,
     ),
     flow(
         "enabled_through", "input wire clk, input wire en", "assign d = c + a[31:0];",
-        "clock: clk\nhandshake: {kind: latency, latency: measure, enable: en}\n" + PORTS, stall_input=True, stall_output=True,
+        "clock: clk\nhandshake: {kind: latency, latency: measure, enable: en}\n" + PORTS, stall_output=True,
         latency=0,
     ),
     flow(
         "every_4", f"{CLOCK}, input wire start", FRAGILE % "", CLOCKED +
-        "handshake: {kind: latency, latency: 2, interval: 4, input: {valid: start}}\n", stall_input=True, stall_output=False,
+        "handshake: {kind: latency, latency: 2, interval: 4, input: {valid: start}}\n", stall_output=False,
         latency=2, gap=4,
     ),
     flow(
         "enabled_every_4", f"{CLOCK}, input wire start, en", FRAGILE % "if (en) ", CLOCKED +
-        "handshake: {kind: latency, latency: 4, interval: 4, input: {valid: start}, enable: en}\n", stall_input=True,
-        stall_output=True, latency=4, gap=4,
+        "handshake: {kind: latency, latency: 4, interval: 4, input: {valid: start}, enable: en}\n", stall_output=True, latency=4, gap=4,
     ),
     Flow(
         "combinational", f"module combinational ({OPERANDS}); assign d = c + a[31:0]; endmodule\n",
-        "handshake: {kind: combinational}\n" + PORTS, stall_input=True, stall_output=True, latency=0,
+        "handshake: {kind: combinational}\n" + PORTS, stall_output=True, latency=0,
     ),
 ]  # fmt: skip
 
@@ -455,7 +453,7 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     files, bench = [], ""
     for case in FLOWS:
         dut = write(folder, case.name, case.rtl, case.yaml)
-        assert (dut.can_stall_input, dut.can_stall_output) == (case.stall_input, case.stall_output), case.name
+        assert dut.can_stall_output == case.stall_output, case.name
         dut = dut.with_latency(0) if dut.handshake.measured else dut
         files += [folder / f"{case.name}.sv", renamed_wrapper(dut, folder)]
         words = {"@NAME@": case.name, "@STALL@": f"1'b{case.stall_output:d}", "@LAG@": str(case.lag)}

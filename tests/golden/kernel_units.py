@@ -1,0 +1,194 @@
+"""Random custom units of the families that have a fast form, near the bounds of golden/model/kernels.py."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import yaml_text
+from random_units import local_format, shape
+
+NARROW = ("e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1")
+FLOATS = ("f16", "bf16", "tf32", *NARROW)
+
+
+def _fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    a, c, d = (
+        rng.choice(FLOATS),
+        rng.choice(("f32", "f32", "f16", "bf16")),
+        rng.choice(("f32", "f32", "f16", "bf16")),
+    )
+    b = a if rng.random() < 0.6 else rng.choice(FLOATS)
+    widest = {"f32": 23, "f16": 10, "bf16": 7}[d]
+    body: dict[str, Any] = {
+        "fraction_bits": rng.randint(1, 28),
+        "rounding": rng.choice(("toward_zero", "nearest_even")),
+        "nan": rng.choice((0, 0x7FFF)),
+    }
+    if rng.random() < 0.5:
+        body["exponent_floor"] = rng.choice((-149, -139, -133, -126, -24, 0, 40, -100000, 100000))
+    if rng.random() < 0.4:
+        body["result_fraction_bits"] = rng.randint(0, widest)
+    operation: dict[str, Any] = {"fda": body}
+    if rng.random() < 0.3:
+        operation = {"cofda": body | {"products": rng.randint(1, k)}}
+    if a in ("e5m2", "e4m3") and b in ("e5m2", "e4m3") and rng.random() < 0.4:
+        operation["operands"] = "f16"
+    return {"a": a, "b": b, "c": c, "d": d}, [operation]
+
+
+def _ieee_format(rng: random.Random, storage: int, most: int) -> dict[str, Any]:
+    exponent_bits = rng.randint(2, 9 if storage == 32 else 6)
+    return {
+        "kind": "float",
+        "storage": storage,
+        "exponent_bits": exponent_bits,
+        "bias": rng.randint(0, 1 << exponent_bits),
+        "specials": "ieee",
+        "fraction_bits": min(most, rng.randint(1, storage - 1 - exponent_bits)),
+    }
+
+
+def _narrow_format(rng: random.Random) -> dict[str, Any]:
+    """An 8-bit format, signed or not, with any rule for special codes."""
+    while (fmt := local_format(rng))["storage"] != 8:
+        pass
+    return fmt
+
+
+def _odd_fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """Formats of odd widths, with products of up to 24 bits."""
+    wide = rng.choice((16, 32))
+    local = {
+        "x0": _ieee_format(rng, wide, 11),
+        "x1": _ieee_format(rng, rng.choice((16, 32)), 11),
+        "x2": _narrow_format(rng),
+        "x3": _ieee_format(rng, rng.choice((16, 32)), 23),
+        "x4": _ieee_format(rng, rng.choice((16, 32)), 27),
+    }
+    formats, program = _fda_unit(rng, k)
+    odd = {"a": ("x0", "x2"), "b": ("x1", "x2"), "c": ("x3",), "d": ("x4",)}
+    formats = {name: rng.choice((fmt, fmt, rng.choice(odd[name]))) for name, fmt in formats.items()}
+    program[0].pop("operands", None)
+    for body in program[0].values():
+        body.pop("result_fraction_bits", None)
+    return formats | {"define": local}, program
+
+
+def _scaled_fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    scale = {"scale_a": "ue8m0", "scale_b": "ue8m0"}
+    floor = {} if rng.random() < 0.5 else {"exponent_floor": rng.choice((-139, -133, 0))}
+    a, b = rng.choice(NARROW), rng.choice(NARROW)
+    return {"a": a, "b": b, "c": "f32", "d": "f32"} | scale, [
+        {"scaled_fda": {"fraction_bits": rng.randint(1, 28), "nan": 0x7FC00000} | floor}
+    ]
+
+
+def _gdfs_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    floor = {} if rng.random() < 0.5 else {"exponent_floor": rng.choice((-139, -133, 0))}
+    scale = rng.choice(("ue8m0", "ue4m3"))
+    body = {
+        "fraction_bits": rng.randint(23, 35),
+        "group": rng.choice([i for i in (1, 2, 4, 8, 16, 32, 64) if k % i == 0]),
+        "nan": 1,
+    }
+    return {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": scale, "scale_b": scale}, [
+        {"gdfs": body | floor}
+    ]
+
+
+def _fdrda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    a = rng.choice(FLOATS)
+    b = a if rng.random() < 0.6 else rng.choice(FLOATS)
+    kept = rng.choice((23, 24))
+    dot = rng.randint(kept, 40)
+    body: dict[str, Any] = {
+        "fraction_bits": kept,
+        "dot_fraction_bits": dot,
+        "sum_fraction_bits": rng.randint(0, dot),
+        "nan": 0x7FC0,
+    }
+    if rng.random() < 0.5:
+        return {"a": a, "b": b, "c": "f32", "d": "f32"}, [{"gfdrda": body | {"c_window": rng.randint(0, 40)}}]
+    body["product_overflow"] = rng.choice((128, 128, 16, -20, 1))
+    name = {"fdrda": body} if rng.random() < 0.5 else {"cofdrda": body | {"products": rng.randint(1, k)}}
+    return {
+        "a": a,
+        "b": b,
+        "c": rng.choice(("f32", "f16", "bf16")),
+        "d": rng.choice(("f32", "f16", "bf16")),
+    }, [name]
+
+
+def _fma_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    fmt = rng.choice(("f32", "f64"))
+    return dict.fromkeys("abcd", fmt), [
+        {"sfma": {"nan": 0x7FC00001, "nan_order": rng.choice(([], ["a"], ["b", "c", "a"], ["c"]))}}
+    ]
+
+
+def _integer_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    ints = ("s8", "u8", "s4", "u4")
+    if rng.random() < 0.3:
+        return {"a": "b1", "b": "b1", "c": "s32", "d": "s32"}, [
+            {"binary_dot_add": {"operation": rng.choice(("and", "xor"))}}
+        ]
+    return {"a": rng.choice(ints), "b": rng.choice(ints), "c": "s32", "d": "s32"}, [
+        {"integer_dot_add": {"overflow": rng.choice(("wrap", "saturate"))}}
+    ]
+
+
+def _two_passes_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """Interleaved passes whose results one IEEE addition joins."""
+    a, d = rng.choice(("f16", "bf16", "e4m3", "e5m2")), rng.choice(("f32", "f16"))
+    body = {
+        "fraction_bits": rng.randint(10, 26),
+        "rounding": rng.choice(("toward_zero", "nearest_even")),
+        "nan": 0x7FFF,
+    }
+    program: list[Any] = [
+        {"k": {"modulo": 2, "residues": [0]}, "seed": "zero", "out": d, "to": "even", "fda": dict(body)},
+        {
+            "k": {"modulo": 2, "residues": [1]},
+            "seed": rng.choice(("zero", "even", "c")),
+            "out": d,
+            "to": "odd",
+            "fda": dict(body),
+        },
+        {"k": "none", "seed": "odd", "addends": "even", "out": d, "ieee_add": {}},
+    ]
+    return {"a": a, "b": a, "c": d, "d": d}, program
+
+
+KERNEL_UNITS: tuple[Callable[[random.Random, int], tuple[dict[str, Any], list[Any]]], ...] = (
+    _fda_unit,
+    _odd_fda_unit,
+    _scaled_fda_unit,
+    _gdfs_unit,
+    _fdrda_unit,
+    _fdrda_unit,
+    _fma_unit,
+    _integer_unit,
+    _two_passes_unit,
+)
+
+
+def kernel_unit(rng: random.Random) -> str:
+    """YAML text of a unit of one of the families that have a fast form."""
+    k = rng.choice((1, 2, 3, 7, 8, 16, 17, 32, 64)) if rng.random() < 0.9 else rng.choice((128, 255, 256))
+    formats, program = rng.choice(KERNEL_UNITS)(rng, k)
+    local = formats.pop("define", {})
+    unit = {
+        "unit": "fuzz",
+        "shape": shape(rng, k),
+        "define_formats": local,
+        "formats": formats,
+        "program": program,
+    }
+    if not local:
+        del unit["define_formats"]
+    if "scale_a" in formats:
+        group = program[0].get("gdfs", {}).get("group", 1)
+        unit["scale_block"] = rng.choice([i for i in range(group, k + 1, group) if k % i == 0])
+    return yaml_text.written(unit)
