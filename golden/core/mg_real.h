@@ -201,6 +201,12 @@ MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
     }
 }
 
+/* The code of a NaN with its sign and payload. */
+MG_INLINE mg_w mg_handed_nan(const mg_format *f, mg_f x) {
+    const mg_w fraction = (mg_w)x >> (52 - f->fraction_bits) & ((INT64_C(1) << f->fraction_bits) - 1);
+    return (int64_t)f->infinity | fraction << f->ignored_low | (mg_w)((mg_u)x >> 63) << f->sign_shift;
+}
+
 /* Codes of numbers that a format holds. */
 MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_words codes) {
     const mg_format *f = r->codes.format;
@@ -208,7 +214,6 @@ MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_w
     const double last = mg_power_of_two(52 - fraction_bits);
     MG_EACH {
         const mg_f size = mg_size(x[l]);
-        const mg_w sign = (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
         mg_w finite;
         if (r->single) {
             finite = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
@@ -216,10 +221,9 @@ MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_w
             const mg_f power = mg_leading_power(size, r->least);
             const mg_w infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP), significand = (mg_w)(size + power * last) & (MG_UNIT_STEP - 1);
             const mg_w fields = ((((mg_w)power >> 52) - (1023 + f->min_exponent)) << fraction_bits) + significand;
-            finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | sign;
+            finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
         }
-        const mg_w fraction = (mg_w)size >> (52 - fraction_bits) & ((INT64_C(1) << fraction_bits) - 1);
-        const mg_w nan = MG_CHOOSE(MG_MASK(r->hands_nans), (int64_t)f->infinity | fraction << f->ignored_low | sign, mg_splat(r->codes.nan));
+        const mg_w nan = MG_CHOOSE(MG_MASK(r->hands_nans), mg_handed_nan(f, x[l]), mg_splat(r->codes.nan));
         codes[l] = MG_CHOOSE(mg_is_nan(x[l]), nan, finite);
     }
 }
@@ -334,6 +338,64 @@ static void mg_scale_reals(mg_reals *s, const mg_step *step) {
     }
 }
 
+/* The first NaN among the operands that a cause speaks of; else `nan` stays. */
+static void mg_nan_among(const mg_reals *s, int cause, mg_f *nan) {
+    const int first = cause == MG_CAUSE_B ? MG_REGISTER_B : cause == MG_CAUSE_C ? MG_REGISTER_C : MG_REGISTER_A;
+    const int last = cause == MG_CAUSE_FACTOR ? MG_REGISTER_B : first;
+    for (int32_t i = s->count[first]; i-- > 0;)
+        for (int name = last; name >= first; name--) {
+            const mg_f *x = s->registers[name][i].value;
+            MG_EACH nan[l] = mg_where(mg_is_nan(x[l]), x[l], nan[l]);
+        }
+}
+
+/* Infinity times zero. */
+static void mg_invalid_products(const mg_reals *s, mg_w *found) {
+    MG_EACH found[l] = mg_splat(0);
+    for (int32_t i = 0; i < s->count[MG_REGISTER_A]; i++) MG_EACH {
+        const mg_f x = s->registers[MG_REGISTER_A][i].value[l], y = s->registers[MG_REGISTER_B][i].value[l];
+        found[l] |= mg_is_nan(x * y) & ~mg_is_nan(x) & ~mg_is_nan(y);
+    }
+}
+
+/* Infinities of both signs among the terms of a step; `all`: of c, too. */
+static void mg_opposite_reals(const mg_reals *s, const mg_step *step, int all, mg_w *found) {
+    const double infinity = __builtin_inf();
+    mg_words negative;
+    MG_EACH found[l] = negative[l] = mg_splat(0);
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; (all || step->of[r] != MG_REGISTER_C) && i < s->count[step->of[r]]; i++) {
+            const mg_f *x = s->registers[step->of[r]][i].value;
+            MG_EACH {
+                found[l] |= (mg_w)(x[l] == infinity);
+                negative[l] |= (mg_w)(x[l] == -infinity);
+            }
+        }
+    MG_EACH found[l] &= negative[l];
+}
+
+/* Words of NaNs by the first cause that is there, as mg_nan_by_cause of the interpreter; the others stay. */
+static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *words) {
+    for (int i = step->nans_count; i-- > 0;) {
+        mg_words found;
+        mg_fs nan;
+        MG_EACH nan[l] = (mg_f){0};
+        switch (step->nans_cause[i]) {
+        case MG_CAUSE_INVALID_PRODUCT: mg_invalid_products(s, found); break;
+        case MG_CAUSE_OPPOSITE_PRODUCTS: mg_opposite_reals(s, step, 0, found); break;
+        case MG_CAUSE_OPPOSITE_INFINITIES: mg_opposite_reals(s, step, 1, found); break;
+        default:
+            mg_nan_among(s, step->nans_cause[i], nan);
+            MG_EACH found[l] = mg_is_nan(nan[l]);
+        }
+        MG_EACH {
+            mg_w word = mg_splat((int64_t)step->nans[i]);
+            if (step->nans_payload[i]) word = mg_handed_nan(&s->operation->out_format, (mg_f)((mg_w)nan[l] | MG_QUIET_DOUBLE));
+            words[l] = MG_CHOOSE(found[l], word, words[l]);
+        }
+    }
+}
+
 /* A sum of infinities and NaNs, if any, is what the operation answers. */
 static void mg_special_reals(mg_reals *s, const mg_step *step) {
     mg_fs total;
@@ -346,11 +408,13 @@ static void mg_special_reals(mg_reals *s, const mg_step *step) {
     MG_EACH special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
     if (!mg_any_of(special)) return;
     const mg_rounder *r = &s->rounder->codes;
+    mg_words word;
+    MG_EACH word[l] = mg_splat(r->nan);
+    mg_nans_by_cause(s, step, word);
     MG_EACH {
         const mg_w nan = mg_is_nan(total[l]), infinity = MG_CHOOSE((mg_w)total[l] >> 63, mg_splat(r->infinity[1]), mg_splat(r->infinity[0]));
         const mg_w open = special[l] & ~s->done[l];
-        s->left[l] |= open & nan & MG_MASK(step->nans_count);
-        s->result[l] = MG_CHOOSE(open, MG_CHOOSE(nan, mg_splat(r->nan), infinity), s->result[l]);
+        s->result[l] = MG_CHOOSE(open, MG_CHOOSE(nan, word[l], infinity), s->result[l]);
         s->done[l] |= special[l];
     }
 }

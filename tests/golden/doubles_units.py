@@ -100,7 +100,7 @@ class _Draws:
             self.more["define_formats"] = {"own": own | fields}
             self.formats["c"] = "own"
         aligned = [
-            {"special_values": {"of": ["a", "b", "c"], "nan": NANS[d]}},
+            self.special("a", "b", "c"),
             {
                 "align": {
                     "of": rng.choice((["c"], ["a", "c"])),
@@ -112,8 +112,19 @@ class _Draws:
         before = aligned if rng.random() < 0.2 else []
         return [*before, {"fma": {"to": "d", "start": start, **self.ieee(d), **order}}]
 
-    def special(self) -> dict[str, Any]:
-        return {"special_values": {"of": ["products", "c"], "nan": NANS[self.formats["d"]]}}
+    def special(self, *of: str) -> dict[str, Any]:
+        """Infinities and NaNs, some of them with words by cause."""
+        rng, operands = self.rng, ("a", "b", "factor", "c")
+        step: dict[str, Any] = {"of": [*of], "nan": NANS[self.formats["d"]]}
+        if rng.random() < 0.4:
+            causes = [*operands, "invalid_product", "opposite_products", "opposite_infinities"]
+            picked = rng.sample(causes, rng.randint(1, len(causes)))
+            step["nans"] = {cause: rng.randrange(1 << 16) for cause in picked}
+            if {self.formats["a"], self.formats["b"]} <= {*NANS, "tf32", "e5m2"}:
+                step["nans"] |= {
+                    cause: "payload" for cause in picked if cause in operands and rng.random() < 0.5
+                }
+        return {"special_values": step}
 
     def round_step(self, of: str) -> dict[str, Any]:
         rng, d = self.rng, self.formats["d"]
@@ -144,7 +155,10 @@ class _Draws:
             **self.maybe(floor=rng.choice((-149, -126, -20, 3))),
         }
         cut = {"cut": rng.choice(("sticky_added", "sticky_or", "dropped", "dropped"))}
-        first = [{"multiply": {"to": "products", **self.maybe(normalize=True)}}, self.special()]
+        first = [
+            {"multiply": {"to": "products", **self.maybe(normalize=True)}},
+            self.special("products", "c"),
+        ]
         last = self.round_step("total")
         if rng.random() < 0.35:
             group = {"group": {rng.choice(("contiguous", "interleaved")): rng.randint(1, self.k)}}
@@ -206,7 +220,7 @@ class _Draws:
                     [{"multiply": {"to": "products", **product}}, {"sum": added}],
                 )
             ),
-            {"special_values": {"of": both, "nan": NANS[self.formats["d"]]}},
+            self.special(*both),
             {"align": {"of": both, "fraction_bits": rng.randint(0, 40), "rounding": rounding, **floor}},
             {"sum": {"of": both, "to": "total"}},
             self.round_step("total"),
@@ -216,7 +230,7 @@ class _Draws:
         """One exact sum."""
         return [
             {"multiply": {"to": "products"}},
-            self.special(),
+            self.special("products", "c"),
             {"sum": {"of": ["products", "c"], "to": "total"}},
             self.round_step("total"),
         ]
@@ -234,7 +248,7 @@ class _Draws:
         self.more = {"scale_block": size * parts, "define_formats": {"own": own | fields}}
         self.formats |= {name: pick(("own", "e4m3", "e5m2", "e2m1", "f16")) for name in "ab"}
         self.formats |= {name: pick(("ue8m0", "ue8m0", "ue4m3")) for name in ("scale_a", "scale_b")}
-        special = {"special_values": {"of": ["products", "c", "scales"], "nan": NANS[self.formats["d"]]}}
+        special = self.special("products", "c", "scales")
         first: list[dict[str, Any]] = [{"multiply": {"to": "products", **self.maybe(normalize=True)}}]
         name = pick(("groups", "groups", "products"))
         if name == "groups":
@@ -281,7 +295,7 @@ class _Draws:
             again = [{"align": align}, {"sum": {"of": both, "to": "total"}}]
         return [
             {"multiply": {"to": "products"}},
-            self.special(),
+            self.special("products", "c"),
             {"align": {"of": ["products", "c"], **place, **self.maybe(window={"c": rng.randint(0, 30)})}},
             {"sum": total},
             *again,
@@ -296,7 +310,7 @@ class _Draws:
         both = ["products", "c"] if rng.random() < 0.5 else ["products"]
         return [
             {"multiply": {"to": "products"}},
-            self.special(),
+            self.special("products", "c"),
             {"align": {"of": ["products", "c"], **align}},
             {"sum": {"of": both, "to": "dot"}},
             {"sum": {"of": ["dot", "c"] if len(both) == 1 else ["dot"], "to": "total"}},
