@@ -7,7 +7,8 @@ import re
 from rtl_tb.check.readings import Reading
 from rtl_tb.dut.drivers import NET, VARIABLE, several_drivers
 from rtl_tb.dut.ports import Design
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError

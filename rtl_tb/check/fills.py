@@ -31,8 +31,9 @@ from rtl_tb.check.starts import SHOWN, Unset
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
+from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.slang import DECLARATIONS, GET_PYSLANG, elaborated
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, SimulatorMissing

@@ -20,8 +20,9 @@ from typing import Any
 from rtl_tb.check.readings import Reading
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
+from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.slang import GET_PYSLANG, elaborated
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.errors import SimulatorMissing
 

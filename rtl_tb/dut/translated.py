@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import translators
 from rtl_tb.simulators.simulators import Simulator

@@ -15,8 +15,8 @@ from golden.vectors.word import RESULTS
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
+from rtl_tb.dut.runs import NAME, Run, driven_fields, read_fields, runs_of, signals_of
 from rtl_tb.dut.vhdl import Entity, generic_text
-from rtl_tb.dut.wrapper import NAME, Run, driven_fields, read_fields, runs_of, signals_of
 
 _OF_VERILOG = {
     "!rst_n": "rst",

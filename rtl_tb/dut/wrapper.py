@@ -11,20 +11,19 @@ reads, and to what Verilator takes without a warning under -Wall. Compile it aft
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
+from rtl_tb.dut import vhdl, vhdl_wrapper
 from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
-from rtl_tb.dut.fit import check_fit, clocks_interface, constant_of, entry_width
-from rtl_tb.dut.parts import find, locate, places
+from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
+from rtl_tb.dut.parts import find
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
-
-NAME = "mmagold_dut"
+from rtl_tb.dut.runs import NAME, Run, constant_text, driven_fields, read_fields, runs_of, signals_of
 
 
 def wrapper_of(dut: Dut) -> str:
@@ -37,8 +36,6 @@ def wrapper_of(dut: Dut) -> str:
     """
     design = Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
     if dut.vhdl is not None:
-        from rtl_tb.dut import vhdl, vhdl_wrapper
-
         return vhdl_wrapper.wrapper_text(dut, vhdl.read_entity(design, dut.vhdl))
     return wrapper_text(dut, read_ports(design))
 
@@ -100,84 +97,6 @@ def _header(dut: Dut) -> list[str]:
 
 
 # Operands and result ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Run:
-    """Adjacent bits of a port, and what they are connected to.
-
-    Attributes:
-        port, index, lsb: the port, an entry of an unpacked array in it or None, and the lowest bit there.
-        word: the lowest of the bits of in_data or out_data, or None where `signal` is another signal.
-        text: what they are, for a comment.
-    """
-
-    port: str
-    index: int | None
-    lsb: int
-    width: int
-    text: str
-    word: int | None = None
-    signal: str = ""
-
-    def bits(self, bus: str) -> str:
-        """The signal on the other side."""
-        return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
-
-
-def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
-    """The operand as runs, as few as there can be."""
-    runs: list[list[tuple[tuple[str, int | None, int], int]]] = []
-    for element, place in enumerate(port_map.places(field)):
-        port = find(module, place.port, port_map.where)
-        real, index, lsb = locate(port, port_map.array, place.index, place.lsb)
-        (before, last) = runs[-1][-1] if runs else (None, 0)
-        if before == (real, index, lsb - field.bits) and last == element - 1:
-            runs[-1].append(((real, index, lsb), element))
-        else:
-            runs.append([((real, index, lsb), element)])
-    return [_run_of(run[0], run[-1][1], field) for run in runs]
-
-
-def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> Run:
-    (port, index, lsb), element = first
-    text = field.name
-    if field.elements > 1:
-        text += f"[{element}]" + (f"..[{last}]" if last > element else "")
-    width = (last - element + 1) * field.bits
-    return Run(port, index, lsb, width, text, word=field.lsb + element * field.bits)
-
-
-def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[Run]:
-    """Those of (name, signal) whose name is that of a field of a port."""
-    runs = []
-    for name, signal in signals:
-        port = find(module, name, where)
-        if port.base:
-            at, width = places(port)
-            runs += [Run(*place, width, name, signal=signal) for place in at]
-    return runs
-
-
-def driven_fields(dut: Dut, module: Module) -> list[Run]:
-    """Clock, reset, handshake and constants that are fields of ports."""
-    where = str(dut.file)
-    constants = {name: _constant(dut, find(module, name, where)) for name in dut.constants}
-    outputs = set(dut.handshake.outputs().values())
-    given = [(name, signal) for name, signal in signals_of(dut).items() if name not in outputs]
-    return _field_runs([*given, *constants.items()], module, where)
-
-
-def read_fields(dut: Dut, module: Module) -> list[Run]:
-    """Outputs of the handshake that are fields of ports."""
-    outputs = set(dut.handshake.outputs().values())
-    read = [(name, signal) for name, signal in signals_of(dut).items() if name in outputs]
-    return _field_runs(read, module, str(dut.file))
-
-
-def _constant(dut: Dut, port: Port) -> str:
-    value = constant_of(port, dut.constants[port.name], dut.where["constants"])
-    return f"{places(port)[1]}'h{value:x}"
 
 
 def _operands(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
@@ -339,7 +258,7 @@ def _instance(dut: Dut, module: Module) -> list[str]:
     connected = _connections(dut, module)
     pins, signals = [f".{name} ({_interface(name)})" for name in module.interfaces], []
     for name, port in module.ports.items():
-        signal = _constant(dut, port) if name in dut.constants else connected.get(name, "")
+        signal = constant_text(dut, port) if name in dut.constants else connected.get(name, "")
         if not port.interface:
             pins.append(f".{_port_name(name)} ({signal})")
         elif signal and not port.header:
@@ -377,7 +296,9 @@ def _interfaces(dut: Dut, module: Module, connected: dict[str, str]) -> list[str
         for port in own:
             name = port.name.rpartition(".")[2]
             by_name = clock_and_reset[name] if clocks_interface(dut, port) else ""
-            signal = _constant(dut, port) if port.name in dut.constants else connected.get(port.name, by_name)
+            signal = (
+                constant_text(dut, port) if port.name in dut.constants else connected.get(port.name, by_name)
+            )
             pins.append(f".{name} ({signal})")
         lines += ["", f"    {kind} {_interface(bus)} ({', '.join(pins)});"]
     return lines
@@ -396,14 +317,3 @@ def _connections(dut: Dut, module: Module) -> dict[str, str]:
     fields = [port.base for port in named if port.base]
     whole = {name: signal for name, signal in signals_of(dut).items() if name in module.ports}
     return whole | {name: _wire(name) for name in (*mapped, *fields) if name in module.ports}
-
-
-def signals_of(dut: Dut) -> dict[str, str]:
-    """The wrapper's signal at each port, or field of a port, of clock, reset and handshake."""
-    shake = dut.handshake
-    accept = "in_valid" if shake.kind == "valid_ready" else "accept"
-    signals = [(shake.in_valid, accept), (shake.in_ready, "in_ready"), (shake.out_valid, "out_valid")]
-    signals += [(shake.out_ready, "out_ready"), (shake.enable, "!stall"), (dut.clock, "clk")]
-    if dut.reset:
-        signals.append((dut.reset.port, "rst_n" if dut.reset.active_low else "!rst_n"))
-    return {port: signal for port, signal in signals if port}

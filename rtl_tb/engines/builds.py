@@ -28,8 +28,9 @@ from pathlib import Path
 
 from golden.files.output import made_folder, write_text
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.sources import options
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator

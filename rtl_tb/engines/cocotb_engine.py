@@ -26,8 +26,9 @@ import numpy as np
 
 from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import built_readable, translator_of
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import ghdl, headers
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import (

@@ -21,7 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import headers
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
 from rtl_tb.engines.common import (

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.vhdl import Vhdl, analyse, first_complaint, without_copies
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import Recipe
 from rtl_tb.engines.job import FAILURE_KINDS, Job, ProtocolFailure
 from rtl_tb.errors import RtlError

@@ -28,8 +28,9 @@ import numpy as np
 from golden.files.output import Fill, write_folder
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import built_readable, translator_of
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import headers
 from rtl_tb.engines.builds import (
     DEPENDENCIES,

@@ -24,7 +24,8 @@ from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.check.report import environment
 from rtl_tb.dut.description import IDENTIFIER, Dut
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.selfcheck import FILES, TIMESCALE, TIMESCALE_TEXT, file_list
 from rtl_tb.engines.selfcheck_text import compare_function
 from rtl_tb.errors import RtlError

@@ -20,7 +20,8 @@ from rtl_tb import Bus, Channel, Monitor, Scoreboard, Sink, Source
 from rtl_tb.bench.agents import MOST_FAILURES, decisions
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.policy import ComparePolicy
-from rtl_tb.dut.wrapper import NAME, write_wrapper
+from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.wrapper import write_wrapper
 from rtl_tb.engines.cocotb_engine import GroupedIcarus, PortsOnlyVerilator
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators

@@ -1,0 +1,107 @@
+"""What the generated `mmagold_dut`, in SystemVerilog or VHDL, connects to a unit: runs of bits of its ports,
+each with the signal or the bits of a word on the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from golden.vectors.word import Field
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.fit import constant_of
+from rtl_tb.dut.parts import find, locate, places
+from rtl_tb.dut.portmap import PortMap
+from rtl_tb.dut.ports import Module, Port
+
+NAME = "mmagold_dut"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Adjacent bits of a port, and what they are connected to.
+
+    Attributes:
+        port, index, lsb: the port, an entry of an unpacked array in it or None, and the lowest bit there.
+        word: the lowest of the bits of in_data or out_data, or None where `signal` is another signal.
+        text: what they are, for a comment.
+    """
+
+    port: str
+    index: int | None
+    lsb: int
+    width: int
+    text: str
+    word: int | None = None
+    signal: str = ""
+
+    def bits(self, bus: str) -> str:
+        """The signal on the other side."""
+        return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
+
+
+def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
+    """The operand as runs, as few as there can be."""
+    runs: list[list[tuple[tuple[str, int | None, int], int]]] = []
+    for element, place in enumerate(port_map.places(field)):
+        port = find(module, place.port, port_map.where)
+        real, index, lsb = locate(port, port_map.array, place.index, place.lsb)
+        (before, last) = runs[-1][-1] if runs else (None, 0)
+        if before == (real, index, lsb - field.bits) and last == element - 1:
+            runs[-1].append(((real, index, lsb), element))
+        else:
+            runs.append([((real, index, lsb), element)])
+    return [_run_of(run[0], run[-1][1], field) for run in runs]
+
+
+def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> Run:
+    (port, index, lsb), element = first
+    text = field.name
+    if field.elements > 1:
+        text += f"[{element}]" + (f"..[{last}]" if last > element else "")
+    width = (last - element + 1) * field.bits
+    return Run(port, index, lsb, width, text, word=field.lsb + element * field.bits)
+
+
+def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[Run]:
+    """Those of (name, signal) whose name is that of a field of a port."""
+    runs = []
+    for name, signal in signals:
+        port = find(module, name, where)
+        if port.base:
+            at, width = places(port)
+            runs += [Run(*place, width, name, signal=signal) for place in at]
+    return runs
+
+
+def driven_fields(dut: Dut, module: Module) -> list[Run]:
+    """Clock, reset, handshake and constants that are fields of ports."""
+    where = str(dut.file)
+    constants = {name: constant_text(dut, find(module, name, where)) for name in dut.constants}
+    outputs = set(dut.handshake.outputs().values())
+    given = [(name, signal) for name, signal in signals_of(dut).items() if name not in outputs]
+    return _field_runs([*given, *constants.items()], module, where)
+
+
+def read_fields(dut: Dut, module: Module) -> list[Run]:
+    """Outputs of the handshake that are fields of ports."""
+    outputs = set(dut.handshake.outputs().values())
+    read = [(name, signal) for name, signal in signals_of(dut).items() if name in outputs]
+    return _field_runs(read, module, str(dut.file))
+
+
+def constant_text(dut: Dut, port: Port) -> str:
+    """The constant of a port as SystemVerilog writes it."""
+    value = constant_of(port, dut.constants[port.name], dut.where["constants"])
+    return f"{places(port)[1]}'h{value:x}"
+
+
+def signals_of(dut: Dut) -> dict[str, str]:
+    """The wrapper's signal at each port, or field of a port, of clock, reset and handshake."""
+    shake = dut.handshake
+    accept = "in_valid" if shake.kind == "valid_ready" else "accept"
+    signals = [(shake.in_valid, accept), (shake.in_ready, "in_ready"), (shake.out_valid, "out_valid")]
+    signals += [(shake.out_ready, "out_ready"), (shake.enable, "!stall"), (dut.clock, "clk")]
+    if dut.reset:
+        signals.append((dut.reset.port, "rst_n" if dut.reset.active_low else "!rst_n"))
+    return {port: signal for port, signal in signals if port}
