@@ -30,7 +30,9 @@ from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.latency import measure
+from rtl_tb.check.repair.result import Repair
 from rtl_tb.check.repair.search import find_repairs
+from rtl_tb.check.report import with_example
 from rtl_tb.check.starts import compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
@@ -195,7 +197,10 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     started = time.monotonic()
     named = explanations(verdict, dut)
     row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
-    unset, _, _ = compare_starts("fast", job, verdict)
+    try:
+        unset, _, _ = compare_starts("fast", job, verdict)
+    except MmagoldError:  # from another start it does not run
+        unset = None
     row["unset"] = "" if unset is None else unset.sentence
     undriven = unset is not None and any("not driven" in each for each in unset.suspects)
     one = len(mutant.patches) == 1
@@ -206,8 +211,14 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
         except MmagoldError as error:
             found, row["repair_error"] = [], str(error)
         row |= {"repairs": [each.as_dict() for each in found]}
+        row["lines"] = sorted(_lines(found[:1]) & set(mutant.where.split("  AND  ")))
         row |= {"repair_seconds": round(time.monotonic() - started, 1)}
     return row
+
+
+def _lines(repairs: Sequence[Repair]) -> set[str]:
+    """The lines that repairs name, as mutants name theirs."""
+    return {f"{edit.file.name}:{edit.line}" for repair in repairs for edit in repair.edits}
 
 
 def _verdict(dut: Dut, folder: Path, vectors: VectorSet) -> Verdict:
@@ -281,6 +292,8 @@ def _say(row: dict[str, Any]) -> None:
         print(f"  {row['unset']}", flush=True)
     for repair in row.get("repairs", ()):
         print(f"  mended by {repair['sentence']}", flush=True)
+        for fault in repair["faults"]:
+            print(f"    fault: {with_example(fault['text'], fault['example'])}", flush=True)
 
 
 if __name__ == "__main__":

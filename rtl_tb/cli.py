@@ -180,6 +180,8 @@ def check(
         build=build,
     )
     file, options = _of_capsule(ctx, file, asked) if file.is_dir() else (file, asked)
+    if _typed(ctx, "engine") and options.engine != "cocotb":
+        _refuse_for_vhdl(file, options.engine)
     with progress_bar(not as_json) as progress:
         result = run_check(file, options, progress)
     data = result.as_dict()
@@ -211,7 +213,7 @@ def _of_capsule(ctx: typer.Context, folder: Path, asked: Options) -> tuple[Path,
     given = {
         field: getattr(asked, field)
         for name, field in names.items()
-        if hasattr(asked, field) and getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        if hasattr(asked, field) and _typed(ctx, name)
     }
     changes: dict[str, Any] = {"build": asked.build} | given
     if not given.keys().isdisjoint(_DRAWING):  # other vectors than those that failed
@@ -219,6 +221,23 @@ def _of_capsule(ctx: typer.Context, folder: Path, asked: Options) -> tuple[Path,
     if changes.get("vectors") is not None:
         changes["first"] = 0
     return file, replace(kept, **changes)
+
+
+def _typed(ctx: typer.Context, name: str) -> bool:
+    """Whether an option was given at the command line."""
+    return getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def _refuse_for_vhdl(file: Path, engine: str) -> None:
+    """Refuses an engine that was asked for by name and does not run VHDL; the default gives way."""
+    from rtl_tb.dut.description import load_dut
+    from rtl_tb.errors import RtlError
+
+    if (dut := load_dut(file)).vhdl is not None:
+        raise RtlError(
+            f"engine is '{engine}', but {dut.name} is VHDL, which only GHDL runs, under the engine cocotb; "
+            "leave out --engine"
+        )
 
 
 def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:

@@ -351,12 +351,17 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         job = _climb(result, job)
     report("trying other starts", 0, 0)
     again = ask_source if result.passed and outcome.translated else compare_starts
-    result.unset, job, result.verdict = again(options.engine, job, result.verdict)
+    try:
+        result.unset, job, result.verdict = again(options.engine, job, result.verdict)
+    except RtlError as error:
+        if result.passed:
+            raise
+        result.beyond = [f"what other starts give is not known: {error}"]  # it fails all the same
     if result.passed and job.simulator == "verilator":
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
     if dut.vhdl is not None:
-        result.beyond = vhdl.notes(dut, result.verdict)
+        result.beyond += vhdl.notes(dut, result.verdict)
     elif result.passed:
         job = _read_otherwise(result, job, report)
     if not result.passed and options.explain:

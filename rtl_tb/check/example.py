@@ -126,7 +126,7 @@ def smallest(
     vectors, policy = verdict.vectors, job.dut.compare
     if vectors.instruction.state:
         return _smallest_sequence(verdict, run_of(engine, job, None), policy, progress)
-    vector, place = _first(verdict, policy)
+    vector, place = first_failing(verdict, policy)
     ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
     operands = (
         {name: codes[vector] for name, codes in vectors.operands.items()}
@@ -204,7 +204,7 @@ def _accepted(ins: Instruction, policy: ComparePolicy, results: dict[str, int]) 
     return results | {"d": fmt.nan if canonical and fmt.nan is not None else expected}
 
 
-def _first(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:
+def first_failing(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:
     """The first failing vector, a wrong one rather than one with X, and its first wrong element where it
     is a tile."""
     failing = verdict.wrong if verdict.wrong.any() else verdict.unknown

@@ -88,6 +88,8 @@ def print_text(report: Report, console: Console) -> None:
         _print_diagnosis(report, say)
     for repair in report["repairs"]:
         say(f"[bold]Mended by[/]  {escape(repair['sentence'])}")
+        for index, fault in enumerate(repair["faults"], 1):
+            say(f"           fault {index}: {escape(with_example(fault['text'], fault['example']))}")
     if report["dissection"] is not None:
         say(f"[bold]Dissected[/]  {escape(report['dissection']['sentence'])}")
     if report["example"] is not None:
@@ -120,7 +122,11 @@ def _print_diagnosis(report: Report, say: Callable[..., None]) -> None:
 
 def fault_line(fault: Report) -> str:
     """One of several faults in one line, with operands that show it and no other."""
-    text, example = f"{fault['text']}; explains {fault['explains']:,} wrong results", fault["example"]
+    return with_example(f"{fault['text']}; explains {fault['explains']:,} wrong results", fault["example"])
+
+
+def with_example(text: str, example: Report | None) -> str:
+    """What is said of a fault, with operands that show it and no other."""
     if example is None:
         return text
     words = []
@@ -248,6 +254,7 @@ def _render(template: str, report: Report) -> str:
         "headline": headline(report),
         "run_line": f"{run_line(report)}; {traffic_line(report)}",
         "fault_line": fault_line,
+        "with_example": with_example,
         "wrong_texts": wrong_texts(report),
         "others": other_hypotheses(report["diagnosis"]) if report["diagnosis"] else [],
         "kinds": report["kinds"] if report["passed"] else failing_kinds(report),

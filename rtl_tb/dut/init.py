@@ -85,10 +85,13 @@ class Given:
     parameters: Mapping[str, int | str] = field(default_factory=dict)
 
     def design(self, files: Sequence[Path], top: str | None) -> Design:
-        """The whole design; raises SpecError where a file list is wrong."""
+        """The whole design; raises SpecError where a file list is wrong, or a source is no file."""
         found = Sources()
         for name in self.filelists:
             found.add(read_list(name))
+        for file in files:
+            if not Path(file).is_file():
+                raise SpecError(f"source '{file}' is no file; looked for it at {Path(file).absolute()}")
         found.files |= dict.fromkeys(Path(file).absolute() for file in files)
         include = [*found.include, *(path.absolute() for path in self.include)]
         defines = found.defines | dict(self.defines)
@@ -128,7 +131,8 @@ def draft(
 
     Raises:
         ElaborationError: no simulator takes the sources.
-        UnknownNameError, SpecError: there is no such instruction, or the unit's file is wrong.
+        UnknownNameError, SpecError: there is no such instruction, the unit's file is wrong, or a source is no
+            file.
     """
     folder = folder or Path()
     given = given or Given()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
-CHOICES, CONSTANTS, PAIRS, ALL = 0.65, 0.75, 0.92, 1.0
+CHOICES, CONSTANTS, PAIRS, ALL = 0.65, 0.75, 0.88, 1.0
 """When the build and the trials of choices, the builds of constants and the trials of pairs end, as a part of
 the whole; the rest is for building and running what was found."""
 

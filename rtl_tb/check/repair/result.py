@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rtl_tb.check.example import Example
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,37 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """What one of a unit's faults does by itself.
+
+    Attributes:
+        edit: the change that mends it.
+        mended: wrong vectors that this change alone makes right: they show this fault and no other.
+        broken: right vectors that it alone makes wrong: there two faults make up for each other.
+        example: the smallest operands found that show this fault and no other; None: none were.
+    """
+
+    edit: Edit
+    mended: int
+    broken: int
+    example: Example | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As reports hold it."""
+        example = None if self.example is None else self.example.as_dict()
+        counts = {"mended": self.mended, "broken": self.broken}
+        return counts | {"text": self.phrase(), "example": example}
+
+    def phrase(self) -> str:
+        """The fault in one line."""
+        where = self.edit.phrase()
+        if not self.mended:
+            return f"{where}; alone it makes no vector right: the other fault is in all that show this one"
+        but = f", and {self.broken:,} right ones wrong" if self.broken else ""
+        return f"{where}; alone it makes {self.mended:,} of the wrong vectors right{but}"
+
+
+@dataclass(frozen=True)
 class Repair:
     """Changes that belong together, and what they do to the vectors of a check.
 
@@ -43,6 +77,8 @@ class Repair:
         mended: wrong vectors that they make right, of `wrong`.
         broken: right vectors that they make wrong.
         vectors: those that were run.
+        faults: each of several edits by itself, and one that leaves wrong vectors; those that mend
+            most come first.
     """
 
     edits: tuple[Edit, ...]
@@ -50,6 +86,7 @@ class Repair:
     wrong: int
     broken: int
     vectors: int
+    faults: tuple[Alone, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -58,12 +95,18 @@ class Repair:
 
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
+        counts = {name: getattr(self, name) for name in ("mended", "wrong", "broken", "vectors", "whole")}
         edits = [asdict(edit) | {"file": str(edit.file)} for edit in self.edits]
-        return asdict(self) | {"edits": edits, "whole": self.whole, "sentence": self.sentence()}
+        faults = [fault.as_dict() for fault in self.faults]
+        return counts | {"edits": edits, "faults": faults, "sentence": self.sentence()}
 
     def sentence(self) -> str:
         """One line for the reader."""
         where = " and ".join(edit.phrase() for edit in self.edits)
         if self.whole:
             return f"{where} all {self.vectors:,} vectors are right"
-        return f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and no other is wrong"
+        others = f"{self.broken:,} right ones are wrong" if self.broken else "no other is wrong"
+        return (
+            f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and {others}; of the "
+            f"{self.wrong - self.mended:,} that are left no change that was tried mends more"
+        )

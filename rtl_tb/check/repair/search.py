@@ -25,9 +25,10 @@ from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
 from rtl_tb.check.repair.changes import Change, Changes, design_of, find_changes
+from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ELSE
-from rtl_tb.check.repair.result import Edit, Repair
+from rtl_tb.check.repair.result import Alone, Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.repair.texts import Texts, with_changes
 from rtl_tb.check.verdict import Verdict, judge
@@ -49,6 +50,9 @@ _ONE_RUN = 5.0
 """Seconds; a change that makes the unit hang is none."""
 _CONFIRMED = 4
 """Changes that are built and run on all vectors: those that mend every vector tried, the likeliest first."""
+_PART, _MAKE_UP = 10, 20
+"""What mends less than a tenth of the wrong vectors may do so by chance. Two faults make up for each other in
+some vectors, and the repair of one breaks these: so many it has to mend for each."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
 _REFUSED = 12
@@ -100,6 +104,8 @@ class _Search:
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
         )
         self.dut = job.dut
+        self.ran: dict[tuple[Edit, ...], _Ran] = {}
+        """What was built as the designer would write it, and answered."""
 
     def found(self) -> list[Repair]:
         """See find_repairs."""
@@ -140,12 +146,35 @@ class _Search:
         if found := self._whole(changes, constants.scores, folder / "later"):
             return found
         singles = sorted([*scores, *constants.scores], key=_order)
-        pairs = self._pairs(changes, singles, trials, texts, folder)
-        found = self._whole(changes, pairs, folder / "pair")
-        found = found or self._confirmed(changes, sorted([*pairs, *singles], key=_order), folder / "part")
+        with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
+            single = side.submit(self._confirmed, changes, singles, folder / "part")
+            pairs = self._pairs(changes, singles, trials, texts, folder)
+            found = self._whole(changes, pairs, folder / "pair")
+            found = found or [*self._confirmed(changes, pairs, folder / "pairs"), *single.result()]
         if refused is not None and not found:
             raise refused
-        return found
+        found.sort(key=lambda repair: -repair.mended)
+        return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
+            [repair for repair in found[1:] if repair.whole]
+        )
+
+    def _by_fault(self, changes: Changes, repair: Repair, folder: Path) -> Repair:
+        """A repair with what each of its changes does by itself; as it is where the time ends before."""
+        found: list[Alone] = []
+        for number, change in enumerate(self.ran[repair.edits].changes):
+            edit = _edit(changes, change)
+            try:
+                if (edit,) not in self.ran:
+                    self._confirm(changes, (change,), folder / f"{number}")
+                ran = self.ran[edit,]
+                only = self.verdict.wrong & ~ran.failed
+                with self.budget.builds():
+                    example = example_of_fault(self.verdict, self.asked, ran.job, only, self.budget.look)
+            except (MmagoldError, KeyError):
+                return repair
+            broken = int((ran.failed & ~self.verdict.failed).sum())
+            found.append(Alone(edit, int((self.verdict.failed & ~ran.failed).sum()), broken, example))
+        return replace(repair, faults=tuple(sorted(found, key=lambda one: -one.mended)))
 
     def _picked(self) -> npt.NDArray[np.int64]:
         """The vectors that changes are tried on, every kind of failure among them."""
@@ -223,7 +252,7 @@ class _Search:
         else:
             try:
                 trials = self._choices(changes, texts.job, folder.with_suffix(".made"), self.budget, (first,))
-            except RtlError:
+            except MmagoldError:  # also where a port no longer fits the description
                 return []
         left = None if trials is None else trials.whole(*at)
         if trials is None or left is None or not left.any():
@@ -255,7 +284,7 @@ class _Search:
         """What mends more than it breaks, those first that mend most; the search ends with one that is
         `enough` and breaks nothing."""
         scores: list[_Score] = []
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             trials = [pool.submit(one, number) for number in range(count)]
             for done, trial in enumerate(trials):
                 if self.progress:
@@ -366,7 +395,7 @@ class _Search:
 
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """The likeliest changes, each as a text of its own on every vector of the check."""
-        clean = [score for score in scores if not score.broken]
+        clean = [score for score in scores if score.broken * _MAKE_UP <= score.mended]
         most = [score for score in clean if score.mended == clean[0].mended][:_CONFIRMED]
         found: list[Repair] = []
         for number, score in enumerate(most):
@@ -374,7 +403,7 @@ class _Search:
                 repair = self._confirm(changes, score.changes, folder / f"{number}")
             except MmagoldError:
                 continue
-            if repair is not None and repair.mended and not repair.broken:
+            if repair is not None and _lists(repair):
                 found.append(repair)
         whole = [repair for repair in found if repair.whole]
         return whole or sorted(found, key=lambda repair: -repair.mended)[:1]
@@ -396,13 +425,24 @@ class _Search:
         if outcome.failures:
             return None
         failed = judge(self.verdict.vectors, outcome, self.dut.compare).failed
+        edits = tuple(_edit(changes, change) for change in chosen)
+        self.ran[edits] = _Ran(tuple(chosen), job, failed)
         return Repair(
-            tuple(_edit(changes, change) for change in chosen),
+            edits,
             int((self.verdict.failed & ~failed).sum()),
             int(self.verdict.failed.sum()),
             int((failed & ~self.verdict.failed).sum()),
             len(self.verdict.vectors),
         )
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """Changes, the unit with them, and which vectors of the check fail then."""
+
+    changes: tuple[Change, ...]
+    job: Job
+    failed: Flags
 
 
 @dataclass(frozen=True)
@@ -479,6 +519,11 @@ def _edit(changes: Changes, change: Change) -> Edit:
     text = changes.texts[file].split("\n")[line - 1].strip()
     after = f"else {change.after}" if change.form == ELSE else change.after
     return Edit(file, line, text, change.before, " ... ".join([*(text for _, text in change.beside), after]))
+
+
+def _lists(repair: Repair) -> bool:
+    """Whether what it mends is a fault of its own, and no chance."""
+    return repair.mended * _PART >= repair.wrong and repair.broken * _MAKE_UP <= repair.mended
 
 
 def _shared_nets(dut: Dut) -> set[str]:

@@ -3,6 +3,8 @@
 import pytest
 from changed_unit import changed
 
+from rtl_tb.errors import RtlError
+
 UNDRIVEN = (
     ("logic signed [35:0] sum;", "logic signed [35:0] sum;\n    logic carry;"),
     ("36'(acc);", "36'(acc) + 36'(carry);"),
@@ -63,3 +65,16 @@ def test_out_valid_must_not_follow_out_ready(tmp_path):
 
 def test_the_unit_itself_passes(tmp_path):
     assert changed(tmp_path).passed
+
+
+def test_a_wrong_unit_fails_also_where_another_start_does_not_run(tmp_path, monkeypatch):
+    """It may not settle from there; that is a note, and no verdict less."""
+
+    def no_run(*_):
+        raise RtlError("the DUT ended the simulation in cycle 0: DIDNOTCONVERGE")
+
+    monkeypatch.setattr("rtl_tb.check.check.compare_starts", no_run)
+    result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"))
+    assert not result.passed and any("DIDNOTCONVERGE" in note for note in result.notes)
+    with pytest.raises(RtlError):
+        changed(tmp_path)

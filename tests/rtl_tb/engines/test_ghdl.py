@@ -4,6 +4,8 @@ not."""
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -176,7 +178,7 @@ def test_a_changed_source_is_a_new_build(checked):
 
 def test_a_unit_is_run_by_what_knows_its_language():
     vhdl = load_dut(UNITS / "ieee_mul.yaml")
-    assert engines.choice_of(vhdl, "fast", "verilator") == ("cocotb", "ghdl")
+    assert engines.choice_of(vhdl, "fast", "verilator") == ("cocotb", "ghdl"), "the default gives way"
     for engine, simulator in (("selfcheck", "icarus"), ("cocotb", "icarus"), ("selfcheck", "verilator")):
         with pytest.raises(RtlError, match="ieee_mul is VHDL, which only GHDL runs"):
             engines.choice_of(vhdl, engine, simulator)
@@ -185,3 +187,14 @@ def test_a_unit_is_run_by_what_knows_its_language():
         engines.choice_of(verilog, "cocotb", "ghdl")
     with pytest.raises(RtlError, match="does not run on GHDL"):
         engines.check_choice("fast", "ghdl")
+
+
+@pytest.mark.parametrize("engine", ["fast", "selfcheck"])
+def test_an_engine_that_was_asked_for_is_not_exchanged(engine, tmp_path):
+    """The default gives way to cocotb; a name on the command line does not."""
+    words = ["rtl", "check", str(UNITS / "ieee_mul.yaml"), "--engine", engine, "--build", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "mmagold", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert f"engine is '{engine}', but ieee_mul is VHDL" in done.stderr

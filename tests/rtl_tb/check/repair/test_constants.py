@@ -9,9 +9,9 @@ import pytest
 from repaired_dot import judged, line_of, planted
 
 from rtl_tb.check.repair.budget import ALL, Budget
-from rtl_tb.check.repair.changes import Change, Changes, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes
 from rtl_tb.check.repair.hints import suspicious_lines
-from rtl_tb.check.repair.search import find_repairs
+from rtl_tb.check.repair.search import _Search, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.errors import RtlError
@@ -106,6 +106,18 @@ def test_the_thread_aside_ends_alone() -> None:
     assert aside.over() and not budget.over()
     with pytest.raises(RtlError, match="was up"):
         aside.look()
+
+
+def test_a_width_of_a_port_ends_no_search(tmp_path: Path) -> None:
+    """With it c no longer fits the description of the unit, and no choice is built beside it."""
+    verdict, job = judged(planted(tmp_path, SHORT), tmp_path)
+    changes = find_changes(job.dut)
+    file = tmp_path / "dot4.sv"
+    start = changes.texts[file].index("31:0] c,")
+    port = Change(Place(file, start, start + 2), "31", "32")
+    texts = Texts(changes, job, Budget(60), tmp_path / "texts")
+    search = _Search(verdict, job, texts.budget, None)
+    assert search._second_choices(changes, None, port, texts, tmp_path / "second") == []
 
 
 @pytest.mark.long

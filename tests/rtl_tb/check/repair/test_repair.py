@@ -22,9 +22,12 @@ from rtl_tb.check.repair.search import _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
+from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import judge
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
+
+FAULTS = (("sum + c", "sum - c"), ("product[0]", "product[1]"))
 
 
 def texts(changes: Changes) -> set[str]:
@@ -112,13 +115,23 @@ def test_what_gives_a_net_a_second_driver_is_no_repair(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_two_faults_are_mended_together(tmp_path: Path) -> None:
     """One change alone does not mend both, and none is said to."""
-    dut = planted(tmp_path, ("sum + c", "sum - c"), ("product[0]", "product[1]"))
+    dut = planted(tmp_path, *FAULTS)
     verdict, job = judged(dut, tmp_path)
     found = find_repairs(verdict, job, 300)
     assert found and found[0].whole
     lines = {edit.line for edit in found[0].edits}
     assert lines == {line_of("sum + c"), line_of("product[0]")}
     assert found[0].sentence().count("with `") == 2
+    assert {fault.edit for fault in found[0].faults} == set(found[0].edits)
+    for fault in found[0].faults:  # each by itself, held to the unit with that fault alone
+        kept = next(edit for edit in found[0].edits if edit != fault.edit)
+        left = planted(tmp_path, next(pair for pair in FAULTS if line_of(pair[0]) == kept.line))
+        other, job_of_other = judged(left, tmp_path / "one")
+        assert fault.mended == int((verdict.wrong & ~other.wrong).sum()) > 0
+        assert fault.broken == int((other.wrong & ~verdict.wrong).sum())
+        assert fault.example is not None
+        answer = DutRun(job_of_other, "fast").alone(fault.example.operands)[0]
+        assert answer is not None and answer["d"] == fault.example.expected != fault.example.actual
 
 
 def test_pairs_are_looked_for_in_what_one_change_leaves(
