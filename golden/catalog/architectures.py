@@ -256,7 +256,8 @@ def _unknown(word: str) -> UnknownNameError:
         hint = f"; '{word}' is a type of operands: mmagold list {word} lists the instructions that have it"
     else:
         hint = nearest(word, [*known, *_words()]) if meant is None else f"; nearest: {meant}"
-    return UnknownNameError(f"unknown architecture '{word}', expected one of {', '.join(known)}{hint}")
+    expected = "" if hint else f", expected one of {', '.join(known)}"  # the list alone fills three lines
+    return UnknownNameError(f"unknown architecture '{word}'{expected}{hint}")
 
 
 @lru_cache(maxsize=1)

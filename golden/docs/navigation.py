@@ -8,34 +8,48 @@ from collections.abc import Iterable, Iterator, Sequence
 from golden.docs.page import Page
 from golden.explain.markdown import code
 
-GUIDES = "Guides"
-# Caption and pages (without .md) of each part of the side bar, in order. Hand-written pages that stand
-# nowhere close the guides.
+# Caption and pages (without .md) of each part of the side bar, in order; hand-written pages that stand
+# nowhere close the last.
 PARTS: dict[str, tuple[str, ...]] = {
-    GUIDES: (
-        "getting-started",
-        "explorer",
+    "Get started": ("getting-started", "explorer", "torch", "gemm", "glossary"),
+    "Check RTL": (
         "check-my-unit",
-        "write-a-spec",
-        "capture-a-gpu",
         "read-a-mismatch-report",
-        "arithmetic",
-        "add-an-architecture",
-    ),
-    "Specifications": ("architectures/index", "comparison", "formats/index", "studies/index", "findings"),
-    "Measurements": ("capture", "campaign", "timing", "sass", "profile", "vectors/hopper/index"),
-    "Reference": (
+        "write-a-spec",
         "dut",
-        "vectors",
         "simulators",
         "cocotb",
+        "regress",
+        "flows",
+        "uvm",
+        "vectors",
+        "c-header",
         "diagnosis",
+        "dissect",
         "qualification",
-        "spec-schema",
-        "sources/index",
-        "api/index",
-        "glossary",
     ),
+    "Know the arithmetic": (
+        "arithmetic",
+        "architectures/index",
+        "comparison",
+        "formats/index",
+        "studies/index",
+        "findings",
+        "modifiers",
+        "how-we-know",
+        "sources/index",
+    ),
+    "Measure hardware": (
+        "capture-a-gpu",
+        "capture-a-cpu",
+        "capture",
+        "campaign",
+        "timing",
+        "sass",
+        "profile",
+        "vectors/hopper/index",
+    ),
+    "Reference": ("spec-schema", "api/index", "core", "add-an-architecture", "add-a-step"),
 }
 # Pages in these folders hang under the folder's index; in the others they are reached
 # by links and the search.
@@ -61,8 +75,9 @@ def toctrees(page: str, pages: Sequence[Page]) -> str:
 def _parts(known: list[str]) -> Iterator[tuple[str, list[str]]]:
     placed = {path for paths in PARTS.values() for path in paths} | {"index"}
     others = [path for path in known if "/" not in path and path not in placed]
+    last = list(PARTS)[-1]
     for caption, paths in PARTS.items():
-        yield caption, [path for path in paths if path in known] + (others if caption == GUIDES else [])
+        yield caption, [path for path in paths if path in known] + (others if caption == last else [])
 
 
 def _toctree(caption: str | None, paths: Iterable[str]) -> str:

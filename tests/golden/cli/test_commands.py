@@ -129,7 +129,7 @@ def test_ways_to_name() -> None:
 
 
 def test_unknown_names() -> None:
-    assert "expected one of volta" in complaint("show", "hoper:HMMA.16816.F32")
+    assert "'hoper'; nearest: hopper" in complaint("show", "hoper:HMMA.16816.F32")
     assert "unknown architecture 'hoper'" in complaint("show", "HMMA.16816.F32", "--arch", "hoper")
     near = complaint("show", "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f23")
     assert "nearest: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in near

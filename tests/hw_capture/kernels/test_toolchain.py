@@ -86,10 +86,10 @@ def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
         (["--only", "^wgmma", "--n", "7"], "no instruction of hopper with a choice of N matches 'n7k'; "),
         (["--arch", "cdna4", "--only", "v_mfma_i32_16x16x64_i8"], "none of the 1 instructions chosen has a "),
         (["--arch", "sm_99"], "no architecture has the target 'sm_99', expected one of sm_70, "),
-        (["--arch", "hoper"], "unknown architecture 'hoper', expected one of "),
+        (["--arch", "hoper"], "unknown architecture 'hoper'; nearest: hopper"),
         (["--arch", "h200", "--only", "m16n8k17"], "no instruction of hopper matches 'm16n8k17'"),
         (["--arch", "sm_90", "--only", "m16n8k17"], "no instruction of hopper matches 'm16n8k17'"),
-        (["--arch", "nvfp4"], "unknown architecture 'nvfp4', expected one of "),
+        (["--arch", "nvfp4"], "unknown architecture 'nvfp4'; 'nvfp4' is a type"),
     ],
 )
 def test_a_choice_without_instructions_is_one_line(arguments: list[str], said: str) -> None:
