@@ -51,9 +51,8 @@ def card(thing: Any) -> str:
 
 def test_an_instruction_shows_steps_and_datapath() -> None:
     text = card(HOPPER)
-    assert (
-        HOPPER.name in text and "fraction bits kept: 25" in text and "captured, recorded on an NVIDIA" in text
-    )
+    assert f"<p>hopper <b><code>{HOPPER.name}</code></b></p>" in text
+    assert "fraction bits kept: 25" in text and "captured, recorded on an NVIDIA" in text
     assert text.count("<svg") == 1
 
 
