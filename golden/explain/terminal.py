@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -53,6 +54,11 @@ class HouseConsole(Console):
             super().print(*objects, **options)
         finally:
             self._width = given
+
+    def _render_buffer(self, buffer: Any) -> str:
+        """The text of what was printed; in a pipe or a file without the blanks that end its lines."""
+        text = super()._render_buffer(buffer)
+        return text if self.is_terminal else re.sub(r" +$", "", text, flags=re.M)
 
 
 def _has_width(item: Any) -> bool:
