@@ -25,7 +25,7 @@ _COMBINATIONAL = ("AlwaysComb", "AlwaysLatch", "Always")
 _VALUES = 8
 """Texts that are tried for one target at one place."""
 _BESIDE = 3
-"""Targets beside it whose assignments are taken as its pattern: those with the most similar names."""
+"""Targets of its type whose assignments are taken as its pattern: those with the most similar names."""
 _SIMILAR = 0.5
 """How similar at least."""
 _TARGETS = 24
@@ -290,11 +290,14 @@ class Missing:
     ) -> list[str]:
         """The assignments that are tried for a target, the likeliest first."""
         own = [each for each in every if each.symbol == target and not each.local]
-        others = {each.symbol.name: each for each in every if each.symbol != target and not each.local}
+        others = {
+            each.symbol.name: each
+            for each in every
+            if each.symbol != target and not each.local and str(each.symbol.type) == str(target.type)
+        }
         sign = own[0].sign if own else "<=" if clocked else "="
         near = difflib.get_close_matches(target.name, others, _BESIDE, _SIMILAR)
-        same = [others[name] for name in near if str(others[name].symbol.type) == str(target.type)]
-        found = [text for other in same for text in self._renamed(other, target)]
+        found = [text for name in near for text in self._renamed(others[name], target)]
         if target.type.isIntegral:
             known = [*self.alike(target), *(each.value for each in own if each.value != but)]
             known += [] if target.type.isEnum else ["'0"]
