@@ -144,11 +144,14 @@ def test_the_two_answers_on_the_start_page_are_those_of_the_models() -> None:
     units = [golden.instruction(name, "HMMA.16816.F32") for name in ("hopper", "ampere")]
     assert f"({address(units[0], operands, units[1])})" in page
     table = [row for row in rows(section(page, "A small example")) if "`" in row[1]]
-    assert len(table) == 4
-    for column, ins in enumerate(units, 1):
-        trace = str(ins.trace(**operands)).split()
-        assert not {word for row in table for word in words(row[column])} - set(trace)
-        assert f"{int(ins.dot(**operands)):#010x}" in table[-1][column]
+    assert len(table) == 8
+    for name, ins in zip(("Hopper", "Ampere"), units, strict=True):
+        held = dict(
+            (cell.removesuffix(f", {name}"), words(value)) for cell, value in table if cell.endswith(name)
+        )
+        assert held.keys() == {"c", "product", "sum", "d"}
+        assert held.pop("d") == {f"{int(ins.dot(**operands)):#010x}"}
+        assert not set().union(*held.values()) - set(str(ins.trace(**operands)).split())
 
 
 def section(text: str, heading: str) -> str:
