@@ -146,9 +146,7 @@ def test_the_two_answers_on_the_start_page_are_those_of_the_models() -> None:
     table = [row for row in rows(section(page, "A small example")) if "`" in row[1]]
     assert len(table) == 8
     for name, ins in zip(("Hopper", "Ampere"), units, strict=True):
-        held = {
-            cell.removesuffix(f", {name}"): words(value) for cell, value in table if cell.endswith(name)
-        }
+        held = {cell.removesuffix(f", {name}"): words(value) for cell, value in table if cell.endswith(name)}
         assert held.keys() == {"c", "product", "sum", "d"}
         assert held.pop("d") == {f"{int(ins.dot(**operands)):#010x}"}
         assert not set().union(*held.values()) - set(str(ins.trace(**operands)).split())
