@@ -249,6 +249,15 @@ def open(index: int = 0) -> Device:
     return Device(index)
 
 
+def count() -> int:
+    """Returns how many GPUs this machine has.
+
+    Raises:
+        ToolMissing: no PyCUDA. DeviceError: no driver, or no GPU.
+    """
+    return int(_driver().Device.count())
+
+
 def driver_version() -> str:
     """Returns the version of the NVIDIA kernel driver, or "unknown"."""
     with suppress(OSError):

@@ -45,16 +45,17 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def two(address: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Workers that share the GPU; nobody starts one again that dies."""
+    """Workers with a GPU each where the machine has two, else they share it; nobody starts one again that dies."""
     options = "--nthreads", "1", "--resources", "GPU=1", "--no-nanny", "--no-dashboard"
-    found = [started("worker", address, *options) for _ in range(2)]
+    found = [started("worker", address, *options, gpu=number % device.count()) for number in range(2)]
     yield found
     for worker in found:
         ended(worker)
 
 
-def started(what: str, *options: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "dask", what, *options])
+def started(what: str, *options: str, gpu: int = 0) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "dask", what, *options]
+    return subprocess.Popen(command, env=os.environ | {"CUDA_VISIBLE_DEVICES": str(gpu)})
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
