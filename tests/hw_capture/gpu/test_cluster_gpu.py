@@ -45,7 +45,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def two(address: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Workers with a GPU each where the machine has two, else they share it; nobody starts one again that dies."""
+    """Workers with a GPU each where the machine has two, or sharing one; nobody restarts one that dies."""
     options = "--nthreads", "1", "--resources", "GPU=1", "--no-nanny", "--no-dashboard"
     found = [started("worker", address, *options, gpu=number % device.count()) for number in range(2)]
     yield found
