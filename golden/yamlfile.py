@@ -24,6 +24,7 @@ MISSING: Any = object()
 MAX_BYTES = 16 << 20
 MAX_VALUES = 1_000_000
 MAX_NAME = 200
+_TOO_DEEP = f"nested too deeply (more than {MAX_NESTING} levels)"
 
 
 class Section(dict[str, Any]):
@@ -178,6 +179,8 @@ def parse(text: str, name: str = "<text>") -> Section:
         mark, position = getattr(error, "problem_mark", None), getattr(error, "position", 0)
         line = mark.line + 1 if mark else text.count("\n", 0, position) + 1
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        if "nesting depth" in problem:  # libyaml's own limit, far above ours, is met first: it reads ahead
+            raise SpecError(f"{name}:{line}: {_TOO_DEEP}") from None
         raise SpecError(f"{name}:{line}: not valid YAML: {' '.join(problem.split())}") from None
     if not isinstance(value, Section):
         raise SpecError(f"{name}:1: the file holds {_describe(value)}, expected a mapping of keys")
@@ -215,7 +218,7 @@ class _Builder:
 
     def _value(self, event: Any, depth: int) -> Any:
         if depth > MAX_NESTING:
-            raise self._error(event, f"nested too deeply (more than {MAX_NESTING} levels)")
+            raise self._error(event, _TOO_DEEP)
         self._count(event, 1)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
