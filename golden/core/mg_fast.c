@@ -171,6 +171,22 @@ static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
         for (int32_t j = 0; j < t->columns; j++) mg_scale(&t->b, (ptrdiff_t)k * t->columns + j, t->scale_b.exponent[k / b_block * t->columns + j]);
 }
 
+/* A first step that flushes makes values below its format's least normal number zero. */
+static void mg_flush_plane(const mg_program *p, int name, const mg_format *format, mg_plane *plane) {
+    const mg_operation *o = &p->operations[0];
+    const float least = ldexpf(1, (o->has_operand_format ? &o->operand_format : format)->min_exponent);
+    const uint32_t keep = o->steps->sign == MG_FLUSH_POSITIVE ? 0 : UINT32_C(1) << 31;
+    uint32_t code, limit;
+    int flushes = 0;
+    for (int32_t i = 0; o->steps->op == MG_STEP_FLUSH && i < o->steps->of_count; i++) flushes |= o->steps->of[i] == name;
+    memcpy(&limit, &least, sizeof limit);
+    for (ptrdiff_t i = 0; flushes && i < plane->count; i++) {
+        memcpy(&code, &plane->value[i], sizeof code);
+        code &= (code & INT32_MAX) < limit ? keep : UINT32_MAX;
+        memcpy(&plane->value[i], &code, sizeof code);
+    }
+}
+
 /* Decodes an operand of whole matrices, where it lies, or of lanes, whose codes are gathered first. Returns as mg_load_plane. */
 static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes, int64_t batch, mg_plane *plane) {
     const mg_program *p = f->program;
@@ -212,6 +228,8 @@ static void mg_decode_tile(mg_fast_form *f, const mg_lanes *lanes, int64_t batch
         mg_decode_operand(f, MG_OPERAND_A, lanes, batch, &t->a);
         mg_decode_operand(f, MG_OPERAND_B, lanes, batch, &t->b);
     }
+    mg_flush_plane(f->program, MG_REGISTER_A, &f->program->a, &t->a);
+    mg_flush_plane(f->program, MG_REGISTER_B, &f->program->b, &t->b);
     if (!f->scales) return;
     t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_A, lanes, batch, &t->scale_a);
     t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_B, lanes, batch, &t->scale_b);

@@ -47,6 +47,10 @@ typedef struct {
 
 /* Small things ------------------------------------------------------------------------------------------------------ */
 
+#define mg_two_sum MG_JOIN(mg_two_sum, MG_WORDS) /* mg_odd.h */
+#define mg_odd_sum MG_JOIN(mg_odd_sum, MG_WORDS)
+#define mg_odd_sum_of_three MG_JOIN(mg_odd_sum_of_three, MG_WORDS)
+
 MG_INLINE mg_f mg_size(mg_f x) { return (mg_f)((mg_w)x & INT64_MAX); }
 MG_INLINE mg_f mg_where(mg_w mask, mg_f x, mg_f y) { return (mg_f)MG_CHOOSE(mask, (mg_w)x, (mg_w)y); }
 MG_INLINE mg_w mg_is_nan(mg_f x) { return (mg_w)(x != x); }
@@ -72,34 +76,6 @@ MG_INLINE mg_f mg_leading_power(mg_f x, double least) { return mg_larger((mg_f)(
 
 /* The same of what is not zero. */
 MG_INLINE mg_f mg_carried_power(mg_f x, double least) { return (mg_f)((mg_w)mg_leading_power(x, least) & (mg_w)(x != 0)); }
-
-/* x + y and, in `error`, what that lost (Knuth); of infinities it is a NaN. */
-MG_INLINE mg_f mg_two_sum(mg_f x, mg_f y, mg_f *error) {
-    const mg_f sum = x + y, second = sum - x;
-    *error = (x - (sum - second)) + (y - second);
-    return sum;
-}
-
-/* A sum and what it lost as one number, rounded to odd. */
-MG_INLINE mg_f mg_to_odd(mg_f sum, mg_f error) {
-    const mg_w inexact = (mg_w)(error < 0) | (mg_w)(error > 0), even = ((mg_w)sum & 1) - 1;
-    const mg_w next = ((mg_w)error ^ (mg_w)sum) >> 63 | 1; /* toward the error: away from zero, or toward it */
-    return (mg_f)((mg_w)sum + (inexact & even & next));
-}
-
-MG_INLINE mg_f mg_odd_sum(mg_f x, mg_f y) {
-    mg_f error;
-    const mg_f sum = mg_two_sum(x, y, &error);
-    return mg_to_odd(sum, error);
-}
-
-/* x + y + z rounded to odd, however far they lie apart: algorithm 5 of Boldo and Melquiond. */
-MG_INLINE mg_f mg_odd_sum_of_three(mg_f x, mg_f y, mg_f z) {
-    mg_f low, rest;
-    const mg_f both = mg_two_sum(y, z, &low), high = mg_where((mg_w)(z == 0), y, both);
-    const mg_f sum = mg_two_sum(x, high, &rest), lost = mg_odd_sum(rest, low);
-    return mg_where((mg_w)(lost == 0), sum, mg_odd_sum(sum, lost)); /* a zero keeps the sign that its addends gave it */
-}
 
 /* A magnitude below 2^51 units rounded to units, powers of two. */
 MG_INLINE mg_f mg_to_units(int rounding, mg_w sign, mg_f x, mg_f unit) {

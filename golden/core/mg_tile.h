@@ -16,6 +16,7 @@
 #define mg_vh MG_OF(mg_vh)
 #define mg_vb MG_OF(mg_vb)
 #define mg_half MG_OF(mg_half)
+#define mg_vs MG_OF(mg_vs)
 typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -23,6 +24,7 @@ typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_ali
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
 typedef int32_t mg_half __attribute__((vector_size(2 * MG_V), aligned(4), may_alias));
 typedef int64_t MG_OF(mg_vp) __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef float mg_vs __attribute__((vector_size(2 * MG_V), aligned(4), may_alias));
 
 #ifndef MG_ROWS
 typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or an integer */
@@ -67,6 +69,8 @@ typedef struct {
     const int32_t *scale_a_exponent, *scale_b_exponent; /* groups with scales */
 } mg_part;
 #endif
+
+#include "mg_odd.h"
 
 /* Small things ------------------------------------------------------------------------------------------------------ */
 
@@ -826,6 +830,97 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_add)(const mg_operation *o, mg_v
     return MG_OF(mg_with_specials)(o, y[0].significand + y[1].significand, code);
 }
 
+/* Half a vector of floats as doubles, and back, rounded to nearest even. */
+MG_INLINE mg_df MG_OF(mg_doubles_of)(mg_vf x, int half) {
+    mg_vs part[2];
+    memcpy(part, &x, sizeof x);
+    return __builtin_convertvector(part[half], mg_df);
+}
+
+MG_INLINE mg_vi MG_OF(mg_floats_of)(const mg_df *halves) {
+    const mg_vs part[2] = {__builtin_convertvector(halves[0], mg_vs), __builtin_convertvector(halves[1], mg_vs)};
+    return MG_AT(mg_vi, part);
+}
+
+/* The exact sum of products and c, rounded once to FP32, nearest even. Two doubles hold that of the products. */
+MG_INLINE void MG_OF(mg_exact_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
+    mg_df high[MG_ROWS][2], low[MG_ROWS][2];
+    mg_vf floats[MG_ROWS];
+    memset(high, 0, sizeof high);
+    memset(low, 0, sizeof low);
+    MG_EACH_ROW floats[r] = (mg_vf)(MG_IS_TOP(c[r]) & c[r]);
+    for (int32_t i = 0; i < o->k_count; i++) {
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
+        const mg_vf b = (mg_vf)MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
+        MG_EACH_ROW {
+            const mg_vf p = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b;
+            floats[r] += p;
+            for (int h = 0; h < 2; h++) {
+                mg_df error;
+                high[r][h] = MG_ODD(mg_two_sum)(high[r][h], MG_OF(mg_doubles_of)(p, h), &error);
+                low[r][h] += error;
+            }
+        }
+    }
+    mg_dw some = {0};
+    MG_EACH_ROW for (int h = 0; h < 2; h++) some |= (mg_dw)(low[r][h] != 0);
+    const int lost = MG_ODD(mg_any_double)(some); /* of infinities, too */
+    MG_EACH_ROW {
+        mg_df sum[2];
+        for (int h = 0; h < 2; h++) {
+            const mg_df late = MG_OF(mg_doubles_of)((mg_vf)c[r], h);
+            sum[h] = lost ? MG_ODD(mg_odd_sum_of_three)(late, high[r][h], low[r][h]) : MG_ODD(mg_odd_sum)(high[r][h], late);
+        }
+        out[r] = MG_OF(mg_with_specials)(o, floats[r], MG_OF(mg_floats_of)(sum));
+    }
+}
+
+/* Sums of FP32, nearest even. One that is subnormal is exact, so that all ways to flush it are one: below `kept` the sign alone stays. */
+MG_INLINE mg_vf MG_OF(mg_flushed)(mg_vf x, int32_t kept) {
+    const mg_vi code = (mg_vi)x;
+    return kept ? (mg_vf)(code & ((mg_vi)((code & INT32_MAX) >= kept) | INT32_MIN)) : x;
+}
+
+/* Adds `count` terms that lie `by` apart in a step's order; their sum takes the place of the first. A tree has a power of two of them. */
+MG_INLINE void MG_OF(mg_add_terms)(const mg_step *step, const mg_part *x, mg_vf (*term)[MG_ROWS], int32_t by, int32_t count) {
+    const int32_t kept = step->flush ? 1 << 23 : 0, tree = step->order == MG_ORDER_TREE;
+    for (int32_t half = 1; half < count; half = tree ? 2 * half : half + 1)
+        for (int32_t i = 0; i + half < count; i += tree ? 2 * half : count)
+            MG_EACH_ROW term[i * by][r] = MG_OF(mg_flushed)(term[i * by][r] + term[(i + half) * by][r], kept);
+}
+
+/* Steps that round to FP32 as IEEE 754 does: products, then additions of two terms at a time, whose terms are what the step before
+ * made and, in the last, c before or behind them. Operands are flushed before (mg_fast.c), but for c. */
+MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
+    mg_vf terms[MG_IEEE_TERMS + 2][MG_ROWS], (*term)[MG_ROWS] = terms + 1, seed[MG_ROWS];
+    const mg_step *step = o->steps, *flush = step->op == MG_STEP_FLUSH ? step++ : NULL;
+    int32_t count = o->k_count, of_c = 0;
+    for (int i = 0; flush && i < flush->of_count; i++) of_c |= flush->of[i] == MG_REGISTER_C;
+    MG_EACH_ROW {
+        const mg_vf kept = MG_OF(mg_flushed)((mg_vf)c[r], of_c ? 1 << 23 : 0);
+        seed[r] = of_c && flush->sign == MG_FLUSH_POSITIVE ? (mg_vf)((mg_vi)kept & (mg_vi)(kept != 0)) : kept;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
+        const mg_vf b = (mg_vf)MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
+        MG_EACH_ROW term[i][r] = MG_OF(mg_flushed)(MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b, step->flush ? 1 << 23 : 0);
+    }
+    for (step++; step < o->steps + o->step_count; step++) {
+        const int c_first = step->of[0] == MG_REGISTER_C;
+        if (c_first) term--;
+        if (step->of_count == 2) MG_EACH_ROW term[c_first ? 0 : count][r] = seed[r];
+        count += step->of_count - 1;
+        const int32_t interleaved = step->group == MG_GROUP_INTERLEAVED, groups = interleaved ? step->group_size : step->group ? count / step->group_size : 1;
+        const int32_t members = count / groups, by = interleaved ? groups : 1, next = interleaved ? 1 : members;
+        for (int32_t g = 0; g < groups; g++) {
+            MG_OF(mg_add_terms)(step, x, term + g * next, by, members);
+            MG_EACH_ROW term[g][r] = term[g * next][r];
+        }
+        count = groups;
+    }
+    MG_EACH_ROW out[r] = MG_PICK((mg_vi)(term[0][r] == term[0][r]), (mg_vi)term[0][r], MG_SPLAT((int32_t)o->nan));
+}
+
 /* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes. Returns whether
  * some result is a NaN. */
 #define MG_FMA_ROWS(type, fma)                                                                                         \
@@ -862,6 +957,10 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
         MG_OF(mg_quick_dot_add)(o, x, seed, out);
     } else if (o->fast == MG_FAST_INTEGER) {
         MG_OF(mg_integer_dot_add)(o, x, seed, out);
+    } else if (o->fast == MG_FAST_EXACT) {
+        MG_OF(mg_exact_dot_add)(o, x, seed, out);
+    } else if (o->fast == MG_FAST_IEEE) {
+        MG_OF(mg_ieee_steps)(o, x, seed, out);
     } else if (o->fast == MG_FAST_ADD) {
         MG_EACH_ROW out[r] = MG_OF(mg_add)(o, seed[r], results[o->addends[0]][r]);
     } else {
@@ -928,4 +1027,5 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_DOT_PAIRS
 #undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
+#undef MG_DOUBLES
 #undef MG_V

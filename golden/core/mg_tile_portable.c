@@ -6,6 +6,7 @@
 #include "mg_number.h"
 
 #define MG_V 4
+#define MG_DOUBLES 2
 #ifdef __SSE2__
 #include <emmintrin.h>
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm_madd_epi16((__m128i)(x), (__m128i)(y))

@@ -23,7 +23,7 @@ extern "C" {
 
 enum mg_kind { MG_ZERO, MG_FINITE, MG_INFINITY, MG_NAN };
 
-enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER, MG_FAST_ADD };
+enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER, MG_FAST_ADD, MG_FAST_IEEE, MG_FAST_EXACT };
 
 /* All codes of an 8-bit format, decoded: the value, the significand that it has with its exponent, and the exponent.
  * `looked_up`: the fields of a code do not say all of it, as where another format holds the numbers. */

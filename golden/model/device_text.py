@@ -252,7 +252,7 @@ def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
     converts = [_convert(operation) for operation in program.operations]
     sums = [o for o, convert in zip(program.operations, converts, strict=True) if convert is None]
     kernels = select_kernels(sums, unit)
-    if kernels is None:
+    if kernels is None or kernels[0]["fast"] in ("ieee", "exact"):  # the machine's own arithmetic
         if unit.scale_block is not None:
             return None
         kernels = [

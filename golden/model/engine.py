@@ -34,7 +34,8 @@ Bits = npt.NDArray[Any]
 _MAX_BATCH_DIMS = 16
 _i32, _i64, _u64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
 
-FAST = {"fda": 1, "gdfs": 2, "fdrda": 3, "fma": 4, "integer": 5, "add": 6}
+_KINDS = "fda", "gdfs", "fdrda", "fma", "integer", "add", "ieee", "exact"
+FAST = {name: number for number, name in enumerate(_KINDS, 1)}
 SPARSITY = {None: 0, "2:4": 1, "1:2": 2, "4:8 pairs": 3}
 
 

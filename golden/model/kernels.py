@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from golden.number.formats import Format, get_format
+from golden.number.formats import Format, Kind, get_format
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
     Align,
+    Flush,
     Fma,
     Multiply,
     Normalize,
@@ -33,6 +34,7 @@ S = TypeVar("S", bound=Step)
 _MAX_K = 256
 _MAX_F = 28
 _MAX_GROUP, _MAX_GROUPS = 32, 16  # MG_MAX_GROUPS
+_MAX_IEEE_TERMS = 32  # MG_IEEE_TERMS
 
 
 def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Kernel] | None:
@@ -55,12 +57,15 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
         kernels.append(kernel)
     kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
     targets = {operation.operand_format for operation in operations if operation.k_index}
+    flushes = {operation.steps[0] for operation in operations if isinstance(operation.steps[0], Flush)}
     narrow = all(unit.formats[name].storage == 8 for name in ("a", "b"))
     if (
         len(kinds) != 1
         or kernels[0]["fast"] == "add"
         or ("fma" in kinds and len(operations) != 1)
         or len(targets) != 1
+        or len(flushes) > 1
+        or (flushes and not all(operation.k_index for operation in operations))
         or (targets != {None} and not narrow)
     ):
         return None
@@ -468,4 +473,119 @@ def _add(operation: Operation, unit: Signature) -> Kernel | None:
     return {"fast": "add", "nan": step.nan}
 
 
-_CHOICES: tuple[Callable[[Operation, Any], Kernel | None], ...] = (_fda, _gdfs, _fdrda, _fma, _integer, _add)
+_IN_F32: dict[str, Any] = {"format": get_format("f32"), "rounding": "nearest_even"}
+_OF_ADDITIONS = ("of", "to", "order", "group", "flush", "tiny", "nan")
+
+
+def _ieee(operation: Operation, unit: Signature) -> Kernel | None:
+    """Products and additions that each round to f32, nearest even, by the machine's own arithmetic; c is
+    the first or the last term of the last addition."""
+    f32, steps = get_format("f32"), operation.steps
+    if isinstance(steps[0], Flush):
+        steps = steps[1:]
+    if (
+        len(steps) < 2
+        or not isinstance(steps[0], Multiply)
+        or {operation.out_format, operation.seed_format} != {f32}
+        or not all(_held_by_floats(_operand(operation, unit.formats[name])) for name in "ab")
+        or not _decodable(unit.formats["a"], unit.formats["b"])
+        or not _rounded_products(operation, steps[0], unit)
+        or operation.addends
+        or len(operation.k_index) > _MAX_IEEE_TERMS
+    ):
+        return None
+    words = [step.nan for step in steps if isinstance(step, Multiply | Additions)]
+    if not _adds_in_turn(steps[1:], len(operation.k_index)) or not all(map(_is_nan, words)):
+        return None
+    return {"fast": "ieee", "nan": words[-1]}
+
+
+def _is_nan(word: int | None) -> bool:
+    """Whether a step that reads this word of f32 finds a NaN, and not a number."""
+    return word is not None and get_format("f32").decode(word).kind == Kind.NAN
+
+
+def _held_by_floats(f: Format) -> bool:
+    """Whether every number of a format is one of f32."""
+    return (
+        f.is_float
+        and f.signed
+        and f.has_zero
+        and f.fraction_bits <= 23
+        and f.max_exponent <= 127
+        and f.min_exponent >= -126
+    )
+
+
+def _rounded_products(operation: Operation, step: Step, unit: Signature) -> bool:
+    """Whether a product rounds to f32 as the machine has it; a flushed one of at most 23 bits cannot be
+    carried up to the least normal number, so that all ways to flush it are one."""
+    return is_step(step, Multiply, "nan", "flush", "tiny", to="products", **_IN_F32) and (
+        step.flush == "none" or (step.flush == "signed" and _product_width(operation, unit) <= 23)
+    )
+
+
+def _adds_in_turn(additions: Sequence[Step], count: int) -> bool:
+    """Whether each addition takes what the step before made, `count` terms at first, the last one c, too."""
+    before = "products"
+    for step in additions:
+        last = step is additions[-1]
+        of = (("c", before), (before, "c")) if last else ((before,),)
+        if not is_step(step, Additions, *_OF_ADDITIONS, **_IN_F32) or step.of not in of:
+            return False
+        count += last
+        kind, size = step.group or ("contiguous", count)
+        groups = size if kind == "interleaved" else count // size
+        tree = step.order == "tree" and (members := count // groups) & (members - 1)
+        if step.flush == "positive" or count % size or tree or (last and step.group):
+            return False
+        count, before = groups, step.to
+    return before == "d"
+
+
+def _exact(operation: Operation, unit: Signature) -> Kernel | None:
+    """The exact sum of products and c, rounded once to f32, nearest even."""
+    match operation.steps:
+        case (Multiply() as multiply, SpecialValues() as special, Sum() as total, Round() as final):
+            pass
+        case _:
+            return None
+    factors = [_operand(operation, unit.formats[name]) for name in "ab"]
+    if (
+        {operation.out_format, operation.seed_format} != {get_format("f32")}
+        or not all(map(_held_by_floats, factors))
+        or not _decodable(unit.formats["a"], unit.formats["b"])
+        or _product_width(operation, unit) > 24
+        or not _two_doubles_hold_sum(factors, len(operation.k_index))
+        or not is_step(multiply, Multiply, to="products")
+        or not _special(special, "products", "c")
+        or not _exact_sum(total, "total", "products", "c")
+        or not is_step(
+            final, Round, "nan", "overflow", of=("total",), to="d", zero="signed_underflow", **_IN_F32
+        )
+        or final.overflow not in ("ieee", "infinity")
+        or operation.addends
+    ):
+        return None
+    return {"fast": "exact", "nan": special.nan}
+
+
+def _two_doubles_hold_sum(factors: Sequence[Format], count: int) -> bool:
+    """Whether floats hold every product, and two doubles every sum of so many: the one the sum rounded, the
+    other, exactly, what the additions lost, at most half a place of the one each."""
+    lowest = sum(f.min_exponent - f.fraction_bits for f in factors)
+    highest = sum(f.max_exponent + 1 for f in factors) + count.bit_length()
+    lost = highest - 53 + count.bit_length()
+    return lowest >= -126 and highest <= 127 and lost - lowest <= 53
+
+
+_CHOICES: tuple[Callable[[Operation, Any], Kernel | None], ...] = (
+    _fda,
+    _gdfs,
+    _fdrda,
+    _fma,
+    _integer,
+    _add,
+    _ieee,
+    _exact,
+)

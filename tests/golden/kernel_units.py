@@ -161,6 +161,54 @@ def _two_passes_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[A
     return {"a": a, "b": a, "c": d, "d": d}, program
 
 
+def _ieee_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """Products and additions that round to f32 each."""
+    k = min(k, 32)
+    rounds = {"format": "f32", "rounding": "nearest_even"}
+
+    def addition(of: list[str], to: str, **more: Any) -> dict[str, Any]:
+        order = rng.choice(("tree", "sequential"))
+        flush = {"flush": "signed"} if rng.random() < 0.4 else {}
+        return {
+            "sum": {
+                "of": of,
+                "to": to,
+                "order": order,
+                "nan": 0x7FC00000 + rng.randint(0, 9),
+                **rounds,
+                **flush,
+            }
+            | more
+        }
+
+    flush_of = rng.sample("abc", rng.randint(1, 3))
+    steps = [{"flush": {"of": flush_of, "sign": rng.choice(("signed", "positive"))}}][: rng.randint(0, 1)]
+    steps.append({"multiply": {"to": "products", **rounds} | rng.choice(({}, {"flush": "signed"}))})
+    last = "products"
+    sizes = [size for size in (2, 4, 8, 16) if k % size == 0]
+    if sizes and rng.random() < 0.6:
+        group = {rng.choice(("contiguous", "interleaved")): rng.choice(sizes)}
+        steps.append(addition(["products"], "groups", group=group))
+        last = "groups"
+    if rng.random() < 0.3:
+        steps.append(addition([last], "dot"))
+        last = "dot"
+    steps.append(addition(rng.choice((["c", last], [last, "c"])), "d"))
+    formats = {"a": rng.choice((*FLOATS, "f32")), "b": rng.choice((*FLOATS, "f32")), "c": "f32", "d": "f32"}
+    operation: dict[str, Any] = {"steps": steps}
+    if {formats["a"], formats["b"]} <= {"e5m2", "e4m3"} and rng.random() < 0.4:
+        operation["operands"] = "f16"
+    return formats, [operation]
+
+
+def _exact_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """Exact sums of products and c, rounded once; bf16 has sums that two doubles do not hold."""
+    a, b = (rng.choice(("f16", "f16", "bf16", *NARROW)) for _ in "ab")
+    body = {"nan": rng.choice((0, 0x7FC00000)), "overflow": rng.choice(("ieee", "infinity", "largest"))}
+    chain = {"exact_dot_add_chain": body | {"products": rng.randint(1, k)}}
+    return {"a": a, "b": b, "c": "f32", "d": "f32"}, [rng.choice(({"exact_dot_add": body}, chain))]
+
+
 KERNEL_UNITS: tuple[Callable[[random.Random, int], tuple[dict[str, Any], list[Any]]], ...] = (
     _fda_unit,
     _odd_fda_unit,
@@ -171,6 +219,8 @@ KERNEL_UNITS: tuple[Callable[[random.Random, int], tuple[dict[str, Any], list[An
     _fma_unit,
     _integer_unit,
     _two_passes_unit,
+    _ieee_unit,
+    _exact_unit,
 )
 
 
