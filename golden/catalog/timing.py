@@ -33,9 +33,8 @@ from golden.paths import spec_folder
 from golden.yamlfile import Section, read
 
 CYCLES = "cycles"
-PARTS = ("matrix", "wmma", "scalar", "memory", "kernels", "s4")
-"""What the files of one board hold: `of_board` names them. s4, which matrix holds, is a file of its own where
-a board has no other."""
+PARTS = ("matrix", "wmma", "scalar", "memory", "kernels")
+"""What the files of one board hold: `of_board` names them."""
 QUANTITIES = (
     "completion_latency",
     "latency",
@@ -180,20 +179,24 @@ def measured(name: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class Difference:
-    """Why figures of one architecture differ from those of a published file. instructions and quantities are
-    patterns of names ("*" for any text)."""
+    """Why figures of one architecture differ from those of a published file. instructions, quantities and
+    devices (ours) are patterns of names ("*" for any text)."""
 
     architecture: str
     instructions: tuple[str, ...]
     quantities: tuple[str, ...]
+    devices: tuple[str, ...]
     reason: str
 
-    def explains(self, key: Key, architecture: str) -> bool:
-        """Whether it speaks of a figure."""
-        return (
-            architecture == self.architecture
-            and any(fnmatchcase(key.instruction, pattern) for pattern in self.instructions)
-            and any(fnmatchcase(key.quantity, pattern) for pattern in self.quantities)
+    def explains(self, key: Key, architecture: str, device: str) -> bool:
+        """Whether it speaks of a figure of ours on a device."""
+        named = (
+            (key.instruction, self.instructions),
+            (key.quantity, self.quantities),
+            (device, self.devices),
+        )
+        return architecture == self.architecture and all(
+            any(fnmatchcase(name, pattern) for pattern in patterns) for name, patterns in named
         )
 
 
@@ -204,13 +207,10 @@ def differences(name: str | Path) -> list[Difference]:
         return []
     found = []
     for item in sections(top, "differences"):
-        lists = [item.take(key, list, ["*"]) for key in ("instructions", "quantities")]
-        instructions, quantities = (tuple(str(text) for text in texts) for texts in lists)
-        found.append(
-            Difference(
-                item.take("architecture", str), instructions, quantities, item.take("reason", str).strip()
-            )
-        )
+        lists = (item.take(key, list, ["*"]) for key in ("instructions", "quantities", "devices"))
+        instructions, quantities, devices = (tuple(str(text) for text in texts) for texts in lists)
+        architecture, reason = item.take("architecture", str), item.take("reason", str).strip()
+        found.append(Difference(architecture, instructions, quantities, devices, reason))
         item.done()
     return found
 

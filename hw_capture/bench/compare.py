@@ -27,8 +27,8 @@ class Pair:
     def reason(self, differences: Iterable[Difference]) -> str:
         """Why the two differ, as the first of the published file's differences that speaks of it says; "" if
         none does."""
-        key, architecture = self.theirs.key, self.ours.architecture
-        return next((one.reason for one in differences if one.explains(key, architecture)), "")
+        about = self.theirs.key, self.ours.architecture, self.ours.device
+        return next((one.reason for one in differences if one.explains(*about)), "")
 
     def within(self, tolerance: float) -> bool:
         """Whether ours is at most `tolerance` (a fraction) away from theirs."""
