@@ -2,7 +2,7 @@
 
 import pytest
 
-from golden.catalog import sass, simulators
+from golden.catalog import sass, simulators, timing
 from golden.catalog.simulators import fragment, get_simulator
 from golden.catalog.timing import Figure, Key
 from golden.errors import UnknownNameError
@@ -42,6 +42,17 @@ def test_an_option_has_the_figures_of_its_instructions_in_their_order() -> None:
     ]
     assert made.written == 3 and len(made.missing) == 3
     assert "# -trace_opcode_latency_initiation_int: no completion latency of mad.lo.u32" in made.text
+
+
+@pytest.mark.parametrize("name", simulators.simulators())
+def test_both_boards_have_every_option_and_the_same_whole_numbers(name: str) -> None:
+    made = [
+        fragment(name, [figure for part in ("", "_scalar") for figure in timing.load(f"{board}{part}")])
+        for board in ("hopper_h100", "hopper_h200")
+    ]
+    lines = [[line for line in one.text.splitlines() if not line.startswith("#")] for one in made]
+    assert lines[0] == lines[1] and not any(one.missing for one in made)
+    assert made[0].written == len(get_simulator(name).options)
 
 
 def test_one_missing_figure_leaves_out_its_option() -> None:
