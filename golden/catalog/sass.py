@@ -138,18 +138,25 @@ def targets_of(name: str) -> list[str]:
 
 
 def find(name: str) -> list[Form]:
-    """The forms of a name: exactly that, else those whose name begins with it at a dot or a space.
+    """The forms of a name: exactly that, else those whose name begins with it at a dot or a space, else
+    sequences that hold such a one, as `add.cc.u32; addc.u32` does for `addc.u32`.
 
     Raises:
         UnknownNameError: none; names the nearest.
     """
     forms = ptx_forms.load().forms
     wanted = " ".join(name.split())
+    longer = (f"{wanted}.", f"{wanted} ")
     exact = [form for form in forms if form.name == wanted]
     variants = [form for form in forms if form.name.startswith(f"{wanted} ")]
-    begun = [form for form in forms if form.name.startswith((f"{wanted}.", f"{wanted} "))]
+    begun = [form for form in forms if form.name.startswith(longer)]
     if exact or begun:
         return exact + variants if exact else begun
+    parts = {form.name: form.name.split("; ") for form in forms}
+    if held := [
+        form for form in forms if any(p == wanted or p.startswith(longer) for p in parts[form.name])
+    ]:
+        return held
     names = [form.name for form in forms]
     if nearest(name, names):
         raise UnknownNameError(f"no scalar PTX instruction '{name}'{nearest(name, names)}")

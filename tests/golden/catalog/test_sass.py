@@ -124,6 +124,12 @@ def test_find() -> None:
     assert [form.name for form in sass.find("mad.lo.u32")] == ["mad.lo.u32"]
     assert {form.name for form in sass.find("lop3.b32")} >= {"lop3.b32 0x80", "lop3.b32 0x96"}
     assert len(sass.find("testp")) == 12
+    for carried in ("add.cc.u32", "addc.u32"):
+        assert [form.name for form in sass.find(carried)] == [
+            "add.cc.u32; addc.u32",
+            "add.cc.u32; addc.cc.u32; addc.u32",
+        ]
+    assert [form.name for form in sass.find("neg.f32")] == ["neg.f32"]  # no sequence where it is one itself
     with pytest.raises(
         UnknownNameError, match=r"no scalar PTX instruction 'mad\.lo\.u31'; nearest: mad\.lo\.u32"
     ):
