@@ -153,9 +153,7 @@ def find(name: str) -> list[Form]:
     if exact or begun:
         return exact + variants if exact else begun
     parts = {form.name: form.name.split("; ") for form in forms}
-    if held := [
-        form for form in forms if any(p == wanted or p.startswith(longer) for p in parts[form.name])
-    ]:
+    if held := [form for form in forms if any(p == wanted or p.startswith(longer) for p in parts[form.name])]:
         return held
     names = [form.name for form in forms]
     if nearest(name, names):

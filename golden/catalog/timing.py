@@ -179,11 +179,12 @@ def measured(name: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class Difference:
-    """Why figures of one architecture differ from those of a published file. instructions, quantities and
-    devices (ours) are patterns of names ("*" for any text)."""
+    """Why figures of one architecture differ from those of a published file. instructions, variants,
+    quantities and devices (ours) are patterns of names ("*" for any text)."""
 
     architecture: str
     instructions: tuple[str, ...]
+    variants: tuple[str, ...]
     quantities: tuple[str, ...]
     devices: tuple[str, ...]
     reason: str
@@ -192,6 +193,7 @@ class Difference:
         """Whether it speaks of a figure of ours on a device."""
         named = (
             (key.instruction, self.instructions),
+            (key.variant, self.variants),
             (key.quantity, self.quantities),
             (device, self.devices),
         )
@@ -207,10 +209,10 @@ def differences(name: str | Path) -> list[Difference]:
         return []
     found = []
     for item in sections(top, "differences"):
-        lists = (item.take(key, list, ["*"]) for key in ("instructions", "quantities", "devices"))
-        instructions, quantities, devices = (tuple(str(text) for text in texts) for texts in lists)
+        keys = ("instructions", "variants", "quantities", "devices")
+        patterns = {key: tuple(str(text) for text in item.take(key, list, ["*"])) for key in keys}
         architecture, reason = item.take("architecture", str), item.take("reason", str).strip()
-        found.append(Difference(architecture, instructions, quantities, devices, reason))
+        found.append(Difference(architecture=architecture, reason=reason, **patterns))
         item.done()
     return found
 

@@ -16,7 +16,7 @@ from hw_capture.bench.compare import pairs
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 BOARDS = ("hopper_h100", "hopper_h200")
 PUBLISHED = (
-    *("abdelkhalik_a100", "gpu_benches_h100", "h100_logs", "luo_h800"),
+    *("abdelkhalik_a100", "gpu_benches_h100", "gpu_benches_h200", "h100_logs", "luo_h800"),
     *("sun_a100", "sun_rtx2080ti", "sun_rtx3070ti"),
 )
 
@@ -154,14 +154,14 @@ def test_a_board_beside_everything_published_on_hopper(board: str) -> None:
     ours = tables.load(board)
     found = pairs(ours, [*tables.load("h100_logs"), *tables.load("luo_h800")])
     outside = {(p.theirs.instruction, p.theirs.quantity) for p in found if not p.within(0.03)}
-    assert len(found) == 60
+    assert len(found) == 61
     assert outside == {("ld.shared.u32", "completion_latency")}
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_every_difference_from_a_published_figure_has_its_reason(board: str) -> None:
     ours = [figure for part in tables.PARTS for figure in tables.load(tables.of_board(board, part))]
-    for name in ("abdelkhalik_a100", "h100_logs", "luo_h800", "gpu_benches_h100"):
+    for name in ("abdelkhalik_a100", "h100_logs", "luo_h800", "gpu_benches_h100", "gpu_benches_h200"):
         known = tables.differences(name)
         found = pairs(ours, tables.load(name))
         assert [p.theirs.key for p in found if not p.within(0.03) and not p.reason(known)] == []
@@ -273,16 +273,17 @@ def test_a_difference_speaks_of_its_instructions(tmp_path: Path) -> None:
     path.write_text(
         "source: s\ndevice: d\narchitecture: ampere\ndifferences:\n"
         "  - {architecture: hopper, instructions: ['add.*'], quantities: [latency],\n"
-        "     devices: ['NVIDIA H2*'], reason: because}\n"
+        "     variants: [L2], devices: ['NVIDIA H2*'], reason: because}\n"
         "tables:\n  - {table: I, title: t, quantity: latency, rows: [{instruction: add.u32, value: 2}]}\n"
     )
     (one,) = tables.differences(path)
-    assert one.explains(Key("add.u32", "", "latency"), "hopper", "NVIDIA H200") and tables.load(path)
+    assert one.explains(Key("add.u32", "L2", "latency"), "hopper", "NVIDIA H200") and tables.load(path)
     for key, architecture, device in (
-        (Key("sub.u32", "", "latency"), "hopper", "NVIDIA H200"),
-        (Key("add.u32", "", "throughput"), "hopper", "NVIDIA H200"),
-        (Key("add.u32", "", "latency"), "ada", "NVIDIA H200"),
-        (Key("add.u32", "", "latency"), "hopper", "NVIDIA H100"),
+        (Key("sub.u32", "L2", "latency"), "hopper", "NVIDIA H200"),
+        (Key("add.u32", "L1", "latency"), "hopper", "NVIDIA H200"),
+        (Key("add.u32", "L2", "throughput"), "hopper", "NVIDIA H200"),
+        (Key("add.u32", "L2", "latency"), "ada", "NVIDIA H200"),
+        (Key("add.u32", "L2", "latency"), "hopper", "NVIDIA H100"),
     ):
         assert not one.explains(key, architecture, device)
     path.write_text(path.read_text().replace("reason: because", "because: 1"))
