@@ -30,8 +30,9 @@ CLOCKS = 16 * 32 * 256
 """Bytes for the two clock readings of 32 warps in many runs."""
 _CALIBRATION = 2_000_000
 _CALIBRATIONS = 40
+POWER_LIMIT = 0x04
 _SLOW = {
-    0x04: "the power limit",
+    POWER_LIMIT: "the power limit",
     0x08: "a hardware slowdown",
     0x20: "the temperature",
     0x40: "the temperature (hardware)",
@@ -73,6 +74,16 @@ def state() -> dict[str, str]:
     return dict(zip(_STATE, values, strict=True)) if done.status == 0 and len(values) == len(_STATE) else {}
 
 
+def check_unthrottled(found: dict[str, str], but: int = 0) -> None:
+    """Raises DeviceError where the clock is held down, but for reasons of the bits `but`; found: `state`."""
+    bits = int(found.get("clocks_event_reasons.active", "0") or "0", 16) & ~but
+    if reasons := [text for bit, text in _SLOW.items() if bits & bit]:
+        raise DeviceError(
+            f"the SM clock is throttled by {' and '.join(reasons)} ({found.get('clocks.sm', '?')} of "
+            f"{found.get('clocks.max.sm', '?')}): nothing is recorded; wait, and measure again"
+        )
+
+
 def check_steady(before: dict[str, str], after: dict[str, str], rates: tuple[float, float]) -> None:
     """Holds a measurement against a clock that was throttled or changed.
 
@@ -85,12 +96,7 @@ def check_steady(before: dict[str, str], after: dict[str, str], rates: tuple[flo
             nanoseconds, by which two H100s at 1980 MHz ran at up to 2099 for a while.)
     """
     for found in (before, after):
-        bits = int(found.get("clocks_event_reasons.active", "0") or "0", 16)
-        if reasons := [text for bit, text in _SLOW.items() if bits & bit]:
-            raise DeviceError(
-                f"the SM clock is throttled by {' and '.join(reasons)} ({found.get('clocks.sm', '?')} of "
-                f"{found.get('clocks.max.sm', '?')}): nothing is recorded; wait, and measure again"
-            )
+        check_unthrottled(found)
     if abs(rates[1] / rates[0] - 1) > _STEADY and not _vouched(before, after, min(rates)):
         raise DeviceError(
             f"the SM clock changed from {rates[0]:.0f} to {rates[1]:.0f} MHz while measuring: nothing is "

@@ -27,7 +27,7 @@ import golden
 from hw_capture.bench.ablation.machine_code import Built
 from hw_capture.bench.ablation.variants import Variant
 from hw_capture.bench.building import Progress
-from hw_capture.bench.clocks import Watch, state
+from hw_capture.bench.clocks import POWER_LIMIT, Watch, check_unthrottled, state
 from hw_capture.bench.records import Conditions
 from hw_capture.errors import DeviceError, HwError, ToolMissing
 from hw_capture.gpu.device import Device, Kernel
@@ -104,10 +104,12 @@ def measure(
     """Runs every kernel at every size.
 
     Raises:
-        DeviceError: the GPU fails, or has too little memory.
+        DeviceError: the GPU fails, has too little memory, or its clock is throttled; by the power limit at
+            the end is no error, since products without a pause run into it.
         ResultError: a product is not the model's.
     """
     result = Result(Watch(gpu).conditions)
+    check_unthrottled(result.conditions.state_before)
     kernels = []
     for item in built:
         if isinstance(item, Built):
@@ -135,6 +137,7 @@ def measure(
         except ToolMissing as error:
             result.conditions.left_out[f"{CUBLAS}, {product.size}"] = str(error)
     result.conditions.state_after = state()
+    check_unthrottled(result.conditions.state_after, but=POWER_LIMIT)
     return result
 
 

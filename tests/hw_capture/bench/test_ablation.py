@@ -7,6 +7,7 @@ import itertools
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -369,9 +370,23 @@ def test_without_pycuda_no_file(tmp_path, monkeypatch) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_wrong_product_is_exit_status_1_and_leaves_no_file(tmp_path, monkeypatch) -> None:
-    from contextlib import nullcontext
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("0x0000000000000001", "0x0000000000000004", None),
+        ("0x0000000000000004", "0x0000000000000001", "throttled by the power limit"),
+        ("0x0000000000000001", "0x0000000000000024", r"throttled by the temperature \("),
+    ],
+)
+def test_a_board_held_down_by_more_than_its_power_is_not_recorded(before, after, said, monkeypatch) -> None:
+    conditions = Conditions({}, {"clocks_event_reasons.active": before}, sm_mhz=1980.0)
+    monkeypatch.setattr(run, "Watch", lambda gpu: SimpleNamespace(conditions=conditions))
+    monkeypatch.setattr(run, "state", lambda: {"clocks_event_reasons.active": after})
+    with nullcontext() if said is None else pytest.raises(DeviceError, match=said):
+        assert run.measure(SimpleNamespace(), [], []).points == []
 
+
+def test_a_wrong_product_is_exit_status_1_and_leaves_no_file(tmp_path, monkeypatch) -> None:
     from hw_capture.gpu import device
 
     def fails(*arguments, **options):

@@ -18,6 +18,7 @@ from golden.catalog.timing import PARTS, of_board
 from golden.cli.app import app
 from hw_capture.bench import bench as matrix_bench
 from hw_capture.bench import clocks
+from hw_capture.bench.ablation import machine_code
 from hw_capture.bench.memory import bench as memory_bench
 from hw_capture.bench.scalar import bench as scalar_bench
 from hw_capture.cli import ablation, timing_board
@@ -254,7 +255,7 @@ def test_too_little_memory_is_one_line(tmp_path, monkeypatch) -> None:
     )
 
 
-@pytest.mark.parametrize("group", _GROUPS[:2])
+@pytest.mark.parametrize("group", [*_GROUPS[:2], _GROUPS[3]])
 def test_a_throttled_clock_is_one_line(group: list[str], tmp_path, monkeypatch) -> None:
     """Whatever was measured: it is not written."""
     hot = {
@@ -263,7 +264,7 @@ def test_a_throttled_clock_is_one_line(group: list[str], tmp_path, monkeypatch) 
         "clocks.max.sm": "1980 MHz",
     }
     monkeypatch.setattr(device, "open", lambda number: _Card("9.0"))
-    for place, watched in ((matrix_bench, "build"), (scalar_bench, "build")):
+    for place, watched in ((matrix_bench, "build"), (scalar_bench, "build"), (machine_code, "build")):
         monkeypatch.setattr(place, watched, lambda *_: (item for item in ()))
     monkeypatch.setattr(clocks, "state", lambda: hot)
     monkeypatch.setattr(clocks, "clock_rate", lambda gpu, kernel: 1200.0)
