@@ -108,7 +108,7 @@ def per_round(short: Code, long: Code, rounds: tuple[int, int]) -> Round:
         name: n / more for name, n in difference.items() if abs(n - more * whole[name]) > 1 and name != MOVES
     }
     if broken:
-        raise SassError(f"a round holds {_text(broken)}")
+        raise SassError(f"a round holds {in_words(broken)}")
     kinds_of = {mnemonic(line): kind(line) for line in timed(long)}
     sass = {name: (names[1][name] - names[0][name]) / more for name in names[1]}
     return Round(
@@ -135,10 +135,11 @@ def check(found: Round, once: dict[str, int], link: dict[str, int], fitted: bool
     more = {name: n - wanted[name] for name, n in found.kinds.items() if n > wanted[name]}
     allowed = (FITTING if fitted else frozenset()) | (NARROW if narrow else frozenset()) | {MOVES}
     if missing or not alone or any(name not in allowed for name in more):
-        raise SassError(f"a round holds {_text(found.kinds)}, the instruction alone is {_text(alone)}")
+        raise SassError(f"a round holds {in_words(found.kinds)}, the instruction alone is {in_words(alone)}")
     beside = Counter(link) + Counter({name: n for name, n in more.items() if fitted and name in FITTING})
     return Round(found.sass, found.kinds, dict(beside), found.hash)
 
 
-def _text(counts: Mapping[str, float]) -> str:
+def in_words(counts: Mapping[str, float]) -> str:
+    """Counts of instructions as a line of words."""
     return ", ".join(f"{n:g} {name}" for name, n in counts.items()) or "nothing"

@@ -45,7 +45,8 @@ class Built:
     sequences without a loop hold it as often as they should, with their SASS from one clock read to the
     other.
 
-    stored: the registers that a thread of the chain writes at its end.
+    stored: the registers that a thread of the chain writes at its end. changed: what the compiler made of the
+    sequences that do not hold it.
     """
 
     operation: Operation
@@ -55,6 +56,7 @@ class Built:
     round: Round
     straight: dict[str, list[str]]
     stored: tuple[str, ...] = ()
+    changed: dict[str, str] = field(default_factory=dict)
 
     @property
     def state(self) -> str:
@@ -83,13 +85,11 @@ def build(operation: Operation, target: str) -> Built:
         ilps=tuple(ilp for ilp, found in rounds.items() if isinstance(found, Round)),
         other=plan.other if isinstance(other, Round) else "",
     )
-    straight = {
-        name: checking.between_clocks(codes[name])
-        for name in plan.straight
-        if _holds(operation, plan, name, codes[name], once)
-    }
+    judged = {name: _changed(operation, plan, name, codes[name], once) for name in plan.straight}
+    changed = {name: why for name, why in judged.items() if why}
+    straight = {name: checking.between_clocks(codes[name]) for name in judged if name not in changed}
     stored = tuple(chains.chain(operation, plan.link, plan.rounds[1], 1, "i1").stores)
-    return Built(operation, plan, cubin, once, first, straight, stored)
+    return Built(operation, plan, cubin, once, first, straight, stored, changed)
 
 
 def _held(
@@ -192,14 +192,17 @@ def _kernels(operation: Operation, plan: Plan) -> list[chains.Kernel]:
     ]
 
 
-def _holds(operation: Operation, plan: Plan, name: str, code: Code, once: dict[str, int]) -> bool:
-    """Whether a sequence without a loop holds the instruction, and nothing else but moves and what fits
-    operands."""
+def _changed(operation: Operation, plan: Plan, name: str, code: Code, once: dict[str, int]) -> str:
+    """What the compiler made of a sequence without a loop; "" where it holds the instruction, and nothing
+    else but moves and what fits operands."""
     link, rounds, ilp, _ = plan.straight[name]
     try:
         found = checking.kinds(checking.timed(code))
-    except HwError:
-        return False
+    except HwError as error:
+        return f"changed by the compiler: {error}"
     allowed = checking.FITTING | checking.NARROW | {MOVES, *chains.adds(operation, link)}
     wanted = {kind: n * rounds * ilp for kind, n in once.items() if kind != MOVES}
-    return all(found[kind] == n for kind, n in wanted.items()) and set(found) <= set(wanted) | allowed
+    if all(found[kind] == n for kind, n in wanted.items()) and set(found) <= set(wanted) | allowed:
+        return ""
+    texts = (checking.in_words(counts) for counts in (found, wanted))
+    return f"changed by the compiler: {next(texts)} between the clock reads, expected {next(texts)}"

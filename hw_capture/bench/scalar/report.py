@@ -125,21 +125,22 @@ def _straight(result: Result) -> Iterator[str]:
         ("independent", ("cycles_independent", "cycles_per_instruction")),
     ):
         rows = [
-            {"instruction": timed.built.operation.name, "value": value}
+            {"instruction": timed.built.operation.name, **found}
             for timed in result.timed
-            if (value := _cycles(timed, f"{kind}_3", 3)) is not None
+            if (found := _of_three(timed, f"{kind}_3"))
         ]
         for number, quantity in zip(("II", "V"), quantities, strict=False):
             yield from table(number, f"One of three {kind} instructions", rows, "", quantity, note)
 
 
-def _cycles(timed: Timed, name: str, count: int) -> float | None:
-    """Cycles of one of `count` instructions; None where they were not timed or cost nothing."""
+def _of_three(timed: Timed, name: str) -> dict[str, float | str]:
+    """Cycles of one of three instructions, or why there are none; {} where no such sequence was built."""
+    if (why := timed.built.changed.get(name)) is not None:
+        return {"text": why}
     if name not in timed.straight:
-        return None
-    overhead = timed.straight["clock32" if name.startswith("clock32") else "clock64"]
-    value = round((timed.straight[name] - overhead) / count, 2)
-    return value if value > 0 else None
+        return {}
+    value = round((timed.straight[name] - timed.straight["clock64"]) / 3, 2)
+    return {"value": value} if value > 0 else {"text": "no cycles beside those of the clock reads"}
 
 
 def csv_text(result: Result) -> str:

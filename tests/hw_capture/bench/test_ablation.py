@@ -166,11 +166,11 @@ def test_changed_kernels_are_seen() -> None:
 @pytest.mark.parametrize(
     ("label", "before", "after", "said"),
     [
-        (  # accumulators that something else reads: ptxas waits for every instruction
+        (  # accumulators that something else reads: ptxas waits for each instruction, and adds one of its own
             "wgmma_tma n128, 4 stages, cluster 1",
             "mma(sum, at_a + 2 * k16, at_b + 2 * k16);",
             "mma(sum, at_a + 2 * k16, at_b + 2 * k16), sum[0] += 1;",
-            "WARPGROUP",
+            "5 x HGMMA",
         ),
         (
             "mma_baseline",

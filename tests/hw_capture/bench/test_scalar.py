@@ -148,6 +148,13 @@ def test_a_plain_chain_of_adds_is_seen_to_be_folded() -> None:
 
 
 @needs_nvcc
+def test_three_of_a_sequence_that_the_compiler_makes_one_are_said() -> None:
+    (built,) = bench.build([instructions.get("add.f16")], "sm_90a")
+    said = "changed by the compiler: 1 HFMA2 between the clock reads, expected 3 HFMA2"
+    assert built.changed == {"independent_3": said} and list(built.straight) == ["dependent_3"]
+
+
+@needs_nvcc
 def test_what_the_compiler_removes_is_said() -> None:
     (found,) = bench.build([instructions.get("bar.warp.sync")], "sm_90a")
     said = "changed by the compiler: a round holds nothing, the instruction alone is nothing"
@@ -181,6 +188,7 @@ def result() -> Result:
     for n in (1, 2, 3):
         found.timed[0].straight[f"independent_{n}"] = 2 + 3 + 2 * n
         found.timed[0].built.straight[f"independent_{n}"] = ["CS2R R2, SR_CLOCKLO", "CS2R R4, SR_CLOCKLO"]
+    found.timed[2].built.changed["independent_3"] = "changed by the compiler: 1 LOP3"
     return found
 
 
@@ -210,6 +218,9 @@ def test_the_written_file_reads_as_tables(result: Result, tmp_path, monkeypatch)
     assert found[Key("mov.u32 clock", "clock 32", "cycles_per_instruction")].value == 9.0
     changed = found[Key("fns.b32", "", "completion_latency")]
     assert changed.value is None and changed.text == "changed: nothing"
+    for quantity in ("cycles_independent", "cycles_per_instruction"):
+        assert found[Key("and.b32", "", quantity)].text == "changed by the compiler: 1 LOP3"
+        assert Key("mad.lo.u32", "", quantity) not in found
     rows = list(csv.DictReader(io.StringIO(report.csv_text(result))))
     assert len(rows) == 6 and {row["link"] for row in rows} == {"crossed", "direct", "mad"}
 
