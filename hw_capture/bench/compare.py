@@ -3,11 +3,14 @@ quantity, warps and ILP."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from golden.catalog.timing import Difference, Figure, Key, spellings
 from golden.errors import OperandError
+
+GIVEN = ("bytes_per_warp",)
+"""Quantities that nobody measures."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +22,26 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """Ours by theirs."""
-        # As `pairs` chose them; both are above 0.
-        assert self.ours.value is not None and self.theirs.value is not None
-        return self.ours.value / self.theirs.value
+        """Ours by theirs; by the nearer end of a range, and 1 within it."""
+        # As `pairs` chose them; ours is above 0, and so is the high end of theirs.
+        ours, low, high = self.ours.value, self.theirs.low, self.theirs.high
+        assert ours is not None and low is not None and high is not None
+        return ours / min(max(ours, low), high)
 
     def reason(self, differences: Iterable[Difference]) -> str:
         """Why the two differ, as the first of the published file's differences that speaks of it says; "" if
         none does."""
-        about = self.theirs.key, self.ours.architecture, self.ours.device
-        return next((one.reason for one in differences if one.explains(*about)), "")
+        return reason(differences, self.theirs.key, self.ours)
 
     def within(self, tolerance: float) -> bool:
         """Whether ours is at most `tolerance` (a fraction) away from theirs."""
         return abs(self.ratio - 1) <= tolerance
+
+
+def reason(differences: Iterable[Difference], key: Key, ours: Figure) -> str:
+    """What the first of a file's differences says of a figure and a device of ours; "" if none does."""
+    about = key, ours.architecture, ours.device
+    return next((one.reason for one in differences if one.explains(*about)), "")
 
 
 def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
@@ -46,6 +55,27 @@ def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
     Raises:
         OperandError: nothing in common.
     """
+    found = [Pair(match, figure) for figure, match in _matched(ours, theirs) if match is not None]
+    if not found:
+        raise OperandError("the two files have no figure in common")
+    return found
+
+
+def without(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[tuple[Figure, str]]:
+    """Returns what only they have a number of, and what ours says of it in words, or ""."""
+    mine = list(ours)
+    words = [figure for figure in mine if figure.value is None]
+    said = {figure.instruction: figure.text for figure in words}
+    here = {figure.key: figure.text for figure in words}
+    return [
+        (figure, here.get(figure.key) or said.get(figure.instruction, ""))
+        for figure, match in _matched(mine, theirs)
+        if match is None and figure.quantity not in GIVEN
+    ]
+
+
+def _matched(ours: Iterable[Figure], theirs: Iterable[Figure]) -> Iterator[tuple[Figure, Figure | None]]:
+    """Every figure of theirs, of one instruction each, and that of ours beside it."""
     mine = {figure.key: figure for figure in ours if figure.value is not None}
     best: dict[tuple[str, str], Figure] = {}
     for figure in mine.values():
@@ -54,15 +84,11 @@ def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
             place not in best or (figure.value or 0) > (best[place].value or 0)
         ):
             best[place] = figure
-    found = []
     for figure in theirs:
         for name in spellings(figure.instruction):
             key = replace(figure.key, instruction=name)
             match = mine.get(key)
             if match is None and key == Key(name, key.variant, "throughput"):
                 match = best.get((name, key.variant))
-            if match is not None and figure.value is not None and match.unit == figure.unit:
-                found.append(Pair(match, replace(figure, key=key)))
-    if not found:
-        raise OperandError("the two files have no figure in common")
-    return found
+            comparable = match is not None and figure.high is not None and match.unit == figure.unit
+            yield replace(figure, key=key), match if comparable else None

@@ -17,7 +17,7 @@ from hw_capture.cli.timing_board import bench_board
 from hw_capture.cli.timing_run import Run
 
 if TYPE_CHECKING:
-    from golden.catalog.timing import Figure, Key
+    from golden.catalog.timing import Difference, Figure, Key
     from hw_capture.bench.compare import Pair
     from hw_capture.cli.timing_groups import Measured
 
@@ -147,7 +147,7 @@ def show(
         return
     rows = table("table", "instruction", "variant", "quantity", "warps>", "ILP>", "value>", "unit")
     for f in figures:
-        value = f.text or (f"{f.low:g}" if f.low == f.high else f"{f.low:g} to {f.high:g}")
+        value = f.text or _number(f)
         places = ("" if n is None else str(n) for n in (f.warps, f.ilp))
         rows.add_row(
             f.table, f.instruction, _place(f.key), f.quantity.replace("_", " "), *places, value, f.unit
@@ -174,13 +174,14 @@ def compare(
     from golden.catalog import timing as tables
     from hw_capture.bench.compare import pairs
 
-    mine = _ours(ours)
+    mine, whole = _ours(ours)
     others = theirs or [
         name
         for name in tables.names()
         if not tables.measured(name) and _same_architecture(name, mine[0].architecture)
     ]
-    found = pairs(mine, [figure for name in others for figure in tables.load(name)])
+    published = [figure for name in others for figure in tables.load(name)]
+    found = pairs(mine, published)
     known = {tables.load(name)[0].source: tables.differences(name) for name in others}
     reasons = [
         "" if pair.within(tolerance / 100) else pair.reason(known[pair.theirs.source]) for pair in found
@@ -191,6 +192,7 @@ def compare(
                 **vars(p.theirs.key),
                 "ours": p.ours.value,
                 "theirs": p.theirs.value,
+                "range": None if p.theirs.value else [p.theirs.low, p.theirs.high],
                 "device": p.theirs.device,
                 "reason": reason,
             }
@@ -199,15 +201,19 @@ def compare(
         typer.echo(json.dumps(rows, indent=1))
         return
     _print_pairs(found, reasons, tolerance)
+    if whole:
+        _print_without(mine, published, known)
+    _print_count(found, tolerance)
 
 
-def _ours(name: str) -> list[Figure]:
-    """The figures of our file, and where it is a board's name those of all files of the board."""
+def _ours(name: str) -> tuple[list[Figure], bool]:
+    """The figures of our file, and where it is a board's name those of all files of the board, and whether
+    it is one."""
     from golden.catalog import timing as tables
 
     known = tables.names()
     files = [file for part in tables.PARTS if (file := tables.of_board(name, part)) in known]
-    return [figure for file in files or [name] for figure in tables.load(file)]
+    return [figure for file in files or [name] for figure in tables.load(file)], bool(files[1:])
 
 
 def _same_architecture(name: str, architecture: str) -> bool:
@@ -238,7 +244,7 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
         place = "" if key.warps is None else f"{key.warps}, {key.ilp}"
         values = (
             f"{pair.ours.value:g}",
-            f"{pair.theirs.value:g}",
+            _number(pair.theirs),
             ratio,
             _letter(notes, reason),
             pair.theirs.device,
@@ -247,8 +253,29 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
     HouseConsole().print(rows)
     for note in notes:
         typer.echo(f"{_letter(notes, note)}: {note}")
+
+
+def _print_without(mine: list[Figure], published: list[Figure], known: dict[str, list[Difference]]) -> None:
+    """Prints what only they have, by the reason."""
+    from hw_capture.bench.compare import reason, without
+
+    names: dict[str, list[str]] = {}
+    for figure, said in without(mine, published):
+        why = said or reason(known[figure.source], figure.key, mine[0]) or "not measured"
+        place = f" ({figure.warps}, {figure.ilp})" if figure.warps is not None else ""
+        names.setdefault(why, []).append(f"{figure.instruction}{place}")
+    for why, instructions in names.items():
+        typer.echo(f"no figure of ours: {', '.join(dict.fromkeys(instructions))}: {why}")
+
+
+def _print_count(found: list[Pair], tolerance: float) -> None:
     same = sum(pair.within(tolerance / 100) for pair in found)
     typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
+
+
+def _number(figure: Figure) -> str:
+    """The number, or the range."""
+    return f"{figure.low:g}" if figure.low == figure.high else f"{figure.low:g} to {figure.high:g}"
 
 
 def _place(key: Key) -> str:

@@ -11,7 +11,7 @@ from golden.catalog.timing import Key
 from golden.errors import SpecError, UnknownNameError
 from golden.paths import spec_folder
 from golden.yamlfile import read
-from hw_capture.bench.compare import pairs
+from hw_capture.bench.compare import pairs, reason, without
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 BOARDS = ("hopper_h100", "hopper_h200")
@@ -165,6 +165,20 @@ def test_every_difference_from_a_published_figure_has_its_reason(board: str) -> 
         known = tables.differences(name)
         found = pairs(ours, tables.load(name))
         assert [p.theirs.key for p in found if not p.within(0.03) and not p.reason(known)] == []
+        alone = without(ours, tables.load(name))
+        assert [
+            figure.key for figure, said in alone if not (said or reason(known, figure.key, ours[0]))
+        ] == []
+        assert len(alone) == (34 if name == "abdelkhalik_a100" else 0)
+
+
+def test_a_range_is_met_within_it_and_by_its_nearer_end() -> None:
+    """Table V has `[135-170]` for dp4a, `[2-18]` for sqrt.approx.f32 and `[190-235]` for sqrt.rn.f32."""
+    found = pairs(tables.load("hopper_h100_scalar"), tables.load("abdelkhalik_a100"))
+    ratios = {p.theirs.instruction: (p.ours.value, p.ratio) for p in found if p.theirs.value is None}
+    assert ratios["sqrt.approx.f32"] == (17.67, 1)
+    assert ratios["sqrt.rn.f32"] == (56.33, pytest.approx(56.33 / 190))
+    assert ratios["testp.normal.f32"] == (10, pytest.approx(10 / 6))
 
 
 @pytest.mark.parametrize(
