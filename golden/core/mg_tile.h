@@ -261,7 +261,7 @@ static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table,
     mg_short *pairs = out;
     mg_word *words = out;
     int8_t units[16];
-    const int sign = f->is_signed ? 1 << (f->bits - 1) : 0, mask = (1 << f->bits) - 1;
+    const int16_t sign = f->is_signed ? (int16_t)(1 << (f->bits - 1)) : 0, mask = (int16_t)((1 << f->bits) - 1); /* in vectors of as many bits */
     ptrdiff_t i = 0;
     for (int code = 0; code < 16; code++) units[code] = f->is_float ? (int8_t)(table->value[code] * 2) : 0;
 #ifdef MG_NATIVE_LOOK_UP
@@ -704,16 +704,13 @@ MG_INLINE void MG_OF(mg_quick_rounded_down)(const mg_operation *o, const mg_part
     }
 }
 
-/* Where the integers of term i of an operation lie; two terms (pairs) share a word. */
-MG_INLINE ptrdiff_t MG_OF(mg_word_of)(const mg_operation *o, const mg_part *x, int32_t i) {
-    return x->pairs ? (o->k_index[0] + i) >> 1 : MG_OF(mg_k)(o, x, i);
-}
-
 /* The exact sum of products of integers, from `first` on. */
 MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vi *sum) {
+    const int in_line = x->plain || x->pairs;
+    const ptrdiff_t start = (o->k_index[0] + first) >> x->pairs; /* of pairs, two terms share a word */
     MG_EACH_ROW sum[r] = (mg_vi){0};
-    for (int32_t i = first; i < first + count; i += 1 + x->pairs) {
-        const ptrdiff_t k = MG_OF(mg_word_of)(o, x, i);
+    for (int32_t i = 0; i < count >> x->pairs; i++) {
+        const ptrdiff_t k = in_line ? start + i : o->k_index[first + i];
         const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW {
             const mg_vi a = MG_OF(mg_of_a)(x, x->a + r * x->a_row, k), other = a ^ b; /* bits are 0 and 1 */
