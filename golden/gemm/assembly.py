@@ -6,11 +6,14 @@ The rule alone, for any kind of arrays: NumPy's (golden.gemm.block), PyTorch's o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import Any, TypeVar
 
+from golden.gemm.options import Nested, leaves
 from golden.gemm.order import Runs, intervals
 from golden.gemm.plan import Plan
+
+T = TypeVar("T")
 
 Numbers = Any
 """An array of sums."""
@@ -35,23 +38,30 @@ class Assembly(ABC):
 
     def part_sum(self, slices: list[Runs]) -> Numbers:
         """The sum of one part of K: that of its slices."""
-        order = self.plan.options.reduce
-        each = (self._slice(runs) for runs in (slices[::-1] if order == "descending" else slices))
-        return self._reduced(each, self.plan.accumulates.name)
+        each = map(self._slice, in_order(self._order(slices), slices))
+        return self._reduced(each, self._order(slices), self.plan.accumulates.name)
 
     def total(self, parts: list[list[Runs]]) -> Numbers:
         """The sum of all parts, which come in the order of K."""
-        each = parts[::-1] if self.plan.options.reduce == "descending" else parts
-        return self.reduced(map(self.part_sum, each))
+        return self.reduced(map(self.part_sum, in_order(self._order(parts), parts)), len(parts))
 
-    def reduced(self, each: Iterable[Numbers]) -> Numbers:
-        """The sum of the sums of parts, which come in the order in which they are added."""
-        return self._reduced(each, self.plan.options.reduce_format or self.plan.accumulates.name)
+    def reduced(self, each: Iterable[Numbers], count: int) -> Numbers:
+        """The sum of the sums of so many parts, which come in the order in which they are added."""
+        order = self._order(range(count))
+        return self._reduced(each, order, self.plan.options.reduce_format or self.plan.accumulates.name)
 
-    def _reduced(self, each: Iterable[Numbers], fmt: str) -> Numbers:
-        if self.plan.options.reduce == "tree":
-            return _in_pairs(each, lambda values: self.rounded(values, fmt))
-        return _in_turn(each, lambda values: self.rounded(values, fmt))
+    def _order(self, sums: Sized) -> str | Nested:
+        """The order of the sums of parts, or of slices; numbers are those of whichever there are many of."""
+        order = self.plan.options.reduce
+        return order if isinstance(order, str) or len(sums) > 1 else "ascending"
+
+    def _reduced(self, each: Iterable[Numbers], order: str | Nested, fmt: str) -> Numbers:
+        def rounded(values: Numbers) -> Numbers:
+            return self.rounded(values, fmt)
+
+        if isinstance(order, tuple):
+            return _as_it_stands(iter(each), order, rounded)
+        return _in_pairs(each, rounded) if order == "tree" else _in_turn(each, rounded)
 
     def _slice(self, runs: Runs) -> Numbers:
         options = self.plan.options
@@ -61,6 +71,21 @@ class Assembly(ABC):
         for group in intervals(runs, options.promote // self.plan.instruction.k):
             total = self.promoted(total, self.chain_sum(group), group[0].start)
         return total
+
+
+def in_order(order: str | Nested, sums: list[T]) -> list[T]:
+    """What is added, in the order in which it is."""
+    if isinstance(order, tuple):
+        return [sums[which] for which in leaves(order)]
+    return sums[::-1] if order == "descending" else sums
+
+
+def _as_it_stands(each: Iterator[Numbers], order: Nested, rounded: Callable[[Numbers], Numbers]) -> Numbers:
+    """As an order of numbers says; `each` comes in the order of its leaves."""
+    return _in_turn(
+        (_as_it_stands(each, one, rounded) if isinstance(one, tuple) else next(each) for one in order),
+        rounded,
+    )
 
 
 def _in_turn(each: Iterable[Numbers], rounded: Callable[[Numbers], Numbers]) -> Numbers:

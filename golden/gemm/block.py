@@ -166,7 +166,7 @@ class Block(Assembly):
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)
 
     def _finish(self, total: Bits) -> Bits:
-        """Scales, alpha, C and bias."""
+        """Scales, alpha, C, bias and activation."""
         plan, options = self.plan, self.plan.options
         if plan.computes != plan.accumulates:
             total = total.astype(np.float64 if plan.computes.name == "f64" else np.float32)
@@ -189,7 +189,7 @@ class Block(Assembly):
             total = total + self._tiled(
                 numbers(self._spread("bias", rows, columns), plan.formats["d"], plan.computes)
             )
-        return total
+        return np.where(total <= 0, total.dtype.type(0), total) if options.activation == "relu" else total
 
     def _spread(self, name: str, rows: slice | None, columns: slice | None) -> Bits:
         array = self.arrays[name]

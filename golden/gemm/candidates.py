@@ -9,7 +9,7 @@ from typing import Any
 
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
-from golden.gemm.order import Runs, divides, intervals, parts
+from golden.gemm.order import Runs, divides, intervals, parts, said_and_found
 from golden.gemm.plan import Plan, build
 from golden.gemm.plan_files import plans
 from golden.instruction import Instruction
@@ -37,7 +37,7 @@ def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterato
     """All of them, simple ones first; plans that are the same at this K come once, a named one with its
     name."""
     tried: set[object] = set()
-    named = [one for one in plans(architecture) if _takes(one, formats) and _fits(one, k)]
+    named = [one for one in plans(architecture) if _takes(one, formats)]
     units = _units(architecture, formats)
     made = [_as_candidate([one], tried, k) for one in named]
     for options in _structures(k):
@@ -58,10 +58,10 @@ def shaped(
             found = []
             for order in ORDERS:
                 try:
-                    found.append(one.but(**options, reduce=order) if options else one)
+                    found.append(one.but(**{"reduce": order, **options}) if options else one)
                 except OperandError:
                     break
-            yield from _told(_as_candidate([made for made in found if _fits(made, k)], tried, k))
+            yield from _told(_as_candidate(found, tried, k))
     units = _units(architecture, formats)
     for options in structures:
         for unit, convert in units:
@@ -84,12 +84,13 @@ def _is_dense(unit: Instruction) -> bool:
 
 def _fits(plan: Plan, k: int) -> bool:
     of_k = plan.options.parts is None or sum(plan.options.parts) == k
-    return of_k and (plan.options.edge != "refused" or divides(plan, k))
+    said, found = said_and_found(plan, k)
+    return of_k and said == found and (plan.options.edge != "refused" or divides(plan, k))
 
 
 def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:
     fresh = []
-    for one in found:
+    for one in (each for each in found if _fits(each, k)):
         key = same_sums(one, k)
         if key not in tried:
             tried.add(key)
@@ -222,10 +223,10 @@ def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, For
     if split and out in ("f16", "bf16"):
         formats_of_sums.append(out)
     made = []
-    for order in ORDERS if cut else ORDERS[:1]:
+    for order in ORDERS if cut and "reduce" not in options else ORDERS[:1]:
         for fmt in formats_of_sums:
             try:
-                made.append(build(unit, {**options, "reduce": order, "reduce_format": fmt, "out": out}))
+                made.append(build(unit, {"reduce": order, **options, "reduce_format": fmt, "out": out}))
             except OperandError:  # tiles that this instruction's steps do not divide
                 return made
     return made

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from golden.catalog.architectures import called
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
 from golden.gemm import chain
+from golden.gemm.assembly import in_order
 from golden.gemm.block import Block
 from golden.gemm.candidates import Candidate, candidates, shaped
 from golden.gemm.conversion import convert_codes
@@ -253,11 +254,11 @@ class _Sample:
     def _in_parts(self, plan: Plan, found: list[list[Runs]], kept: dict[object, list[Bits]]) -> int:
         """How many elements a plan has; `kept`: the sums of parts by what decides them."""
         block, order = self._block(plan), plan.options.reduce
-        same = order if plan.options.slices > 1 else order == "descending"
+        same = order if plan.options.slices > 1 else None
         if same not in kept:
-            each = found[::-1] if order == "descending" else found
-            kept[same] = [block.part_sum(slices) for slices in each]
-        return self._count(block.codes(block.reduced(kept[same])))
+            kept[same] = [block.part_sum(slices) for slices in found]
+        each = in_order(order, kept[same]) if len(found) > 1 else kept[same]
+        return self._count(block.codes(block.reduced(each, len(found))))
 
     def equal_plan(self, plan: Plan) -> int:
         """How many elements a plan has."""

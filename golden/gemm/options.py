@@ -18,6 +18,10 @@ REDUCED = ("f16", "bf16", "f32", "f64", "s32")
 ROUNDINGS = ("none", "nearest_even", "toward_zero", "nearest_away")
 FUSED = ("promotion", "c")
 MOST_K = 1 << 31
+MOST_PARTS = 4096
+MOST_DEEP = 16
+Nested = tuple[Any, ...]
+"""Which sums are added to which: numbers, and tuples of such, each added in turn."""
 
 Fail = Callable[[str], Exception]
 Schema = dict[str, Any]
@@ -79,6 +83,42 @@ def _integers(low: int, high: int, count: int | None = None) -> Check:
 
     of_count = {"minItems": count, "maxItems": count} if count else {}
     return Check(read, lambda: {"type": "array", "items": one.schema(), **of_count})
+
+
+def _sums(words: tuple[str, ...]) -> Check:
+    """One of the words, or a list of numbers and of lists of two or more of them."""
+
+    def ordered(name: str, value: Any, fail: Fail, depth: int) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)) or len(value) < 2 or depth > MOST_DEEP:
+            raise fail(
+                f"'{name}' has {_shown(value)}, expected {', '.join(words)}, or a list of two numbers or "
+                f"lists or more, {MOST_DEEP} deep at most"
+            )
+        numbers = _integer(0, MOST_PARTS - 1)
+        return tuple(
+            ordered(name, one, fail, depth + 1)
+            if isinstance(one, (list, tuple))
+            else numbers.read(name, one, fail)
+            for one in value
+        )
+
+    def read(name: str, value: Any, fail: Fail) -> str | Nested:
+        if isinstance(value, str):
+            return str(word.read(name, value, fail))
+        found = ordered(name, value, fail, 1)
+        if sorted(leaves(found)) != list(range(len(leaves(found)))):
+            raise fail(f"'{name}' is {_shown(value)}, expected each of the numbers from 0 on once")
+        return found
+
+    word = _one_of(words)
+    number = {"type": "integer", "minimum": 0, "maximum": MOST_PARTS - 1}
+    one = {"anyOf": [number, {"type": "array", "minItems": 2}]}
+    return Check(read, lambda: {"anyOf": [word.schema(), {"type": "array", "items": one, "minItems": 2}]})
+
+
+def leaves(order: Nested) -> tuple[int, ...]:
+    """The sums in the order in which they come."""
+    return tuple(leaf for one in order for leaf in ([one] if isinstance(one, int) else leaves(one)))
 
 
 def _words(words: tuple[str, ...]) -> Check:
@@ -144,7 +184,7 @@ class Options:
         "default: one chain",
     )
     split_k: int = _key(
-        _integer(1, 4096), 1, "integer", "parts of K that are computed apart, each of as many tiles"
+        _integer(1, MOST_PARTS), 1, "integer", "parts of K that are computed apart, each of as many tiles"
     )
     part: int | None = _key(
         _integer(1, MOST_K), None, "integer", "elements of K of a part, instead of `split_k`"
@@ -155,11 +195,12 @@ class Options:
         "list of integers",
         "elements of K of each part, in their order, instead of `part`; K is their sum",
     )
-    reduce: str = _key(
-        _one_of(("ascending", "descending", "tree")),
+    reduce: str | tuple[Any, ...] = _key(
+        _sums(("ascending", "descending", "tree")),
         "ascending",
-        "ascending | descending | tree",
-        "order in which the sums of parts (and of slices) are added; tree: neighbours in pairs",
+        "ascending | descending | tree | list",
+        "order in which the sums of parts (and of slices) are added; tree: neighbours in pairs; a list as "
+        "[0, 2, [1, 3]]: in turn as it stands there, inner lists first, parts or slices numbered from 0",
     )
     reduce_format: str | None = _key(
         _one_of(REDUCED),
@@ -204,6 +245,13 @@ class Options:
         "none",
         "none | rows | columns",
         "one more addend of each row or column of D, in the format `out`, added last",
+    )
+    activation: str = _key(
+        _one_of(("none", "relu")),
+        "none",
+        "none | relu",
+        "what becomes of the sum before it is rounded to `out`; relu: what is below zero, and -0, is +0, a "
+        "NaN stays one",
     )
     fma: tuple[str, ...] = _key(
         _words(FUSED),

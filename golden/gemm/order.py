@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from golden.gemm.options import leaves
 from golden.gemm.plan import Plan
 
 Runs = list[range]
@@ -80,6 +81,16 @@ def parts(plan: Plan, k: int) -> list[list[Runs]]:
         [found for w in range(plan.options.slices) if (found := _slice(plan, first, last, w))]
         for first, last in pairwise(ends)
     ]
+
+
+def said_and_found(plan: Plan, k: int) -> tuple[int, int]:
+    """How many sums `reduce` has numbers for, and how many there are: parts, or the slices of the only one.
+    Of an order in words both are 0."""
+    order = plan.options.reduce
+    if isinstance(order, str):
+        return 0, 0
+    found = parts(plan, k)
+    return len(leaves(order)), len(found) if plan.options.slices == 1 or not found else len(found[0])
 
 
 def _slice(plan: Plan, first: int, last: int, which: int) -> Runs:

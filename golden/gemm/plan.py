@@ -100,7 +100,8 @@ class Plan:
         options = self.options
         after = options.c == "after" and has_c and options.beta != 0
         same = self.formats["d"] == self.instruction.formats["d"]
-        return same and not after and options.alpha == 1 and options.scales == options.bias == "none"
+        no_more = options.scales == options.bias == options.activation == "none"
+        return same and not after and options.alpha == 1 and no_more
 
     def _computes(self, out: Format) -> Format:
         if self.accumulates.is_float or not out.is_float:
@@ -223,10 +224,22 @@ def _check_k(made: Plan, fail: Fail) -> None:
         raise fail(f"'part' is {options.part}, expected a multiple of the tile of {made.tile}", "part")
     if options.parts is not None:
         _check_parts(made, options.parts, fail)
+    _check_order_of_sums(made, fail)
     if options.promote is not None and options.promote % k:
         raise fail(
             f"'promote' is {options.promote}, expected a multiple of the instruction's k, which is {k}",
             "promote",
+        )
+
+
+def _check_order_of_sums(made: Plan, fail: Fail) -> None:
+    options = made.options
+    if isinstance(options.reduce, str):
+        return
+    split = options.split_k > 1 or options.part or options.parts
+    if bool(split) == (options.slices > 1):
+        raise fail(
+            "'reduce' has numbers, which are those of parts or of slices: expected one of both", "reduce"
         )
 
 

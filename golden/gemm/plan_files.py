@@ -100,7 +100,7 @@ def _quoted(text: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(map(str, value))}]"
+        return f"[{', '.join(map(_value, value))}]"
     return str(value)
 
 

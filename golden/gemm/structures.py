@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from golden.gemm.sum_tree import Chain, Form, Node, form
+from golden.gemm.sum_tree import Chain, Form, Node, Sums, form
 
 _MOST = 6
 """Lengths of each kind that are tried, the most frequent first."""
@@ -37,6 +37,9 @@ def structures(tree: Node) -> list[dict[str, Any]]:
     found += [{**one, **other} for one, other in product(slices, promoted)]
     if uneven := _lengths(whole):
         found.append({"parts": uneven})
+    if own := _sums(whole):
+        cuts: list[dict[str, Any]] = [*parts, *slices, *([{"parts": uneven}] if uneven else [])]
+        found += [{**one, "reduce": own} for one in cuts]
     for order in _orders(whole):
         found += [{**order, **one} for one in ({}, *parts, *promoted)]
     return found
@@ -53,11 +56,46 @@ def _parts(one: Form) -> Iterator[Form]:
 
 def _lengths(whole: Form) -> tuple[int, ...]:
     """Elements of each chain in the order of K, where all chains are stretches of K and there are several."""
-    chains = [whole] if isinstance(whole, Chain) else [one for one in _parts(whole) if isinstance(one, Chain)]
-    runs = [_runs(sorted(one.places)) for one in chains]
+    runs = [_runs(sorted(one.places)) for one in _chains(whole)]
     if len(runs) < 2 or any(len(run) > 1 for run in runs):
         return ()
     return tuple(length for _, length in sorted(run[0] for run in runs))
+
+
+def _sums(whole: Form) -> tuple[Any, ...]:
+    """Which sums are added to which, each by the place of its first element among those of all; nothing where
+    chains are added in turn, or neighbours in pairs, which have words."""
+    firsts = [min(one.places) for one in _chains(whole)]
+    if isinstance(whole, Chain):
+        return ()
+    flat = all(isinstance(one, Chain) for one in whole.parts)
+    if flat and firsts in (sorted(firsts), sorted(firsts)[::-1]):
+        return ()
+    ranks = {place: rank for rank, place in enumerate(sorted(firsts))}
+    return tuple(_nested(one, ranks) for one in _twos(whole))
+
+
+def _nested(one: Form, ranks: dict[int, int]) -> Any:
+    if isinstance(one, Chain):
+        return ranks[min(one.places)]
+    return tuple(_nested(part, ranks) for part in _twos(one))
+
+
+def _twos(one: Sums) -> tuple[Form, ...]:
+    """What is added in turn: of a balanced tree its halves."""
+    half = len(one.parts) // 2
+    if not one.balanced or half < 2:
+        return one.parts
+    return tuple(Sums(each, True) for each in (one.parts[:half], one.parts[half:]))
+
+
+def _chains(one: Form) -> Iterator[Chain]:
+    """The chains of a tree, in the order in which they are added."""
+    if isinstance(one, Chain):
+        yield one
+        return
+    for part in one.parts:
+        yield from _chains(part)
 
 
 def _runs(places: list[int]) -> list[tuple[int, int]]:

@@ -212,7 +212,7 @@ class _Product(Assembly):
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)
 
     def _finished(self, total: Tensor) -> Tensor:
-        """Scales, alpha, C and bias, as golden.gemm.block has them."""
+        """Scales, alpha, C, bias and activation, as golden.gemm.block has them."""
         plan, options = self.plan, self.plan.options
         total = total.to(dtype_of(plan.computes.name))
         if options.scales == "tensor":
@@ -231,4 +231,4 @@ class _Product(Assembly):
         if options.bias != "none":
             bias = numbers(raw(self.more["bias"]), plan.formats["d"], plan.computes)
             total = total + (bias[..., :, None] if options.bias == "rows" else bias[..., None, :])
-        return total
+        return total.masked_fill(total <= 0, 0) if options.activation == "relu" else total

@@ -171,8 +171,11 @@ class _Product(torch.autograd.Function):
         plan, own = ctx.plans
         if own is None:
             raise OperandError("emulated_matmul was given no plan for gradients, expected backward=PLAN")
-        if not ctx.plain or plan.options.alpha != 1 or plan.instruction.pattern is not None:
-            raise OperandError("gradients of products with scales, metadata, bias or alpha have no rule here")
+        after = plan.options.alpha != 1 or plan.options.activation != "none"
+        if not ctx.plain or after or plan.instruction.pattern is not None:
+            raise OperandError(
+                "gradients of products with scales, metadata, bias, alpha or activation have no rule here"
+            )
         a, b = ctx.saved_tensors
         of_a = of_b = of_c = None
         if ctx.needs_input_grad[0]:

@@ -74,8 +74,8 @@ class emulate:
         counts: how often each operation went through a plan.
 
     Raises:
-        OperandError: inside, where an operation multiplies matrices in one piece, or has dtypes that the plan
-            does not take.
+        OperandError: the plan has an activation; inside, where an operation multiplies matrices in one piece,
+            or has dtypes that the plan does not take.
     """
 
     def __init__(self, plan: Plan | str | Path, backward: Plan | str | Path | None = None) -> None:
@@ -118,7 +118,13 @@ class emulate:
 
 
 def _plan(given: Plan | str | Path) -> Plan:
-    return given if isinstance(given, Plan) else any_plan(str(given))
+    found = given if isinstance(given, Plan) else any_plan(str(given))
+    if found.options.activation != "none":
+        raise OperandError(
+            f"the plan's activation '{found.options.activation}' would follow every product of a model, "
+            "expected a plan without one"
+        )
+    return found
 
 
 def _kept(tensor: Tensor) -> Tensor:

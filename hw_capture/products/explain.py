@@ -23,6 +23,9 @@ _SPARSE_TILE = 128
 _LONG, _LONG_PARTS = 8192, 15
 """K of sparse products beyond which a second kernel's parts are tried first, which are added from the last to
 the first; and how many, as questions told of three shapes of K = 16,384."""
+DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
+"""In which order the sums of so many blocks are added, to which tiles of f64 are dealt out, where it is not
+in turn: as questions told of 448 x 128 x 3200."""
 _ROWS, _COLUMNS = 2, 8
 """Results that are tried first; nearly every wrong plan differs in one of them."""
 
@@ -82,7 +85,8 @@ def splits(base: Plan, case: Case) -> Iterator[Plan]:
             yield base.but(parts=_halved(case.k, parts))
     for blocks in range(2, MOST_PARTS + 1) if case.a == "f64" else ():  # tiles of 32 dealt out in turn
         if 32 * blocks <= case.k:
-            yield base.but(slices=blocks, tile_k=32 * blocks)
+            dealt = base.but(slices=blocks, tile_k=32 * blocks)
+            yield from (dealt, *([dealt.but(reduce=DEALT_SUMS[blocks])] if blocks in DEALT_SUMS else []))
 
 
 def _halved(k: int, parts: int) -> list[int]:

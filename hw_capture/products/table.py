@@ -66,7 +66,9 @@ def kernel_name(whole: str) -> str:
 
 def _split(one: Recorded) -> set[str]:
     given = one.plan.given if one.plan is not None else {}
-    return {f"{key} {given[key]}" for key in ("part", "parts", "slices") if key in given}
+    numbers = [f"reduce {given['reduce']}"] if isinstance(given.get("reduce"), tuple) else []
+    words = [*(f"{key} {given[key]}" for key in ("part", "parts", "slices") if key in given), *numbers]
+    return {" ".join(words)} - {""}
 
 
 def shapes(recorded: Sequence[Recorded]) -> str:

@@ -80,9 +80,11 @@ def each_element(
     ).reshape(len(a), b.shape[1])
 
 
-def added(terms: Sequence[Fraction], order: str, fmt: str) -> Fraction:
+def added(terms: Sequence[Fraction], order: str | list[Any], fmt: str) -> Fraction:
     """The sum of terms that are rounded first, each sum rounded."""
     terms = [rounded(term, fmt) for term in terms]
+    if not isinstance(order, str):  # lists of places, and of such
+        terms = [terms[one] if isinstance(one, int) else added(terms, one, fmt) for one in order]
     if order == "descending":
         terms = terms[::-1]
     if order == "tree":

@@ -85,6 +85,10 @@ def test_a_step_is_a_node() -> None:
 ASKED: list[tuple[str, str, int, dict[str, Any], tuple[int, int]]] = [
     ("hopper", "cublas_f16.f16.f32", 208, {"part": 128}, (16, 24)),
     ("hopper", "cublas_f64", 320, {"slices": 3, "tile_k": 96}, (16, 16)),
+    (
+        *("hopper", "cublas_f64", 640),
+        *({"slices": 9, "tile_k": 288, "reduce": [0, 5, 8, [1, 6], [2, 7], 3, 4]}, (16, 16)),
+    ),
     ("hopper", "cublas_f16.f16.f32", 416, {"parts": [128, 64, 192, 32], "reduce": "tree"}, (16, 24)),
     ("hopper", "cublas_tf32", 208, {"part": 12}, (24, 16)),
     ("hopper", "cublas_f16.f16.f16", 704, {"part": 192, "reduce": "descending"}, (16, 24)),
@@ -96,7 +100,7 @@ ASKED: list[tuple[str, str, int, dict[str, Any], tuple[int, int]]] = [
 
 @pytest.mark.parametrize(
     ("architecture", "name", "k", "options", "shape"),
-    [*ASKED[:3], *(pytest.param(*one, marks=pytest.mark.long) for one in ASKED[3:])],
+    [*ASKED[:4], *(pytest.param(*one, marks=pytest.mark.long) for one in ASKED[4:])],
 )
 def test_the_plan_of_a_kernel(
     architecture: str, name: str, k: int, options: dict[str, Any], shape: tuple[int, int]

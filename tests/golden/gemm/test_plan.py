@@ -40,6 +40,12 @@ WRONG = [
     (F16, {"a": "s8"}, "s8 codes cannot be converted to f16"),
     (F16, {"a": "f32", "convert": "toward_zero"}, "f32 codes cannot be converted to f16"),
     (F16, {"reduce": "up"}, "'reduce' is 'up', expected one of ascending, descending, tree"),
+    (F16, {"reduce": [0, 2]}, r"'reduce' is \[0, 2\], expected each of the numbers from 0 on once"),
+    (F16, {"reduce": [0, [1]]}, r"'reduce' has \[1\], expected ascending, .*, or a list of two numbers"),
+    (F16, {"reduce": [0, "1"]}, "'reduce' is '1', expected an integer from 0"),
+    (F16, {"reduce": 3}, "'reduce' has 3, expected ascending, descending, tree, or a list"),
+    (F16, {"reduce": [0, 1]}, "'reduce' has numbers, which are those of parts or of slices"),
+    (F16, {"activation": "gelu"}, "'activation' is 'gelu', expected one of none, relu"),
     (F16, {"reduce_format": "s32"}, "sums in f32 are not reduced in s32"),
     (F16, {"reduce_format": "f64"}, "sums in f32 are not reduced in f64"),
     (F16, {"alpha": float("nan")}, "'alpha' is nan, expected a finite number"),
@@ -112,7 +118,7 @@ def _yaml(value: Any) -> str:
 def test_the_text_of_a_plan_is_the_plan(tmp_path: Path) -> None:
     plan = golden.plan(
         "hopper", F16, promote=32, tile_k=32, order=list(range(31, -1, -1)), fma=["c"], alpha=0.1, out="bf16"
-    )
+    ).but(split_k=4, reduce=[3, [0, [2, 1]]], activation="relu")
     (tmp_path / "p.yaml").write_text(plan_text(plan))
     again = golden.load_plan(tmp_path / "p.yaml")
     assert again.options == plan.options and again.instruction is plan.instruction

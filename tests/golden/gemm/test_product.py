@@ -176,6 +176,27 @@ def test_split_k(options: dict[str, Any], of: list[range], reduce: str, fmt: str
     assert np.array_equal(golden.gemm(a, b, plan), written.each_element(a, b, element, np.uint32))
 
 
+@pytest.mark.parametrize("order", [[3, 0, [1, 2]], [[[2, 0], 1], 3], [[0, 3], [2, 1]]])
+@pytest.mark.parametrize(
+    ("options", "of"),
+    [
+        ({"part": 64}, SPLITS[2][1]),
+        ({"slices": 4, "tile_k": 64}, [[k for k in range(211) if k // 16 % 4 == warp] for warp in range(4)]),
+    ],
+)
+def test_sums_are_added_as_a_list_says(options: dict[str, Any], of: list[Any], order: list[Any]) -> None:
+    a, b = OPERANDS["f16"]
+    ins = golden.instruction("hopper", HOPPER_F16)
+
+    def element(row: list[int], column: list[int], i: int, j: int) -> int:
+        sums = [written.chain(ins, [row[k] for k in part], [column[k] for k in part]) for part in of]
+        return written.code(written.added([written.value(s, "f32") for s in sums], order, "f32"), "f32")
+
+    found = golden.gemm(a, b, golden.plan(ins, reduce=order, **options))
+    assert np.array_equal(found, written.each_element(a, b, element, np.uint32))
+    assert not np.array_equal(found, golden.gemm(a, b, golden.plan(ins, **options)))
+
+
 def test_slices_order_and_promotion_together() -> None:
     """Two warps take the halves of each tile of 64; its elements stand in another order; every 32 elements of
     a warp are promoted; two parts."""
@@ -231,6 +252,27 @@ def test_scales_alpha_c_and_bias(fused: bool, out: str) -> None:
 
     found = golden.gemm(a, b, plan, c, scale_a=rows, scale_b=columns, bias=bias)
     assert np.array_equal(found, written.each_element(a, b, element, get_format(out).dtype))
+
+
+@pytest.mark.parametrize("out", ["f32", "f16", "s32"])
+def test_relu_is_the_last_thing_before_the_rounding(out: str) -> None:
+    """Below zero and -0: +0, also of what only `out` cannot hold; infinities and NaNs stay."""
+    a, b = OPERANDS["f16"] if out != "s32" else (any_codes("s8", (5, 64), 6), any_codes("s8", (64, 3), 7))
+    name = HOPPER_F16 if out != "s32" else "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+    plan = golden.plan("hopper", name, out=out, bias="columns")
+    bias = any_codes(out, (3,), 11, True)
+    before = golden.gemm(a, b, plan, bias=bias)
+    found = golden.gemm(a, b, plan.but(activation="relu"), bias=bias)
+    sign = before.dtype.type(1 << 8 * before.itemsize - 1)
+    assert (
+        np.array_equal(found, np.where(before & sign, 0, before)) and 0 < np.count_nonzero(found) < found.size
+    )
+    if out == "s32":
+        return
+    plan = golden.plan("hopper", HOPPER_F16, out=out, activation="relu")
+    a = golden.from_float("f16", np.float64([[-1e-7], [-0.0], [np.inf], [-np.inf], [np.nan]]))
+    found = golden.to_float(out, golden.gemm(a, golden.from_float("f16", np.float64([[1e-7]])), plan))[:, 0]
+    assert not np.signbit(found[:2]).any() and found[:4].tolist() == [0, 0, np.inf, 0] and np.isnan(found[4])
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -485,6 +527,12 @@ def test_k_that_the_kernel_does_not_take() -> None:
     golden.gemm(np.zeros((1, 128), np.uint16), np.zeros((128, 1), np.uint16), plan)
     with pytest.raises(golden.ShapeError, match="K is 96, which the plan's tiles and parts do not divide"):
         golden.gemm(np.zeros((1, 96), np.uint16), np.zeros((96, 1), np.uint16), plan)
+
+
+def test_k_that_has_other_sums_than_the_list() -> None:
+    plan = golden.plan("hopper", HOPPER_F16, part=64, reduce=[0, [2, 1]])
+    with pytest.raises(golden.ShapeError, match="K is 128, cut into 2 sums; 'reduce' has numbers for 3"):
+        golden.gemm(np.zeros((1, 128), np.uint16), np.zeros((128, 1), np.uint16), plan)
 
 
 def test_parts_of_their_own_lengths() -> None:

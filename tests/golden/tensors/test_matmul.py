@@ -93,6 +93,8 @@ def test_what_is_wrong_is_said() -> None:
     a, b = torch.zeros(2, 3).half(), torch.zeros(3, 4).half()
     with pytest.raises(OperandError, match="was given no plan for gradients"):
         emulated_matmul(a.requires_grad_(), b, HOPPER).sum().backward()
+    with pytest.raises(OperandError, match=r"gradients of products with .* activation have no rule"):
+        emulated_matmul(a, b, HOPPER.but(activation="relu"), backward=HOPPER).sum().backward()
     a = a.detach()
     with pytest.raises(DTypeError, match=r"'B' has dtype torch.float32, expected torch.float16 \(f16\)"):
         emulated_matmul(a, b.float(), HOPPER)

@@ -176,6 +176,13 @@ def test_gradients_have_a_plan_of_their_own_or_are_pytorchs() -> None:
     assert torch.equal(a.grad, torch.ones(4, 5) @ b.t()) and seen.counts == {"mm": 1}
 
 
+def test_an_activation_after_every_product_is_refused() -> None:
+    with pytest.raises(OperandError, match="activation 'relu' would follow every product"):
+        emulate(HOPPER.but(activation="relu"))
+    with pytest.raises(OperandError, match="activation 'relu' would follow every product"):
+        emulate(HOPPER, backward=HOPPER.but(activation="relu"))
+
+
 def test_backward_outside_and_entering_twice_are_refused() -> None:
     a = torch.randn(4, 4, requires_grad=True)
     mode = emulate(HOPPER)
