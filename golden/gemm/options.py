@@ -135,7 +135,10 @@ def _words(words: tuple[str, ...]) -> Check:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} too deep to show"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -111,6 +111,14 @@ def test_units_of_ones_own(tmp_path: Path) -> None:
             golden.plan(unit)
 
 
+def test_lists_that_are_too_deep_are_one_line() -> None:
+    deep: list[Any] = [0, 1]
+    for number in range(2, 5000):
+        deep = [deep, number]
+    with pytest.raises(golden.OperandError, match="'reduce' has a list too deep to show, .* 16 deep at most"):
+        golden.plan("hopper", F16, split_k=4096, reduce=deep)
+
+
 def _yaml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
