@@ -114,6 +114,7 @@ def plan(
     as_json: _Json = False,
 ) -> None:
     """Finds the plan by which a kernel computed D = A @ B. Status 1: none that is known gives these bits."""
+    from golden.catalog.architectures import called
     from golden.files import output
     from golden.files.function import named_function
     from golden.files.npyfile import read_array
@@ -130,7 +131,7 @@ def plan(
         raise typer.BadParameter("expected all of --a, --b and --d, or --ask alone", param_hint="--d")
     if (ask is None) != (not shape):
         raise typer.BadParameter("expected beside --ask, and there alone", param_hint="--shape")
-    known = _formats(formats)
+    known, arch = _formats(formats), called(arch)
     with progress_bar() as progress:
         tell = partial(progress, "searching")
         if ask is None:

@@ -69,7 +69,8 @@ def _sums(whole: Form) -> tuple[Any, ...]:
     if isinstance(whole, Chain):
         return ()
     flat = all(isinstance(one, Chain) for one in whole.parts)
-    if flat and firsts in (sorted(firsts), sorted(firsts)[::-1]):
+    swapped = [*firsts[1::-1], *firsts[2:]]  # of the first two the order makes no difference
+    if flat and any(said in (firsts, swapped) for said in (sorted(firsts), sorted(firsts, reverse=True))):
         return ()
     ranks = {place: rank for rank, place in enumerate(sorted(firsts))}
     return tuple(_nested(one, ranks) for one in _twos(whole))

@@ -7,6 +7,7 @@ that of 1.0 (all codes for integers). So sums cancel, and partial sums differ wi
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -51,6 +52,8 @@ HELD_OUT = {
 """Shapes of products that check rules which questions told: a sparse A whose K is cut into unlike parts, f32
 with one row or one column, f64 that is dealt out to blocks. `bf16` has those of `f16`."""
 FLOATS = ("f16", "bf16")
+FILTER_K = 9 * 64
+"""K of a convolution by 3 x 3 filters: whole stretches of 64 channels. N is a square of places."""
 FP8 = (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"))
 
 
@@ -153,6 +156,9 @@ def cases(seed: int = 1, shapes: Sequence[tuple[int, int, int]] = SHAPES, spread
             for most in (0, 32, 128):
                 yield Case("triton_dot", "e4m3", "e4m3", "f32", options={"imprecise": most}, **size)
             yield Case("triton_dot", "e4m3", "e4m3", "f32", options={"warps": 1}, **size)
+        if k % FILTER_K == 0 and min(m, n) > 1 and math.isqrt(n) ** 2 == n:
+            for name in (*FLOATS, "f32"):
+                yield Case("conv", name, name, name, **size)
     for (call, fmt), found in MORE.items() if shapes is SHAPES else ():
         for m, n, k in found:
             yield Case(call, fmt, fmt, fmt, m, n, k, seed=seed, spread=spread)

@@ -105,6 +105,14 @@ def test_a_kernel_is_asked(kernels: Path) -> None:
     assert golden.load_plan(out).options.part == 64
 
 
+def test_cards_are_architectures_and_what_is_none_is_told_before_a_kernel_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "never.py").write_text("def asked(a, b):\n    raise KeyError('asked')\n")
+    formats = ("--formats", "a=f16,b=f16,d=f32", "--ask", f"python:{tmp_path / 'never.py'}:asked")
+    for word, message in (("hoper", "unknown architecture 'hoper'; nearest: hopper"), ("h100", "'asked'")):
+        done = call("plan", "--shape", "4x4x16", "--arch", word, *formats, status=2)
+        assert message in done.stderr and "\n" not in done.stderr.strip()
+
+
 @pytest.mark.long
 def test_of_a_kernel_without_a_plan_the_tree_is_told(kernels: Path) -> None:
     none = call("plan", *ASK, f"python:{kernels}:unknown", status=1)

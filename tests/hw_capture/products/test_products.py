@@ -43,6 +43,19 @@ def test_cases_are_those_that_were_recorded() -> None:
     assert [case.name for case in held_out()] == list(HELD_OUT)
 
 
+def test_shapes_that_are_convolutions_have_them() -> None:
+    """Others, as none of SHAPES, have not; the plan's order has every place of K once."""
+    found = [
+        case for case in cases(5, ((96, 144, 1728), (96, 140, 1728), (96, 144, 1600))) if case.call == "conv"
+    ]
+    assert [(case.a, case.n, case.k) for case in found] == [
+        (name, 144, 1728) for name in ("f16", "bf16", "f32")
+    ]
+    for case in found:
+        plan = explain.plan_of(case)
+        assert plan is not None and sorted(plan.options.order or ()) == list(range(1728))
+
+
 @pytest.mark.parametrize(
     "name",
     [
