@@ -11,6 +11,7 @@ else is f32. The reference is the same model in f64. Writes the report, and the 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -170,6 +171,7 @@ def report(rows: list[Found], given: argparse.Namespace, figure: str) -> str:
     size = f"{LAYERS} layers, width {WIDTH}, {HEADS} heads, {VOCABULARY} words"
     widths = " ".join(map(str, given.bits))
     call = f"--seed {given.seed} --batch {given.batch} --tokens {given.tokens} --bits {widths}"
+    took = [one.seconds for one in rows if one.products]
     made = f"{datetime.now(UTC).date().isoformat()} with PyTorch {torch.__version__} ({given.device})"
     head = f"""# A language model under other arithmetic
 
@@ -180,7 +182,8 @@ tensor); all else is f32. The weights are random: the rows say what arithmetic d
 answers of a trained model.
 
 Made on {made} by `python bench/network.py {call}`:
-{count * VOCABULARY} logits and {count} argmaxima in each row, {rows[1].products} matrix products.
+{count * VOCABULARY} logits and {count} argmaxima in each row, {rows[1].products} matrix products; a pass through the model
+took {min(took):.1f} to {max(took):.1f} s with {os.cpu_count()} processors.
 
 ![Error of the logits and argmax flips]({figure})
 
@@ -240,7 +243,7 @@ def draw(rows: list[Found], path: Path) -> None:
 
 def main() -> None:
     """Runs the study and writes both files."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=128)
