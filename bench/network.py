@@ -182,8 +182,8 @@ tensor); all else is f32. The weights are random: the rows say what arithmetic d
 answers of a trained model.
 
 Made on {made} by `python bench/network.py {call}`:
-{count * VOCABULARY} logits and {count} argmaxima in each row, {rows[1].products} matrix products; a pass through the model
-took {min(took):.1f} to {max(took):.1f} s with {os.cpu_count()} processors.
+{count * VOCABULARY} logits and {count} argmaxima in each row, {rows[1].products} matrix products;
+a pass through the model takes {min(took):.1f} to {max(took):.1f} s with {os.cpu_count()} processors.
 
 ![Error of the logits and argmax flips]({figure})
 

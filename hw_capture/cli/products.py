@@ -31,6 +31,9 @@ def capture_products(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
     ] = None,
+    digests: Annotated[
+        Path | None, typer.Option("--digests", help="The manifest with digests in the place of results.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
@@ -40,6 +43,7 @@ def capture_products(
     from hw_capture.products import cases, record, table
 
     check_writable(markdown)
+    check_writable(digests)
     matching = pattern(only) or (lambda name: True)
     shapes = tuple(parse_shape(text) for text in shape) if shape else cases.SHAPES
     if held_out and (shape or seed != 1 or spread != 6):
@@ -52,6 +56,8 @@ def capture_products(
         report = record.record(chosen, out, progress)
     if markdown is not None:
         write_text(markdown, table.table(record.load(out)))
+    if digests is not None:
+        record.write_digests(out, digests)
     if as_json:
         typer.echo(json.dumps(asdict(report) | {"refused": dict(report.refused)}))
         return

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from golden.errors import FileFormatError
 from golden.files.inputs import decoded, parse_json, read_bytes
 from golden.files.npyfile import read_arrays
-from golden.files.output import write_all
+from golden.files.output import write_all, write_text
 from golden.gemm.plan import Plan
 from hw_capture.errors import DeviceError
 from hw_capture.products.calls import Torch
@@ -47,6 +47,17 @@ class Recorded:
 
     case: Case
     d: Bits
+    kernels: list[str]
+    operands: str
+    plan: Plan | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A product of which the digest of {"d": results} alone was kept; the rest is as `Recorded` has it."""
+
+    case: Case
+    answer: str
     kernels: list[str]
     operands: str
     plan: Plan | None
@@ -115,24 +126,47 @@ def load(folder: Path) -> list[Recorded]:
     Raises:
         FileFormatError: a file is missing, or the results are not those of the manifest.
     """
-    manifest = folder / MANIFEST
-    about = parse_json(decoded(read_bytes(manifest, MOST_BYTES), manifest), str(manifest))
+    about = _manifest(folder / MANIFEST)
     content = read_bytes(folder / RESULTS, MOST_BYTES)
     if hashlib.sha256(content).hexdigest() != about["results"]:
         raise FileFormatError(
             f"{folder / RESULTS}: its SHA-256 is not that of {MANIFEST}, expected the file of that recording"
         )
     arrays = read_arrays(folder / RESULTS, content=content)
-    return [_recorded(entry, arrays[name]) for name, entry in about["cases"].items()]
+    return [Recorded(d=arrays[name], **_read(entry)) for name, entry in about["cases"].items()]
 
 
-def _recorded(entry: Mapping[str, Any], d: Bits) -> Recorded:
+def write_digests(folder: Path, path: Path) -> None:
+    """Writes a manifest in which digests stand for the results that `record` wrote.
+
+    Raises:
+        FileFormatError: as `load`.
+    """
+    about = _manifest(folder / MANIFEST)
+    results = {one.case.name: digest({"d": one.d}) for one in load(folder)}
+    cases = {name: entry | {"answer": results[name]} for name, entry in about["cases"].items()}
+    del about["results"]
+    write_text(path, json.dumps(about | {"cases": cases}, indent=1) + "\n")
+
+
+def load_digests(path: Path) -> list[Kept]:
+    """What `write_digests` wrote."""
+    return [Kept(answer=entry["answer"], **_read(entry)) for entry in _manifest(path)["cases"].values()]
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    about: dict[str, Any] = parse_json(decoded(read_bytes(path, MOST_BYTES), path), str(path))
+    return about
+
+
+def _read(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """All of a product but its results."""
     case = Case(**{one.name: entry[one.name] for one in fields(Case)})
     said = entry["plan"]
     plan = plan_of(case) if said else None
     if plan is not None and said["options"]:
         plan = plan.but(**said["options"])
-    return Recorded(case, d, entry["kernels"], entry["operands"], plan)
+    return {"case": case, "kernels": entry["kernels"], "operands": entry["operands"], "plan": plan}
 
 
 def _said(case: Case, plan: Plan | None) -> dict[str, Any] | None:

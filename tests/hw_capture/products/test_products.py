@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,14 @@ from hw_capture.products.cases import Case, cases, held_out
 FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "kernels"
 RECORDED = {one.case.name: one for one in record.load(FOLDER)}
 HELD_OUT = {one.case.name: one for one in record.load(FOLDER / "held_out")}
+H100 = {one.case.name: one for one in record.load_digests(FOLDER / "held_out" / "h100.json")}
+"""Held-out products of an H100, their results as digests."""
+FMA = """unit: fma
+shape: {k: 1}
+formats: {a: f32, b: f32, c: f32, d: f32}
+steps:
+  - fma: {start: c, to: d, rounding: nearest_even}
+"""
 SHORT = 1024
 """K up to which products are replayed in the short run, of those that were held out any where D is small."""
 FEW = 7000
@@ -72,6 +81,59 @@ def test_the_plan_gives_what_the_library_gave(name: str) -> None:
     assert record.digest(operands) == one.operands
     assert one.plan is not None
     assert np.array_equal(explain.replayed(one.plan, one.case, operands), one.d)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if one.case.k <= SHORT else pytest.param(name, marks=pytest.mark.long)
+        for name, one in H100.items()
+        if one.plan
+    ],
+)
+def test_the_plan_has_the_digest_of_what_an_h100_gave(name: str) -> None:
+    one = H100[name]
+    operands = one.case.operands()
+    assert record.digest(operands) == one.operands
+    assert one.plan is not None
+    assert record.digest({"d": explain.replayed(one.plan, one.case, operands)}) == one.answer
+
+
+GEMVX = {"f64": 16, "f32": 32}
+"""Chains of cuBLAS's gemvx by format, for these shapes: each takes every 16th or 32nd element."""
+SIMT: dict[int, dict[str, Any]] = {
+    3200: {"part": 192},
+    336: {"slices": 5, "tile_k": 40},
+    12160: {"part": 96},
+}
+"""How f32 without tensor cores cuts K: in parts, or in tiles of 8 dealt out to five blocks."""
+
+
+@pytest.mark.parametrize("name", [name for name, one in H100.items() if not one.plan])
+def test_what_no_plan_gives_an_h100_made_of_fused_multiply_adds(name: str, tmp_path: Path) -> None:
+    (tmp_path / "fma.yaml").write_text(FMA)
+    one = H100[name]
+    operands, fmt = one.case.operands(), one.case.a
+    chain = (
+        golden.plan("hopper", "cublas_f64")
+        if fmt == "f64"
+        else golden.plan(golden.load_instruction(tmp_path / "fma.yaml"))
+    )
+    if min(one.case.m, one.case.n) > 1:
+        found = golden.gemm(operands["a"], operands["b"], chain.but(**SIMT[one.case.k]))
+    else:
+        each = [slice(first, None, GEMVX[fmt]) for first in range(GEMVX[fmt])]
+        sums = [golden.gemm(operands["a"][:, few], operands["b"][few], chain) for few in each]
+        numbers = np.stack(sums, axis=-1).view(np.float64 if fmt == "f64" else np.float32)
+        found = dot_kernel.in_halves(numbers)[..., 0].view(sums[0].dtype)
+    assert record.digest({"d": found}) == one.answer
+
+
+def test_digests_are_those_of_the_recording(tmp_path: Path) -> None:
+    record.write_digests(FOLDER / "held_out", tmp_path / "kept.json")
+    kept = record.load_digests(tmp_path / "kept.json")
+    assert [one.answer for one in kept] == [record.digest({"d": one.d}) for one in HELD_OUT.values()]
+    assert [(one.case, one.plan) for one in kept] == [(one.case, one.plan) for one in HELD_OUT.values()]
 
 
 def test_what_is_not_explained_is_known() -> None:
