@@ -21,8 +21,14 @@ SPLITS = (*range(2, 17), 18, 20, 24, 28, 32, 48, 64)
 TILES = (32, 64, 128)
 PARTS = (32, 64, 128, 256, 512, 1024, 2048)
 SLICES = (2, 4, 8)
-DEALT = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
+DEALT = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
 """Blocks among which tiles of K are dealt out in turn."""
+DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
+"""In which order the sums of so many blocks are added, beside ORDERS: as questions told of cuBLAS's f64."""
+MOST_CUTS = 64
+"""Parts of a named plan's K."""
+_FILLED = 4
+"""Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment."""
 ORDERS = ("ascending", "descending", "tree")
 
 
@@ -40,6 +46,8 @@ def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterato
     named = [one for one in plans(architecture) if _takes(one, formats)]
     units = _units(architecture, formats)
     made = [_as_candidate([one], tried, k) for one in named]
+    for one in (each for each in named if each.options.edge == "first"):
+        made += [_as_candidate([one.but(part=size)], tried, k) for size in cuts(one, k)]
     for options in _structures(k):
         for unit, convert in units:
             made.append(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
@@ -66,6 +74,14 @@ def shaped(
     for options in structures:
         for unit, convert in units:
             yield from _told(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
+
+
+def cuts(plan: Plan, k: int) -> list[int]:
+    """Elements of K in a part, the largest first: of each number of parts those of whole tiles and, where a
+    kernel fills the first tile in part, others."""
+    units = [plan.tile, *([_FILLED] if plan.options.edge == "first" else [])]
+    sizes = {-(-k // (many * unit)) * unit for unit in units for many in range(2, MOST_CUTS + 1)}
+    return [size for size in sorted(sizes, reverse=True) if size < k]
 
 
 def _told(candidate: Candidate) -> list[Candidate]:
@@ -223,10 +239,18 @@ def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, For
     if split and out in ("f16", "bf16"):
         formats_of_sums.append(out)
     made = []
-    for order in ORDERS if cut and "reduce" not in options else ORDERS[:1]:
+    for order in _orders(options) if cut else ORDERS[:1]:
         for fmt in formats_of_sums:
             try:
-                made.append(build(unit, {"reduce": order, **options, "reduce_format": fmt, "out": out}))
+                made.append(build(unit, {**options, "reduce": order, "reduce_format": fmt, "out": out}))
             except OperandError:  # tiles that this instruction's steps do not divide
                 return made
     return made
+
+
+def _orders(options: dict[str, Any]) -> tuple[Any, ...]:
+    """In which the sums of parts or of slices are tried to be added."""
+    if "reduce" in options:
+        return (options["reduce"],)
+    dealt = DEALT_SUMS.get(options.get("slices", 0)) if "split_k" not in options else None
+    return ORDERS if dealt is None else (*ORDERS, dealt)

@@ -14,18 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 import golden
+from golden.gemm.candidates import DEALT_SUMS, MOST_CUTS, cuts
 from golden.gemm.plan import Plan
 from hw_capture.products.cases import Case
 
 Bits = npt.NDArray[Any]
-MOST_PARTS = 64
 _SPARSE_TILE = 128
 _LONG, _LONG_PARTS = 8192, 15
 """K of sparse products beyond which a second kernel's parts are tried first, which are added from the last to
 the first; and how many, as questions told of three shapes of K = 16,384."""
-DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
-"""In which order the sums of so many blocks are added, to which tiles of f64 are dealt out, where it is not
-in turn: as questions told of 448 x 128 x 3200."""
 _ROWS, _COLUMNS = 2, 8
 """Results that are tried first; nearly every wrong plan differs in one of them."""
 
@@ -70,20 +67,15 @@ def _conv_order(case: Case) -> tuple[int, ...]:
 
 
 def splits(base: Plan, case: Case) -> Iterator[Plan]:
-    """The plan with K in parts of whole tiles, each number of parts once; then in others that a kernel which
-    can fill a tile in part may take (four f32 are 128 bits, CUTLASS's alignment)."""
+    """The plan with K in parts that are alike, each number of parts once; then as single libraries cut it."""
     if case.call == "sparse_mm" and case.k > _LONG:
-        for parts in (_LONG_PARTS, *range(2, MOST_PARTS)):
+        for parts in (_LONG_PARTS, *range(2, MOST_CUTS)):
             yield base.but(parts=_cut(case.k, parts), reduce="descending")
-    units = [base.tile, *([4] if base.options.edge == "first" else [])]
-    sizes = {-(-case.k // (parts * unit)) * unit for unit in units for parts in range(2, MOST_PARTS + 1)}
-    for size in sorted(sizes, reverse=True):
-        if size < case.k:
-            yield base.but(part=size)
-    for parts in range(2, MOST_PARTS + 1) if case.call == "sparse_mm" and case.k % _SPARSE_TILE == 0 else ():
+    yield from (base.but(part=size) for size in cuts(base, case.k))
+    for parts in range(2, MOST_CUTS + 1) if case.call == "sparse_mm" and case.k % _SPARSE_TILE == 0 else ():
         if parts <= case.k // _SPARSE_TILE:
             yield base.but(parts=_halved(case.k, parts))
-    for blocks in range(2, MOST_PARTS + 1) if case.a == "f64" else ():  # tiles of 32 dealt out in turn
+    for blocks in range(2, MOST_CUTS + 1) if case.a == "f64" else ():  # tiles of 32 dealt out in turn
         if 32 * blocks <= case.k:
             dealt = base.but(slices=blocks, tile_k=32 * blocks)
             yield from (dealt, *([dealt.but(reduce=DEALT_SUMS[blocks])] if blocks in DEALT_SUMS else []))

@@ -21,6 +21,11 @@ S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 HIDDEN: list[tuple[str, str, str, int, dict[str, Any]]] = [
     ("hopper", HMMA, "f16", 200, {}),
     ("ampere", HMMA, "f16", 200, {"split_k": 3, "tile_k": 32, "reduce": "descending"}),
+    ("hopper", "cublas_tf32", "f32", 336, {"part": 68}),
+    (
+        *("hopper", "cublas_f64", "f64", 640),
+        {"slices": 9, "tile_k": 288, "reduce": [0, 5, 8, [1, 6], [2, 7], 3, 4]},
+    ),
     ("hopper", HMMA, "f16", 256, {"tile_k": 64, "slices": 2}),
     ("hopper", QGMMA, "e4m3", 320, {"promote": 64}),
     ("hopper", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "f64", 416, {"slices": 5, "tile_k": 160}),
@@ -39,7 +44,7 @@ def operands(fmt: str, m: int, n: int, k: int, spread: int, seed: int) -> tuple[
 
 @pytest.mark.parametrize(
     ("architecture", "name", "fmt", "k", "options"),
-    [*HIDDEN[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in HIDDEN[2:])],
+    [*HIDDEN[:3], *(pytest.param(*one, marks=pytest.mark.long) for one in HIDDEN[3:])],
 )
 def test_the_plan_behind_a_product(
     architecture: str, name: str, fmt: str, k: int, options: dict[str, Any]

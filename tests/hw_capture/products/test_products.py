@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError
+from golden.gemm.candidates import DEALT_SUMS
 from hw_capture.products import dot_kernel, explain, record
 from hw_capture.products.cases import Case, cases, held_out
 
@@ -219,7 +220,7 @@ def test_f64_that_is_dealt_out_to_nine_blocks() -> None:
     one = next(x for x in HELD_OUT.values() if (x.case.a, x.case.k) == ("f64", 3200))
     found = explain.explain(one.case, one.case.operands(), one.d)
     assert found is not None and one.plan is not None and found.options == one.plan.options
-    assert found.options.reduce == explain.DEALT_SUMS[found.options.slices]
+    assert found.options.reduce == DEALT_SUMS[found.options.slices]
 
 
 @pytest.mark.parametrize(("call", "k", "options"), [("mm", 4096, {}), ("scaled_mm", 8192, {"fast": True})])
