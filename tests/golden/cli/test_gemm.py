@@ -105,7 +105,7 @@ def test_a_kernel_is_asked(kernels: Path) -> None:
     assert golden.load_plan(out).options.part == 64
 
 
-def test_cards_are_architectures_and_what_is_none_is_told_before_a_kernel_is_asked(tmp_path: Path) -> None:
+def test_an_architecture_that_is_none_is_told_before_a_kernel_is_asked(tmp_path: Path) -> None:
     (tmp_path / "never.py").write_text("def asked(a, b):\n    raise KeyError('asked')\n")
     formats = ("--formats", "a=f16,b=f16,d=f32", "--ask", f"python:{tmp_path / 'never.py'}:asked")
     for word, message in (("hoper", "unknown architecture 'hoper'; nearest: hopper"), ("h100", "'asked'")):
