@@ -107,8 +107,15 @@ def _value(value: Any) -> str:
 @lru_cache(maxsize=32)
 def _named(architecture: str) -> dict[str, Plan]:
     path = spec_folder() / "plans" / f"{architecture}.yaml"
-    if not path.exists():
-        return {}
+    return read_plans(path, architecture) if path.exists() else {}
+
+
+def read_plans(path: str | Path, architecture: str) -> dict[str, Plan]:
+    """The plans of a file that is written as those of spec/plans, by name.
+
+    Raises:
+        SpecError: with file, line, key and what was expected.
+    """
     document = yamlfile.read(path)
     if document.take("architecture", str) != architecture:
         raise document.error(

@@ -28,6 +28,9 @@ def capture_products(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The products of vectors/kernels/held_out instead.")
     ] = False,
+    triton_types: Annotated[
+        bool, typer.Option("--triton-types", help="Triton's tl.dot in the types beside, instead.")
+    ] = False,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
     ] = None,
@@ -45,12 +48,18 @@ def capture_products(
     check_writable(markdown)
     check_writable(digests)
     matching = pattern(only) or (lambda name: True)
-    shapes = tuple(parse_shape(text) for text in shape) if shape else cases.SHAPES
+    usual = cases.TRITON_SHAPES if triton_types else cases.SHAPES
+    shapes = tuple(parse_shape(text) for text in shape) if shape else usual
     if held_out and (shape or seed != 1 or spread != 6):
         raise typer.BadParameter("its shapes, seed and spread are its own", param_hint="--held-out")
-    every = cases.held_out() if held_out else cases.cases(seed, shapes, spread)
+    if held_out and triton_types:
+        raise typer.BadParameter("goes without --held-out", param_hint="--triton-types")
+    drawn = cases.triton_types if triton_types else cases.cases
+    every = cases.held_out() if held_out else drawn(seed, shapes, spread)
     chosen = [case for case in every if matching(case.name)]
     if not chosen:
+        if only is None:
+            raise typer.BadParameter("no call takes such a shape", param_hint="--shape")
         raise typer.BadParameter(f"no case matches '{only}'", param_hint="--only")
     with progress_bar(not as_json) as progress:
         report = record.record(chosen, out, progress)

@@ -167,7 +167,12 @@ def _triton_dot(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
     except ImportError:
         raise ToolMissing("Triton is not installed: pip install triton") from None
     d = torch.torch.empty((case.m, case.n), dtype=torch.dtype(case.d), device="cuda")
-    triton_dot.launch(given["a"], given["b"], d, case.options.get("warps", 4), case.options.get("imprecise"))
+    more = (case.options.get(key) for key in ("imprecise", "precision"))
+    try:
+        triton_dot.launch(given["a"], given["b"], d, case.options.get("warps", 4), *more)
+    except Exception as error:  # what the compiler refuses has a class for each of its stages
+        reason = str(error.__cause__ or error).strip().splitlines()[-1:]
+        raise RuntimeError(" ".join(["Triton:", type(error).__name__, *reason])) from error
     return d
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from golden.gemm.drawing import drawn
 from golden.number.formats import Format, get_format
+from hw_capture.products.triton_parts import PRODUCTS
 
 Bits = npt.NDArray[Any]
 SHAPES = (
@@ -51,6 +52,10 @@ HELD_OUT = {
 }
 """Shapes of products that check rules which questions told: a sparse A whose K is cut into unlike parts, f32
 with one row or one column, f64 that is dealt out to blocks. `bf16` has those of `f16`."""
+TRITON_SHAPES = ((128, 128, 256), (64, 64, 1024), (48, 32, 2048))
+"""Shapes of Triton's products in the types that `cases` lacks: wgmma, and 48 rows, which mma.sync takes."""
+TRITON_SPREAD = 3
+"""At most, of f16 whose sums are f16: they stay finite."""
 FLOATS = ("f16", "bf16")
 FILTER_K = 9 * 64
 """K of a convolution by 3 x 3 filters: whole stretches of 64 channels. N is a square of places."""
@@ -162,6 +167,29 @@ def cases(seed: int = 1, shapes: Sequence[tuple[int, int, int]] = SHAPES, spread
     for (call, fmt), found in MORE.items() if shapes is SHAPES else ():
         for m, n, k in found:
             yield Case(call, fmt, fmt, fmt, m, n, k, seed=seed, spread=spread)
+
+
+def triton_types(
+    seed: int = 1, shapes: Sequence[tuple[int, int, int]] = TRITON_SHAPES, spread: int = 6
+) -> Iterator[Case]:
+    """What `tl.dot` takes beside the types of `cases`, in a stable order; shapes that its tiles divide."""
+    for m, n, k in shapes:
+        if m % 16 or n % 16 or k % 128:
+            continue
+        size: dict[str, Any] = {"m": m, "n": n, "k": k, "seed": seed}
+        alone: dict[str, Any] = {"warps": 1}
+        promoted = (0, 32, 128) if m % 64 == 0 else (0,)
+        for a, b in (("e5m2", "e5m2"), *FP8[1:]):
+            for options in (*({"imprecise": most} for most in promoted), alone):
+                yield Case("triton_dot", a, b, "f32", options=options, spread=spread, **size)
+        for few in ({}, alone):
+            yield Case("triton_dot", "s8", "s8", "s32", options=few, spread=spread, **size)
+            narrow = min(spread, TRITON_SPREAD)
+            yield Case("triton_dot", "f16", "f16", "f16", options=few, spread=narrow, **size)
+            yield Case("triton_dot", "f64", "f64", "f64", options=few, spread=spread, **size)
+            for precision in ("ieee", *PRODUCTS):
+                options = {"precision": precision} | few
+                yield Case("triton_dot", "f32", "f32", "f32", options=options, spread=spread, **size)
 
 
 def held_out(seed: int = 28, spread: int = 2) -> Iterator[Case]:

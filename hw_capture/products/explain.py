@@ -7,7 +7,9 @@ library's choice, different with every shape, and is found by trying.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,10 @@ import numpy.typing as npt
 import golden
 from golden.gemm.candidates import DEALT_SUMS, MOST_CUTS, cuts
 from golden.gemm.plan import Plan
+from golden.gemm.plan_files import read_plans
+from golden.number.formats import get_format
 from hw_capture.products.cases import Case
+from hw_capture.products.triton_parts import PRODUCTS, in_parts
 
 Bits = npt.NDArray[Any]
 _SPARSE_TILE = 128
@@ -55,8 +60,14 @@ def plan_of(case: Case) -> Plan | None:
     name = name_of(case)
     if name is None:
         return None
-    plan = golden.plan("hopper", name)
+    plan = tried().get(name) or golden.plan("hopper", name)
     return plan.but(order=_conv_order(case), tile_k=case.k) if case.call == "conv" else plan
+
+
+@lru_cache(maxsize=1)
+def tried() -> dict[str, Plan]:
+    """Plans that no recording has confirmed yet, by name: not named ones of spec/plans, but tried."""
+    return read_plans(Path(__file__).with_name("tried.yaml"), "hopper")
 
 
 def _conv_order(case: Case) -> tuple[int, ...]:
@@ -119,17 +130,28 @@ def name_of(case: Case) -> str | None:
             return f"cudnn_conv.{case.a}"
         case "sparse_mm":
             return f"cusparselt_f16.{case.a}"
-    # Triton: four warps on 64 rows are a warpgroup; fewer use mma.sync.
+    return _name_of_triton(case)
+
+
+def _name_of_triton(case: Case) -> str | None:
+    """Four warps on 64 rows are a warpgroup; fewer use mma.sync, with the same bits but for fp8."""
+    options = case.options
+    if precision := options.get("precision"):
+        return f"triton_dot.f32.{precision}" if precision in PRODUCTS else None
+    if get_format(case.a).storage > 8 or case.a == "s8":
+        return f"triton_dot.{case.a}" + (".f16" if case.d == "f16" else "")
+    types = case.a if case.a == case.b else f"{case.a}.{case.b}"
     by_warps = options.get("warps", 4) != 4 or case.m % 64 != 0
-    if case.a != "e4m3":
-        return f"triton_dot.{case.a}"
     if by_warps or options["imprecise"] == 0:
-        return "triton_dot.e4m3.mma_sync"
-    return f"triton_dot.e4m3.imprecise_{options['imprecise']}"
+        return f"triton_dot.{types}.mma_sync"
+    return f"triton_dot.{types}.imprecise_{options['imprecise']}"
 
 
 def _given(case: Case, operands: dict[str, Bits]) -> dict[str, Bits]:
-    """The operands as golden.gemm takes them: of a sparse A what is not zero, and where it stands."""
+    """The operands as golden.gemm takes them: of a sparse A what is not zero, and where it stands; of an f32
+    that Triton multiplies in parts, the parts."""
+    if case.options.get("precision") in PRODUCTS:
+        return operands | in_parts(operands["a"], operands["b"], case.options["precision"])
     if case.call != "sparse_mm":
         return operands
     groups = operands["a"].reshape(case.m, case.k // 4, 4)

@@ -8,26 +8,31 @@ from typing import Any
 import triton
 import triton.language as tl
 
+from hw_capture.products.triton_parts import TILE_K
+
 
 @triton.jit
 def product(
     a, b, d, K, a_row, a_column, b_row, b_column, d_row,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, IMPRECISE: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    IMPRECISE: tl.constexpr, PRECISION: tl.constexpr, TOTAL: tl.constexpr,
 ):  # fmt: skip
     """D = A * B for one tile of BM x BN; M, N and K are multiples of the tile."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     step = tl.arange(0, BK)
-    total = tl.zeros((BM, BN), tl.float32)
+    total = tl.zeros((BM, BN), TOTAL)
     for k in range(0, K, BK):
         x = tl.load(a + rows[:, None] * a_row + (k + step)[None, :] * a_column)
         y = tl.load(b + (k + step)[:, None] * b_row + columns[None, :] * b_column)
-        total = tl.dot(x, y, total, max_num_imprecise_acc=IMPRECISE)
+        total = tl.dot(
+            x, y, total, input_precision=PRECISION, max_num_imprecise_acc=IMPRECISE, out_dtype=TOTAL
+        )
     tl.store(d + rows[:, None] * d_row + columns[None, :], total)
 
 
-def launch(a: Any, b: Any, d: Any, warps: int, imprecise: int | None) -> None:
-    """Fills d (m, n) from a (m, k) and b (k, n).
+def launch(a: Any, b: Any, d: Any, warps: int, imprecise: int | None, precision: str | None) -> None:
+    """Fills d (m, n) from a (m, k) and b (k, n); sums have the type of d.
 
     Four warps and tiles of 64 rows become wgmma, one warp mma.sync.
     """
@@ -36,5 +41,7 @@ def launch(a: Any, b: Any, d: Any, warps: int, imprecise: int | None) -> None:
     tile_n = 32 if n % 32 == 0 else 16
     product[(m // tile_m, n // tile_n)](
         a, b, d, a.shape[1], a.stride(0), a.stride(1), b.stride(0), b.stride(1), d.stride(0),
-        BM=tile_m, BN=tile_n, BK=128 if a.element_size() == 1 else 64, IMPRECISE=imprecise, num_warps=warps,
+        BM=tile_m, BN=tile_n, BK=128 if a.element_size() == 1 else TILE_K,
+        IMPRECISE=imprecise, PRECISION=precision, TOTAL=getattr(tl, str(d.dtype).partition(".")[2]),
+        num_warps=warps,
     )  # fmt: skip

@@ -1,0 +1,192 @@
+"""Triton's tl.dot in the types that no recording has: the cases, and the plans that are tried on them. What a
+GPU answers is made here by golden.gemm, or by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from typer.testing import CliRunner
+
+import golden
+from golden.cli.app import app
+from hw_capture import products
+from hw_capture.errors import DeviceError
+from hw_capture.products import calls, explain, record, triton_parts
+from hw_capture.products.cases import Case, cases, triton_types
+
+CASES = list(triton_types())
+SHORT = [case for case in CASES if case.k == 256]
+
+
+def test_cases_are_new_and_each_once() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    assert not set(names) & {case.name for case in cases()}
+    formats = {(case.a, case.b, case.d) for case in CASES}
+    assert formats == {("e5m2", "e5m2", "f32"), ("e4m3", "e5m2", "f32"), ("e5m2", "e4m3", "f32"),
+                     ("s8", "s8", "s32"), ("f16", "f16", "f16"), ("f64", "f64", "f64"),
+                     ("f32", "f32", "f32")}  # fmt: skip
+    assert not list(triton_types(shapes=((64, 64, 192), (64, 24, 256))))
+
+
+def test_plans_that_are_tried_are_not_named_ones() -> None:
+    """One that a recording confirms moves to spec/plans, and goes from here."""
+    named = {plan.name for plan in golden.plans("hopper")}
+    assert not set(explain.tried()) & named
+    assert {plan.evidence.kind for plan in explain.tried().values()} <= {"derived"}
+    assert set(explain.tried()) == {explain.name_of(case) for case in CASES} - named - {None}
+    assert {case.options["precision"] for case in CASES if explain.name_of(case) is None} == {"ieee"}
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case.name)
+def test_results_are_explained_and_others_are_not(case: Case) -> None:
+    """The results are finite, and one bit of one of them makes it another product."""
+    plan, operands = explain.plan_of(case), case.operands()
+    if plan is None:
+        assert case.options["precision"] == "ieee"
+        return
+    d = explain.replayed(plan, case, operands)
+    assert np.isfinite(golden.to_float(golden.get_format(case.d), d)).all()
+    found = explain.explain(case, operands, d)
+    assert found is not None and found.options == plan.options
+    wrong = d.copy()
+    wrong[-1, -1] ^= 1
+    assert explain.explain(case, operands, wrong) is None
+
+
+def test_plans_of_one_type_differ() -> None:
+    """A recording tells which one it was: the sums in f16 from those rounded to f16 at last, promotions after
+    32 elements from those after 128 and none, and the precisions from each other."""
+    groups: dict[tuple[str, str], dict[str, npt.NDArray[Any]]] = {}
+    drawn = {(case.a, case.b): case.operands() for case in SHORT}
+    for case in SHORT:
+        plan = explain.plan_of(case)
+        if plan is not None:
+            answer = explain.replayed(plan, case, drawn[case.a, case.b])
+            groups.setdefault((case.a, case.b), {})[plan.name] = answer
+    late = golden.plan("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", out="f16")
+    f16 = drawn["f16", "f16"]
+    groups["f16", "f16"]["rounded at last"] = golden.gemm(f16["a"], f16["b"], late)
+    assert sorted(map(len, groups.values())) == [1, 1, 2, 3, 3, 3, 3]
+    for answers in groups.values():
+        assert len({answer.tobytes() for answer in answers.values()}) == len(answers)
+
+
+WRITTEN_OUT = {
+    "tf32x3": "low high, high low, high high",
+    "bf16x3": "low high, high low, high high",
+    "bf16x6": "low low, last high, high last, low high, high low, high high",
+}
+"""The products of a tile of K in the order of Triton's code for sm_90, each with the sum before as its c."""
+
+
+def parts_of(codes: npt.NDArray[Any], precision: str) -> dict[str, npt.NDArray[np.float32]]:
+    """By the bits: ties away from zero for tf32, to even for bf16."""
+
+    def rounded(numbers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        bits = numbers.view(np.uint32).astype(np.uint64)
+        if precision == "tf32x3":
+            return ((bits + 0x1000) & 0xFFFFE000).astype(np.uint32).view(np.float32)
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+    number = codes.view(np.float32)
+    high = rounded(number)
+    if precision == "tf32x3":
+        return {"high": high, "low": number - high}
+    low = rounded(number - high)
+    return {"high": high, "low": low, "last": rounded(number - high - low)}
+
+
+@pytest.mark.parametrize("precision", triton_parts.PRODUCTS)
+def test_products_of_parts_are_those_written_out(precision: str) -> None:
+    case = next(case for case in SHORT if case.options.get("precision") == precision)
+    operands, plan = case.operands(), explain.plan_of(case)
+    assert plan is not None
+    of_a, of_b = (
+        parts_of(operands[name][:16] if name == "a" else operands[name], precision) for name in "ab"
+    )
+    one = golden.plan("hopper", plan.instruction.name, a="f32", b="f32", c="seed",
+                      convert="none" if precision == "tf32x3" else "nearest_even")  # fmt: skip
+    total = np.zeros((16, case.n), np.float32)
+    for first in range(0, case.k, 64):
+        tile = slice(first, first + 64)
+        chain = np.zeros((16, case.n), np.uint32)
+        for words in WRITTEN_OUT[precision].split(", "):
+            x, y = words.split()
+            chain = golden.gemm(of_a[x][:, tile].view(np.uint32), of_b[y][tile].view(np.uint32), one, chain)
+        total = total + chain.view(np.float32)
+    assert np.array_equal(explain.replayed(plan, case, operands)[:16], total.view(np.uint32))
+
+
+def test_tf32_in_parts_is_nearer_than_tf32() -> None:
+    case = next(case for case in SHORT if case.options.get("precision") == "tf32x3")
+    operands, plan = case.operands(), explain.plan_of(case)
+    assert plan is not None
+    a, b = (operands[name].view(np.float32).astype(np.float64) for name in "ab")
+    plain = golden.gemm(operands["a"], operands["b"], golden.plan("hopper", "triton_dot.f32"))
+    error, rough = (
+        np.abs(found.view(np.float32) - a @ b).max()
+        for found in (explain.replayed(plan, case, operands), plain)
+    )
+    assert error < rough / 100
+
+
+class OneRefused:
+    """A GPU that answers what the plans say, and whose compiler refuses f64."""
+
+    def about(self) -> dict[str, str]:
+        return {"name": "none"}
+
+    def run(self, case: Case, operands: dict[str, npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], list[str]]:
+        plan = explain.plan_of(case)
+        if plan is None or case.a == "f64":
+            raise DeviceError("Triton: CompilationError: no")
+        return explain.replayed(plan, case, operands), ["product"]
+
+
+def test_what_is_refused_is_listed_and_the_rest_is_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(record, "Torch", OneRefused)
+    words = ["capture-products", "--triton-types", "--shape", "64x32x128", "--out", str(tmp_path)]
+    words += ["--digests", str(tmp_path / "x.json"), "--markdown", str(tmp_path / "x.md")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "22 products recorded" in done.output and "22 of them equal" in done.output
+    assert "4 refused" in done.output and "Triton: CompilationError: no" in done.output
+    kept = record.load_digests(tmp_path / "x.json")
+    assert len(kept) == 22 and all(one.plan is not None for one in kept)
+    assert len(json.loads((tmp_path / record.MANIFEST).read_text())["refused"]) == 4
+    assert "`triton_dot.f32.bf16x6`" in (tmp_path / "x.md").read_text()
+
+
+def test_a_kernel_that_does_not_compile_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line of the compiler's, in the error that `Torch.run` lists as refused."""
+
+    def launch(*given: object) -> None:
+        raise AssertionError("at 11:4:\ndef product(\nonly int8 supported!\n")
+
+    kernels = types.ModuleType("triton_dot")
+    kernels.launch = launch  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hw_capture.products.triton_dot", kernels)
+    monkeypatch.setattr(products, "triton_dot", kernels, raising=False)
+    torch: Any = types.SimpleNamespace(
+        torch=types.SimpleNamespace(empty=lambda *shape, **more: None), dtype=str
+    )
+    with pytest.raises(RuntimeError, match=r"^Triton: AssertionError only int8 supported!$"):
+        calls.CALLS["triton_dot"](torch, SHORT[0], {"a": None, "b": None})
+
+
+def test_options_that_do_not_go_together(tmp_path: Path) -> None:
+    words = ["capture-products", "--out", str(tmp_path), "--triton-types"]
+    done = CliRunner().invoke(app, [*words, "--held-out"])
+    assert done.exit_code == 2 and "goes without --held-out" in done.output
+    done = CliRunner().invoke(app, [*words, "--shape", "8x8x8"])
+    assert done.exit_code == 2 and "no call takes such a shape" in done.output
