@@ -18,9 +18,11 @@ import random
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +84,20 @@ def units_of(ins: Instruction) -> list[Instruction]:
     return [unit.stateless for unit in ins.mode_units.values()] or [ins.stateless]
 
 
-def matrices(ins: Instruction, core: ctypes.CDLL, operands: dict[str, Any], lanes: bool) -> Any:
-    """D by a build of the core."""
+def matrices(
+    ins: Instruction, core: ctypes.CDLL, operands: dict[str, Any], lanes: bool, fast: bool = True
+) -> Any:
+    """D by a build of the core; not `fast`: in blocks."""
     one = ins.engine_of_one
     assert isinstance(one, engine.Engine)
-    own, one.core = one.core, core
+    own, one.core, all_fast = one.core, core, one._program.all_fast
     try:
+        one._program.all_fast = all_fast and fast
         if not lanes:
             return one.tiles(operands, ROWS, COLUMNS)
         return one.compute(as_dots(operands), matrices=False)
     finally:
-        one.core = own
+        one.core, one._program.all_fast = own, all_fast
 
 
 @cache
@@ -107,7 +112,7 @@ def other(path: str) -> ctypes.CDLL:
     return core
 
 
-def run(path: str, job: Job) -> tuple[str, str, int, list[str]]:
+def run(path: str, lacks: Sequence[str], job: Job) -> tuple[str, str, int, list[str]]:
     """One program on operands of every class in turn: its way, name, dot products and what differs."""
     kind, name, seed, dots = job
     wrong: list[str] = []
@@ -117,6 +122,7 @@ def run(path: str, job: Job) -> tuple[str, str, int, list[str]]:
         kind = RANDOM + way(ins).partition(":")[0]
     else:
         ins = programs()[name]
+    known = not way(ins).endswith(tuple(lacks))
     rng, done = np.random.default_rng([seed, len(name)]), 0
     tiles = Tiles(ins, rng, ROWS, COLUMNS)
     classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else WITHOUT_C
@@ -125,7 +131,7 @@ def run(path: str, job: Job) -> tuple[str, str, int, list[str]]:
         operands = ins.complete({name: array[0] for name, array in getattr(tiles, what)().items()}, True)
         lanes = done // (ROWS * COLUMNS * len(classes)) % 8 == 7
         os.environ["MMAGOLD_SIMD"] = LEVELS[-1]
-        wanted = matrices(ins, other(path), operands, lanes)
+        wanted = matrices(ins, other(path), operands, lanes, known)
         for level in LEVELS:
             os.environ["MMAGOLD_SIMD"] = level
             got = matrices(ins, engine.library(), operands, lanes)
@@ -186,6 +192,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="ways whose names hold this")
+    parser.add_argument(
+        "--lacks", nargs="*", default=[], help="fast forms that the other build has not: it runs blocks"
+    )
     parser.add_argument("--label", default="an earlier build", help="what the report calls the other build")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -194,7 +203,8 @@ def main() -> int:
     wrong: list[str] = []
     start = time.monotonic()
     with ProcessPoolExecutor(options.jobs) as pool:
-        for kind, name, dots, found in pool.map(run, [options.old] * len(todo), todo, chunksize=4):
+        of_all = repeat(options.old), repeat(options.lacks)
+        for kind, name, dots, found in pool.map(run, *of_all, todo, chunksize=4):
             done[kind][name] += dots
             wrong += found
             for line in found:
