@@ -137,6 +137,17 @@ def test_what_is_handed_on_names_this_version() -> None:
     assert dict(one.split(" ", 1) for one in recipe["requirements"]["run"]) == wanted
 
 
+def test_the_conda_recipe_says_what_its_libraries_are() -> None:
+    """Without a c_stdlib among its variants rattler-build refuses `stdlib('c')`."""
+    folder = ROOT / "docs" / "examples" / "conda"
+    recipe, variants = (
+        yaml.safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in ("recipe", "variants")
+    )
+    asked = set(re.findall(r"stdlib\('(\w+)'\)", str(recipe["requirements"]["build"]).replace('"', "'")))
+    assert asked == {"c"} and variants["c_stdlib"] == ["sysroot"]
+    assert variants["c_stdlib_version"] == ["2.17"]  # of manylinux_2_17, which the Makefile's wheels are
+
+
 @pytest.mark.long
 def test_source_distribution_is_complete(dist: Path) -> None:
     with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:

@@ -255,7 +255,7 @@ def _unknown(word: str) -> UnknownNameError:
     if format_word(word) is not None:
         hint = f"; '{word}' is a type of operands: mmagold list {word} lists the instructions that have it"
     else:
-        hint = nearest(word, [*known, *_words()]) if meant is None else f"; nearest: {meant}"
+        hint = nearest(word, known_words()) if meant is None else f"; nearest: {meant}"
     expected = "" if hint else f", expected one of {', '.join(known)}"  # the list alone fills three lines
     return UnknownNameError(f"unknown architecture '{word}'{expected}{hint}")
 
@@ -269,6 +269,11 @@ def _words() -> dict[str, str]:
             if found.setdefault(word, name) != name:
                 raise _files()[name].error(f"'{word}' means {found[word]} as well, expected one of the two")
     return found
+
+
+def known_words() -> list[str]:
+    """The words that mean an architecture."""
+    return [*_files(), *_words()]
 
 
 def meant(word: str) -> str | None:

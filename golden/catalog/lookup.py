@@ -125,9 +125,10 @@ def _find(architecture: str, name: str) -> Instruction | None:
     if len(found) == 1:
         return instruction(architecture, found[0])
     if found:
-        raise UnknownNameError(
-            f"'{name}' names {len(found)} instructions of {architecture}: {_some(found, 6)}"
-        )
+        some = _some(found, 6)
+        more = some.count(", ") + 1 < len(found)
+        where = f"; mmagold list {architecture} {name} lists them" if more else ""
+        raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {some}{where}")
     return None
 
 
@@ -168,6 +169,26 @@ def _near(name: str) -> str:
     """The end of a message: the instructions that `mmagold list NAME` shows, else the names that are near."""
     every = architectures.architectures()
     return _listed(name, every) or nearest(name, (full for one in every for full in known_names(one)))
+
+
+def search_hint(text: str, architecture: str | None = None) -> str:
+    """The end of the message of a search that found nothing: a word that no instruction has, with what is
+    near it; or where the instructions are that have all the words, if not where they were looked for."""
+    chips = {word: architectures.meant(word) for word in words.split(text)}
+    rest = [word for word, chip in chips.items() if chip is None and architectures.meant(text) is None]
+    for word in rest:
+        if not _having(word):
+            return f"; '{word}' is in no name or type{nearest(word, words.known()) or _near(word)}"
+    asked = {chip for chip in (*chips.values(), architecture and architectures.called(architecture)) if chip}
+    where = _having(" ".join(rest)) if rest and asked else []
+    if not where or asked & set(where):
+        return ""
+    return f"; '{' '.join(rest)}' is on {', '.join(where)}"
+
+
+def _having(text: str) -> list[str]:
+    """The architectures with an instruction that every word fits."""
+    return [one for one in architectures.architectures() if any(words.matches(one, text))]
 
 
 def _listed(name: str, among: list[str]) -> str:

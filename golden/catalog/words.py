@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from golden.catalog import architectures, machine_code
 from golden.catalog.families import Variables, fill
 from golden.instruction import Instruction
-from golden.number.format_words import FormatWord, format_word
+from golden.number.format_words import FormatWord, format_word, format_words
 
 
 def split(text: str) -> list[str]:
@@ -19,6 +19,11 @@ def split(text: str) -> list[str]:
         apart = colon and not rest.startswith(":") and architectures.meant(head) is not None
         found += [part for part in (head, rest) if part] if apart else [word]
     return found
+
+
+def known() -> list[str]:
+    """The words that mean an architecture or a type of operands."""
+    return [*architectures.known_words(), *format_words()]
 
 
 def are_types(text: str) -> bool:

@@ -233,6 +233,7 @@ def list_command(
     as_json: Json = False,
 ) -> None:
     """Lists instructions; without filters, the architectures."""
+    from golden.catalog.lookup import search_hint
     from golden.cli import lists
 
     words = " ".join(text or ())
@@ -242,8 +243,10 @@ def list_command(
         untold = lists.select_unknown(words, arch)
         if as_json:
             _print_json(untold)
-        else:
+        elif untold:
             lists.print_unknown(untold)
+        else:
+            lists.print_none()
         return
     if not any((words, arch, type_, shape, evidence, every, as_json)):
         lists.print_overview()
@@ -251,8 +254,10 @@ def list_command(
     found = lists.select(words, arch, type_, shape, evidence)
     if as_json:
         _print_json([lists.row_dict(ins) for ins in found])
-    else:
+    elif found:
         lists.print_instructions(found, every)
+    else:
+        lists.print_none(search_hint(words, arch))
 
 
 @app.command()

@@ -86,11 +86,14 @@ def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
     ]
 
 
+def print_none(hint: str = "") -> None:
+    """That nothing was found, and what may have been meant."""
+    said = f"no instruction matches{hint}"
+    HouseConsole(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
+
+
 def print_unknown(found: list[dict[str, str]]) -> None:
     """One row an instruction."""
-    if not found:
-        HouseConsole(stderr=True).print("no instruction matches", highlight=False)
-        return
     rows = table("architecture", "instruction", "why its arithmetic is unknown")
     for one in found:
         rows.add_row(one["architecture"], one["name"], one["why"])
@@ -128,9 +131,6 @@ def row_dict(ins: Instruction) -> dict[str, Any]:
 def print_instructions(found: list[Instruction], every: bool) -> None:
     """One row an instruction; instructions that differ only in N share a row unless `every`."""
     console = HouseConsole()
-    if not found:
-        HouseConsole(stderr=True).print("no instruction matches", highlight=False)
-        return
     rows = table("architecture", "instruction|", "N|", "algorithm", "evidence")
     merged: dict[tuple[str, ...], list[Instruction]] = {}
     for ins in found:

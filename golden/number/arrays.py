@@ -74,8 +74,8 @@ def wrong_dtype(array: npt.NDArray[Any], fmt: Format, argument: str, also: str =
         hint = f"raw codes of another type: {argument}.astype(np.{fmt.dtype}), or .view of one of this width"
     elif given.itemsize == fmt.dtype.itemsize and given.kind in "fV":
         hint = f"raw codes: {argument}.view(np.{fmt.dtype})"
-        if not fmt.holds(given):
-            hint += f"; golden.from_float('{fmt.name}', {argument}) rounds numbers to them"
+        if not fmt.holds(given):  # the bits of such numbers are no codes of the format
+            hint = f"golden.from_float('{fmt.name}', {argument}) rounds numbers to it; {hint}"
     elif given.kind not in "fbV":
         hint = f"numbers of type np.{fmt.dtype}, each the code of one {fmt.name}"
     else:

@@ -100,6 +100,20 @@ def test_list_tables() -> None:
     assert "t_fdpa" in {alias for row in data("algorithms") for alias in row["aliases"]}
 
 
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        (["nvpf4"], "'nvpf4' is in no name or type; nearest: nvfp4"),
+        (["hoper", "nvfp4"], "'hoper' is in no name or type; nearest: hopper"),
+        (["HMAM.16816"], "'HMAM.16816' is in no name or type; nearest: HMMA.1"),
+        (["h100", "nvfp4"], "'nvfp4' is on blackwell, rtx_blackwell\n"),
+        (["nvfp4", "--arch", "hopper"], "'nvfp4' is on blackwell, rtx_blackwell\n"),
+    ],
+)
+def test_a_search_that_finds_nothing_says_what_could_be_meant(asked: list[str], hint: str) -> None:
+    assert call("list", *asked).stderr.startswith(f"no instruction matches; {hint}")
+
+
 def test_show_and_export(tmp_path: Path) -> None:
     from golden.explain.specification import specification, to_markdown
 

@@ -206,9 +206,9 @@ def test_a_unit_takes_them_and_answers_raw_codes() -> None:
         (
             "f16.f16",
             ml_dtypes.bfloat16,
-            r"dtype bfloat16.*a\.view\(np\.uint16\); golden\.from_float\('f16', a\) rounds",
+            r"dtype bfloat16.*; golden\.from_float\('f16', a\) rounds numbers to it; raw codes: a\.view",
         ),
-        ("bf16.bf16", np.float16, r"dtype float16.*golden\.from_float\('bf16', a\) rounds numbers"),
+        ("bf16.bf16", np.float16, r"golden\.from_float\('bf16', a\) rounds numbers to it; raw codes: a\."),
         ("bf16.bf16", np.float32, r"dtype float32.*golden\.from_float\('bf16', a\) rounds numbers to it$"),
         ("f16.f16", np.int64, r"raw codes of another type: a\.astype\(np\.uint16\)"),
     ],
