@@ -144,8 +144,7 @@ def test_the_conda_recipe_says_what_its_libraries_are() -> None:
         yaml.safe_load((folder / f"{name}.yaml").read_text("utf-8")) for name in ("recipe", "variants")
     )
     asked = set(re.findall(r"stdlib\('(\w+)'\)", str(recipe["requirements"]["build"]).replace('"', "'")))
-    assert asked == {"c"} and variants["c_stdlib"] == ["sysroot"]
-    assert variants["c_stdlib_version"] == ["2.17"]  # of manylinux_2_17, which the Makefile's wheels are
+    assert asked and {f"{one}_stdlib{part}" for one in asked for part in ("", "_version")} == set(variants)
 
 
 @pytest.mark.long
