@@ -200,10 +200,8 @@ def _columns(rows: Sequence[Sequence[Token]]) -> str:
     wanted = [min(max(_length(cell) for cell in column), _LONG) + 1 for column in columns]
     if sum(wanted) + 2 * len(wanted) <= _LINE:
         return str(len(wanted))
-    least = [
-        min(max(_longest_word(cell) for cell in column) + 2, wish)
-        for column, wish in zip(columns, wanted, strict=True)
-    ]
+    least = [max(_longest_word(cell) for cell in column) + 2 for column in columns]
+    wanted = [max(low, wish) for low, wish in zip(least, wanted, strict=True)]
     spare, wishes = max(_LINE - sum(least), 0), max(sum(wanted) - sum(least), 1)
     shares = [low + spare * (wish - low) / wishes for low, wish in zip(least, wanted, strict=True)]
     return f"({', '.join(f'{share:.1f}fr' for share in shares)},)"

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from long_run import long_after
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import golden
 from golden.catalog.lookup import resolve
 from golden.cli.app import app
-from golden.docs import document
+from golden.docs import document, typst_writer
 from golden.errors import DocsError, DocsToolMissing, MmagoldError, UnknownNameError
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
@@ -103,6 +104,20 @@ def test_a_pdf_is_tagged_where_typst_fails_beside_a_floating_picture() -> None:
     pytest.importorskip("typst")
     name = "ampere:mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32"
     assert b"/StructTreeRoot" in document.to_pdf(resolve(name))
+
+
+def test_a_column_of_a_pdf_is_wider_than_its_longest_word() -> None:
+    """m16n8k16 ran over the line to the next column, which took its room for longer text."""
+    head = "Instruction | Shape | SASS | Evidence | Captured results"
+    body = (
+        "`mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` | m16n8k16 | `HMMA.16816.F32` | captured | 3,968"
+    )
+    cells = [cell.strip() for line in (head, body) for cell in line.split("|")]
+    inline = [token for cell in cells for token in MarkdownIt().parse(cell) if token.type == "inline"]
+    shares = typst_writer._columns([inline[:5], inline[5:]])
+    widths = [float(share) for share in re.findall(r"([\d.]+)fr", shares)]
+    assert len(widths) == 5 and sum(widths) < 125  # of the 120 characters of a line
+    assert widths[1] >= len("m16n8k16") * 5 // 4 + 2
 
 
 def test_a_page_of_a_pdf_is_neither_cut_nor_half_empty(tmp_path: Path) -> None:
