@@ -12,6 +12,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What pip does is told where somebody looks on: the installation takes minutes.
+PIP := $(BIN)/pip install $(shell test -t 2 || echo -q) --disable-pip-version-check
 
 ifneq ($(words $(CURDIR)),1)
 $(error Verilator and make take no path with spaces: please clone into another folder than '$(CURDIR)')
@@ -89,8 +91,8 @@ $(STAMP): pyproject.toml setup.py $(wildcard golden/core/*.c golden/core/*.h)
 	@sh -e -c "$$SYSTEM_PACKAGES"
 	@test -x $(BIN)/pip || { echo "Creating $(VENV)"; rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	@echo "Installing mmagold and its checks into $(VENV)"
-	@$(BIN)/pip install -q --disable-pip-version-check "setuptools>=77"
-	@$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[test]"
+	@$(PIP) "setuptools>=77"
+	@$(PIP) --no-build-isolation -e ".[test]"
 	@touch $@
 
 # The first lines of `make demo`: A and B are zero but for two columns and two rows, so that the answer can be checked by eye.
@@ -138,7 +140,7 @@ check: $(STAMP)
 
 test-all: lint types $(STAMP)
 	@sh -e -c "$$BROWSER"
-	@$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[torch,dask]"
+	@$(PIP) --no-build-isolation -e ".[torch,dask]"
 	$(BIN)/pytest -q -n auto --dist worksteal -m ""
 
 docs: $(STAMP)
@@ -155,7 +157,7 @@ wheel: $(STAMP)
 # gcc's or clang's.
 ZIG := $(BIN)/python -m ziglang cc -target aarch64-linux-gnu.2.17
 wheels: $(STAMP)
-	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[wheels]"
+	$(PIP) --no-build-isolation -e ".[wheels]"
 	rm -rf build dist/built
 	$(BIN)/python -m build --no-isolation --outdir dist/built
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist dist/built/*linux_x86_64.whl

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -221,6 +222,24 @@ def test_versions_agree() -> None:
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     assert re.search(r'^version = "(.+)"$', text, re.M)[1] == golden.__version__  # type: ignore[index]
     assert f"## [{golden.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_the_installation_says_what_it_does_on_a_terminal_alone() -> None:
+    """It takes minutes; of a run that nobody looks at only the warnings are of use."""
+    command = ["make", "-n", "-W", "pyproject.toml", ".venv/.installed"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    terminal, errors = pty.openpty()
+    piped, looked_on = (
+        subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=where, text=True, check=True, cwd=ROOT, env=environment
+        ).stdout
+        for where in (subprocess.DEVNULL, errors)
+    )
+    os.close(terminal)
+    os.close(errors)
+    assert piped.count("pip install -q ") == 2
+    assert looked_on.count("pip install ") == 2 and " -q " not in looked_on
 
 
 def test_import_leaves_the_slow_packages_alone() -> None:
