@@ -57,6 +57,7 @@ html_js_files = [
     "finder.js",
     "fragments.js",
     "later_pictures.js",
+    "picture_size.js",
     "reachable.js",
     "tables.js",
 ]

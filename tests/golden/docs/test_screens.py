@@ -87,6 +87,28 @@ def test_nothing_overflows_overlaps_or_is_clipped(
     assert not wrong, "\n".join(wrong)
 
 
+def test_nothing_of_the_start_page_runs_off_a_phone(site: Path, browser: Browser) -> None:
+    """Code, tables and pictures: not even in boxes that scroll."""
+    browser.size(390, 844)
+    browser.open(site / "index.html")
+    boxes = "[...document.querySelectorAll('article pre, article .table-wrapper, article figure')]"
+    assert browser.evaluate(f"{boxes}.length") > 4
+    assert browser.evaluate(f"{boxes}.filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)") == []
+
+
+def test_the_side_bar_shows_the_place_of_a_page(site: Path, browser: Browser) -> None:
+    """It is longer than the window is high: the entry of the page was marked, out of sight."""
+    browser.size(1440, 900)
+    for name in ("index", "architectures/rdna4", "instructions/riscv/riscv_bulk_n16-f32", "add-a-step"):
+        browser.open(site / f"{name}.html")
+        seen = browser.evaluate(
+            "(() => { const entry = [...document.querySelectorAll('.sidebar-tree .current > a')].pop();"
+            " const e = entry?.getBoundingClientRect(); return e && [e.top, e.bottom, scrollY]; })()"
+        )
+        assert (seen is None) == (name == "index")
+        assert seen is None or (seen[0] > 0 and seen[1] < 900 and seen[2] == 0), name
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing(site: Path, browser: Browser, dark: bool) -> None:
     browser.size(1440, 900, dark=dark)
