@@ -1,4 +1,5 @@
 /* The fast form: tiles decoded once and run by the kernel of this machine (mg_tile.h); whole matrices, or lanes. */
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,13 +175,14 @@ static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
 /* A first step that flushes makes values below its format's least normal number zero. */
 static void mg_flush_plane(const mg_program *p, int name, const mg_format *format, mg_plane *plane) {
     const mg_operation *o = &p->operations[0];
+    int flushes = 0;
+    for (int32_t i = 0; o->steps->op == MG_STEP_FLUSH && i < o->steps->of_count; i++) flushes |= o->steps->of[i] == name;
+    if (!flushes) return;
     const float least = ldexpf(1, (o->has_operand_format ? &o->operand_format : format)->min_exponent);
     const uint32_t keep = o->steps->sign == MG_FLUSH_POSITIVE ? 0 : UINT32_C(1) << 31;
     uint32_t code, limit;
-    int flushes = 0;
-    for (int32_t i = 0; o->steps->op == MG_STEP_FLUSH && i < o->steps->of_count; i++) flushes |= o->steps->of[i] == name;
     memcpy(&limit, &least, sizeof limit);
-    for (ptrdiff_t i = 0; flushes && i < plane->count; i++) {
+    for (ptrdiff_t i = 0; i < plane->count; i++) {
         memcpy(&code, &plane->value[i], sizeof code);
         code &= (code & INT32_MAX) < limit ? keep : UINT32_MAX;
         memcpy(&plane->value[i], &code, sizeof code);
@@ -339,6 +341,9 @@ mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call) {
 }
 
 void mg_build_table(const mg_format *format, const mg_format *target, mg_table *table) {
+    fenv_t callers; /* who may flush subnormal numbers */
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
     table->looked_up = target || (format->is_float && (format->sign_shift < 0 || !format->has_zero));
     for (int32_t code = 0; code < 256; code++) {
         mg_number x = mg_decode(format, (uint64_t)code);
@@ -349,5 +354,6 @@ void mg_build_table(const mg_format *format, const mg_format *target, mg_table *
         table->value[code] = finite ? ldexpf(table->significand[code], x.exponent) : table->significand[code];
         table->exponent[code] = x.kind == MG_ZERO ? MG_E_ZERO : finite ? x.exponent : MG_E_SPECIAL;
     }
+    fesetenv(&callers);
 }
 

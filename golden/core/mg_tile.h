@@ -41,6 +41,7 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_PLUS(x, y) ((mg_vi)((mg_vu)(x) + (mg_vu)(y))) /* where lanes overflow: they are seen later, or hold specials */
 #define MG_UNROLL _Pragma("GCC unroll 4")
 #define MG_EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < x->rows; r++)
+#define MG_EACH_HALF _Pragma("GCC unroll 2") for (int h = 0; h < 2; h++)
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
 #define MG_PRESENT (1 << 13)                     /* of an integer that is not zero: mg_small_sums */
 #define MG_PRESENT_SHIFT (32 - 13)
@@ -852,7 +853,7 @@ MG_INLINE void MG_OF(mg_exact_dot_add)(const mg_operation *o, const mg_part *x, 
         MG_EACH_ROW {
             const mg_vf p = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b;
             floats[r] += p;
-            for (int h = 0; h < 2; h++) {
+            MG_EACH_HALF {
                 mg_df error;
                 high[r][h] = MG_ODD(mg_two_sum)(high[r][h], MG_OF(mg_doubles_of)(p, h), &error);
                 low[r][h] += error;
@@ -860,11 +861,11 @@ MG_INLINE void MG_OF(mg_exact_dot_add)(const mg_operation *o, const mg_part *x, 
         }
     }
     mg_dw some = {0};
-    MG_EACH_ROW for (int h = 0; h < 2; h++) some |= (mg_dw)(low[r][h] != 0);
+    MG_EACH_ROW MG_EACH_HALF some |= (mg_dw)(low[r][h] != 0);
     const int lost = MG_ODD(mg_any_double)(some); /* of infinities, too */
     MG_EACH_ROW {
         mg_df sum[2];
-        for (int h = 0; h < 2; h++) {
+        MG_EACH_HALF {
             const mg_df late = MG_OF(mg_doubles_of)((mg_vf)c[r], h);
             sum[h] = lost ? MG_ODD(mg_odd_sum_of_three)(late, high[r][h], low[r][h]) : MG_ODD(mg_odd_sum)(high[r][h], late);
         }
@@ -872,18 +873,19 @@ MG_INLINE void MG_OF(mg_exact_dot_add)(const mg_operation *o, const mg_part *x, 
     }
 }
 
-/* Sums of FP32, nearest even. One that is subnormal is exact, so that all ways to flush it are one: below `kept` the sign alone stays. */
-MG_INLINE mg_vf MG_OF(mg_flushed)(mg_vf x, int32_t kept) {
+/* Numbers of FP32 whose subnormal ones, where they are flushed, are zeros of their sign. */
+MG_INLINE mg_vf MG_OF(mg_flushed)(mg_vf x, int flushes) {
     const mg_vi code = (mg_vi)x;
-    return kept ? (mg_vf)(code & ((mg_vi)((code & INT32_MAX) >= kept) | INT32_MIN)) : x;
+    return flushes ? (mg_vf)(code & ((mg_vi)((code & INT32_MAX) >= 1 << 23) | INT32_MIN)) : x;
 }
 
-/* Adds `count` terms that lie `by` apart in a step's order; their sum takes the place of the first. A tree has a power of two of them. */
+/* Adds `count` terms that lie `by` apart in a step's order; their sum takes the place of the first. A tree has a power of two of them.
+ * A subnormal sum is exact, so that all ways to flush it are one. */
 MG_INLINE void MG_OF(mg_add_terms)(const mg_step *step, const mg_part *x, mg_vf (*term)[MG_ROWS], int32_t by, int32_t count) {
-    const int32_t kept = step->flush ? 1 << 23 : 0, tree = step->order == MG_ORDER_TREE;
+    const int tree = step->order == MG_ORDER_TREE;
     for (int32_t half = 1; half < count; half = tree ? 2 * half : half + 1)
         for (int32_t i = 0; i + half < count; i += tree ? 2 * half : count)
-            MG_EACH_ROW term[i * by][r] = MG_OF(mg_flushed)(term[i * by][r] + term[(i + half) * by][r], kept);
+            MG_EACH_ROW term[i * by][r] = MG_OF(mg_flushed)(term[i * by][r] + term[(i + half) * by][r], step->flush != MG_FLUSH_NONE);
 }
 
 /* Steps that round to FP32 as IEEE 754 does: products, then additions of two terms at a time, whose terms are what the step before
@@ -894,13 +896,13 @@ MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, con
     int32_t count = o->k_count, of_c = 0;
     for (int i = 0; flush && i < flush->of_count; i++) of_c |= flush->of[i] == MG_REGISTER_C;
     MG_EACH_ROW {
-        const mg_vf kept = MG_OF(mg_flushed)((mg_vf)c[r], of_c ? 1 << 23 : 0);
+        const mg_vf kept = MG_OF(mg_flushed)((mg_vf)c[r], of_c);
         seed[r] = of_c && flush->sign == MG_FLUSH_POSITIVE ? (mg_vf)((mg_vi)kept & (mg_vi)(kept != 0)) : kept;
     }
     for (int32_t i = 0; i < count; i++) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
         const mg_vf b = (mg_vf)MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
-        MG_EACH_ROW term[i][r] = MG_OF(mg_flushed)(MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b, step->flush ? 1 << 23 : 0);
+        MG_EACH_ROW term[i][r] = MG_OF(mg_flushed)(MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b, step->flush != MG_FLUSH_NONE);
     }
     for (step++; step < o->steps + o->step_count; step++) {
         const int c_first = step->of[0] == MG_REGISTER_C;

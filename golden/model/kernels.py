@@ -41,7 +41,7 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
     """Returns the kernel of every operation, or None unless all of them have one.
 
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind
-    and convert their operands alike; operations without products can only add earlier results.
+    and convert and flush their operands alike; operations without products can only add earlier results.
     """
     if unit.modes is not None or unit.state or unit.absent:
         return None
@@ -57,7 +57,7 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
         kernels.append(kernel)
     kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
     targets = {operation.operand_format for operation in operations if operation.k_index}
-    flushes = {operation.steps[0] for operation in operations if isinstance(operation.steps[0], Flush)}
+    flushes = {first if isinstance(first := operation.steps[0], Flush) else None for operation in operations}
     narrow = all(unit.formats[name].storage == 8 for name in ("a", "b"))
     if (
         len(kinds) != 1
@@ -65,7 +65,6 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
         or ("fma" in kinds and len(operations) != 1)
         or len(targets) != 1
         or len(flushes) > 1
-        or (flushes and not all(operation.k_index for operation in operations))
         or (targets != {None} and not narrow)
     ):
         return None
@@ -537,11 +536,12 @@ def _adds_in_turn(additions: Sequence[Step], count: int) -> bool:
             return False
         count += last
         kind, size = step.group or ("contiguous", count)
-        groups = size if kind == "interleaved" else count // size
-        tree = step.order == "tree" and (members := count // groups) & (members - 1)
-        if step.flush == "positive" or count % size or tree or (last and step.group):
+        if step.flush == "positive" or not size or count % size or (last and step.group):
             return False
-        count, before = groups, step.to
+        members = count // size if kind == "interleaved" else size
+        if step.order == "tree" and members & (members - 1):
+            return False
+        count, before = count // members, step.to
     return before == "d"
 
 

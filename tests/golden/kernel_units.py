@@ -161,44 +161,51 @@ def _two_passes_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[A
     return {"a": a, "b": a, "c": d, "d": d}, program
 
 
-def _ieee_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
-    """Products and additions that round to f32 each."""
-    k = min(k, 32)
-    rounds = {"format": "f32", "rounding": "nearest_even"}
+_IN_F32 = {"format": "f32", "rounding": "nearest_even"}
 
-    def addition(of: list[str], to: str, **more: Any) -> dict[str, Any]:
-        order = rng.choice(("tree", "sequential"))
-        flush = {"flush": "signed"} if rng.random() < 0.4 else {}
-        return {
-            "sum": {
-                "of": of,
-                "to": to,
-                "order": order,
-                "nan": 0x7FC00000 + rng.randint(0, 9),
-                **rounds,
-                **flush,
-            }
-            | more
-        }
 
-    flush_of = rng.sample("abc", rng.randint(1, 3))
-    steps = [{"flush": {"of": flush_of, "sign": rng.choice(("signed", "positive"))}}][: rng.randint(0, 1)]
-    steps.append({"multiply": {"to": "products", **rounds} | rng.choice(({}, {"flush": "signed"}))})
+def _ieee_addition(rng: random.Random, of: list[str], to: str, **more: Any) -> dict[str, Any]:
+    order = rng.choice(("tree", "sequential"))
+    body = {"of": of, "to": to, "order": order, "nan": 0x7FC00000 + rng.randint(0, 9), **_IN_F32}
+    return {"sum": body | more | rng.choice(({}, {"flush": "signed"}))}
+
+
+def _ieee_steps(rng: random.Random, flush: list[Any], terms: int) -> list[Any]:
+    """Products and additions that round to f32 each, behind what is flushed."""
+    steps = [*flush, {"multiply": {"to": "products", **_IN_F32} | rng.choice(({}, {"flush": "signed"}))}]
     last = "products"
-    sizes = [size for size in (2, 4, 8, 16) if k % size == 0]
+    sizes = [size for size in (2, 4, 8, 16) if terms % size == 0]
     if sizes and rng.random() < 0.6:
         group = {rng.choice(("contiguous", "interleaved")): rng.choice(sizes)}
-        steps.append(addition(["products"], "groups", group=group))
+        steps.append(_ieee_addition(rng, [last], "groups", group=group))
         last = "groups"
     if rng.random() < 0.3:
-        steps.append(addition([last], "dot"))
+        steps.append(_ieee_addition(rng, [last], "dot"))
         last = "dot"
-    steps.append(addition(rng.choice((["c", last], [last, "c"])), "d"))
+    return [*steps, _ieee_addition(rng, rng.choice((["c", last], [last, "c"])), "d")]
+
+
+def _ieee_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """All of k at once, or even and odd places one after the other, flushed alike or not."""
+
+    def flush() -> list[Any]:
+        of = {"of": rng.sample("abc", rng.randint(1, 3)), "sign": rng.choice(("signed", "positive"))}
+        return [{"flush": of}][: rng.randint(0, 1)]
+
     formats = {"a": rng.choice((*FLOATS, "f32")), "b": rng.choice((*FLOATS, "f32")), "c": "f32", "d": "f32"}
-    operation: dict[str, Any] = {"steps": steps}
+    operands = {}
     if {formats["a"], formats["b"]} <= {"e5m2", "e4m3"} and rng.random() < 0.4:
-        operation["operands"] = "f16"
-    return formats, [operation]
+        operands = {"operands": "f16"}
+    first = flush()
+    if k % 2 or k > 64 or rng.random() < 0.5:
+        return formats, [{"steps": _ieee_steps(rng, first, k), **operands}]
+    program = []
+    for residue, to in enumerate(("even", "odd")):
+        half = {"k": {"modulo": 2, "residues": [residue]}, "out": "f32", "to": to, **operands}
+        seed = rng.choice(("c", "zero", "even")[: 2 + residue])
+        flushed = first if rng.random() < 0.7 else flush()
+        program.append({**half, "seed": seed, "steps": _ieee_steps(rng, flushed, k // 2)})
+    return formats, program
 
 
 def _exact_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import _ctypes
 import copy
+import ctypes
 import os
 import pickle
 import platform
@@ -24,7 +25,8 @@ from hypothesis import strategies as st
 from instruction_sets import instruction_sets
 
 import golden
-from golden import stimuli
+from golden import stimuli, yamlfile
+from golden.catalog.unit_files import build_instruction
 from golden.errors import CoreError, DTypeError, MetadataError, MmagoldError, OperandError, ShapeError
 from golden.instruction import Instruction
 from golden.model import core_digest, core_library, engine
@@ -610,3 +612,29 @@ def test_an_instruction_that_has_computed_is_copied_and_sent_to_processes() -> N
 
 def test_the_library_reports_its_instruction_set() -> None:
     assert engine.simd() in ("portable", "avx2", "avx512", "neon")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the word that flushes is that of x86-64")
+def test_tables_hold_subnormal_numbers_where_the_caller_flushes_them() -> None:
+    """As torch.set_flush_denormal(True) has it: 2**-127 once became zero for as long as an engine lived."""
+    text = """
+unit: scaled
+shape: {k: 1}
+formats: {a: ue8m0, b: e5m2, c: f32, d: f32}
+program: [{operands: bf16, steps: [
+  multiply: {to: products, format: f32, rounding: nearest_even, nan: 0x7FC00000},
+  sum: {of: [c, products], to: d, order: sequential, format: f32, rounding: nearest_even, nan: 0x7FC00000}]}]
+"""
+    ins = build_instruction(yamlfile.parse(text, "scaled.yaml"))
+    libm, before, flushing = ctypes.CDLL("libm.so.6"), (ctypes.c_uint32 * 8)(), (ctypes.c_uint32 * 8)()
+    libm.fegetenv(before)
+    libm.fegetenv(flushing)
+    flushing[7] |= 1 << 15
+    libm.fesetenv(flushing)
+    try:
+        engine = ins.engine
+    finally:
+        libm.fesetenv(before)
+    assert engine.fast
+    a, b, c = np.zeros((1, 1), np.uint8), np.full((1, 1), 0x44, np.uint8), np.zeros(1, np.uint32)
+    assert ins.dot(a, b, c).tolist() == [0x01000000]
