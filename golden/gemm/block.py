@@ -77,7 +77,9 @@ class Block(Assembly):
         if total is None:
             total = np.zeros((), part.dtype)
         options = self.plan.options
-        factor = self._block_factor(step) if options.scales == "block" else None
+        factor = None
+        if options.scales == "block":
+            part, factor = self._scaled(part, step)
         return sums.promoted(total, part, factor, "promotion" in options.fma)
 
     def chained(self, runs: Runs, seed: Bits | None) -> Bits:
@@ -199,15 +201,18 @@ class Block(Assembly):
             array = array[:, :, columns]
         return array
 
-    def _block_factor(self, step: int) -> Bits:
-        """The product of the scales of the blocks that a step lies in, for each element."""
+    def _scaled(self, part: Bits, step: int) -> tuple[Bits, Bits]:
+        """The sum and its factor, from the scales of the blocks that a step lies in, for each element."""
         k = step * self.plan.instruction.k
         (rows, k_a), (k_b, columns) = self.plan.options.scale_a_block, self.plan.options.scale_b_block
         of_rows = np.arange(self.rows.start, self.rows.stop) // rows
         of_columns = np.arange(self.columns.start, self.columns.stop) // columns
         a = self.arrays["factor_a"][:, of_rows, k // k_a]
         b = self.arrays["factor_b"][:, k // k_b, of_columns]
-        return self._tiled(a[:, :, None] * b[:, None, :])
+        of_a, of_b = a[:, :, None], b[:, None, :]
+        if self.plan.options.scale_order == "a_first":
+            return part * self._tiled(of_a), self._tiled(of_b)
+        return part, self._tiled(of_a * of_b)
 
     # Tiles --------------------------------------------------------------------------------------------------
 

@@ -223,14 +223,21 @@ class Options:
         "none",
         "none | tensor | row | block",
         "f32 factors of A and B: one each, whose product multiplies the sum; one for each column of B and "
-        "row of A, which multiply it in that order; one for each block, whose product multiplies the sums "
-        "that are promoted",
+        "row of A, which multiply it in that order; one for each block, which multiply the sums that are "
+        "promoted in `scale_order`",
     )
     scale_a_block: tuple[int, ...] = _key(
         _integers(1, MOST_K, 2), (1, 128), "[rows, k]", "extent of a block of A that has a scale"
     )
     scale_b_block: tuple[int, ...] = _key(
         _integers(1, MOST_K, 2), (128, 128), "[k, columns]", "extent of a block of B that has a scale"
+    )
+    scale_order: str = _key(
+        _one_of(("product", "a_first")),
+        "product",
+        "product | a_first",
+        "scales of blocks: the sum that is promoted is multiplied by their product; or by A's, and the "
+        "rounded result by B's",
     )
     alpha: float = _key(_number(), 1.0, "number", "f32 factor of the sum (f64 for f64)")
     beta: float = _key(_number(), 1.0, "number", "f32 factor of C (f64 for f64)")
@@ -260,8 +267,8 @@ class Options:
         _words(FUSED),
         (),
         f"list of {', '.join(FUSED)}",
-        "where a product and the sum after it are rounded once: a block's scale times the sum that is "
-        "promoted; alpha times the sum, before beta times C is added",
+        "where a product and the sum after it are rounded once: a block's scale (with `a_first` B's) times "
+        "the sum that is promoted; alpha times the sum, before beta times C is added",
     )
     out: str | None = _key(
         _one_of(OUT),

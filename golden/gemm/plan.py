@@ -277,6 +277,10 @@ def _check_sums(made: Plan, fail: Fail) -> None:
     if options.scales != "none" and not own["d"].is_float:
         raise fail("sums of integers have no f32 scales here; use alpha with a float 'out'", "scales")
     if options.scales != "block":
+        if options.scale_order != "product":
+            raise fail(
+                "only scales of blocks have an order here, expected 'scales' to be block", "scale_order"
+            )
         return
     for name in ("scale_a_block", "scale_b_block"):
         extent = getattr(options, name)[1 if name == "scale_a_block" else 0]

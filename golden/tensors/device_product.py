@@ -197,16 +197,17 @@ class _Product(Assembly):
         total = torch.zeros_like(part) if total is None else total
         if options.scales != "block":
             return total + part
-        factor = self._block_factor(step)
+        part, factor = self._scaled(part, step)
         return fused(part, factor, total) if "promotion" in options.fma else total + part * factor
 
-    def _block_factor(self, step: int) -> Tensor:
-        """The product of the scales of the blocks that a step lies in, for each element."""
+    def _scaled(self, part: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        """The sum and its factor, from the scales of the blocks that a step lies in, for each element."""
         k = step * self.plan.instruction.k
         (rows, k_a), (k_b, columns) = self.plan.options.scale_a_block, self.plan.options.scale_b_block
         a = self.more["scale_a"][:, :, k // k_a].repeat_interleave(rows, 1)[:, : self.a.shape[1]]
         b = self.more["scale_b"][:, k // k_b].repeat_interleave(columns, 1)[:, : self.b.shape[2]]
-        return a[:, :, None] * b[:, None]
+        of_a, of_b = a[:, :, None], b[:, None]
+        return (part * of_a, of_b) if self.plan.options.scale_order == "a_first" else (part, of_a * of_b)
 
     def _numbers(self, codes: Tensor) -> Tensor:
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)

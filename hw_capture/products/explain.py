@@ -66,7 +66,7 @@ def plan_of(case: Case) -> Plan | None:
 
 @lru_cache(maxsize=1)
 def tried() -> dict[str, Plan]:
-    """Plans that no recording has confirmed yet, by name: not named ones of spec/plans, but tried."""
+    """Plans that are no named ones of spec/plans, but tried, by name: see the file."""
     return read_plans(Path(__file__).with_name("tried.yaml"), "hopper")
 
 

@@ -54,6 +54,8 @@ WRONG = [
     (F16, {"c": "seed", "c_format": "f16"}, "the c of the first step is f32"),
     (F16, {"c_format": "f64"}, "C in f64 cannot be added in f32"),
     (F16, {"scales": "block"}, "expected 'promote' to divide the 128 elements of a block"),
+    (F16, {"scale_order": "a_first"}, "only scales of blocks have an order here"),
+    (F16, {"scale_order": "b_first"}, "'scale_order' is 'b_first', expected one of product, a_first"),
     (F16, {"fma": "beta"}, "'fma' is 'beta', expected one of promotion, c"),
     (F16, {"scale_a_block": [1]}, "'scale_a_block' is \\[1\\], expected 2 integers"),
     (S8, {"promote": 32}, "sums of integers are not promoted"),

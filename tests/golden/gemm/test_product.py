@@ -275,26 +275,35 @@ def test_relu_is_the_last_thing_before_the_rounding(out: str) -> None:
     assert not np.signbit(found[:2]).any() and found[:4].tolist() == [0, 0, np.inf, 0] and np.isnan(found[4])
 
 
+@pytest.mark.parametrize("order", ["product", "a_first"])
 @pytest.mark.parametrize("fused", [False, True])
-def test_scales_of_blocks(fused: bool) -> None:
+def test_scales_of_blocks(fused: bool, order: str) -> None:
     a, b = OPERANDS["e4m3"]
     ins = golden.instruction("hopper", WGMMA_FP8)
     rng = np.random.default_rng(14)
     of_a, of_b = (rng.standard_normal(s).astype(np.float32) for s in ((4, 3), (3, 2)))
     plan = golden.plan(
-        ins, promote=64, scales="block", scale_b_block=[128, 2], fma="promotion" if fused else None
+        ins,
+        promote=64,
+        scales="block",
+        scale_b_block=[128, 2],
+        scale_order=order,
+        fma="promotion" if fused else None,
     )
 
     def element(row: list[int], column: list[int], i: int, j: int) -> int:
         total = F(0)
         for k in range(0, 300, 64):
             part = written.value(written.chain(ins, row[k : k + 64], column[k : k + 64]), "f32")
-            scale = f32(F(float(of_a[i, k // 128])) * F(float(of_b[k // 128, j // 2])))
+            x, scale = F(float(of_a[i, k // 128])), F(float(of_b[k // 128, j // 2]))
+            part, scale = (f32(part * x), scale) if order == "a_first" else (part, f32(x * scale))
             total = f32(total + part * scale) if fused else f32(total + f32(part * scale))
         return written.code(total, "f32")
 
     found = golden.gemm(a, b, plan, scale_a=of_a, scale_b=of_b)
     assert np.array_equal(found, written.each_element(a, b, element, np.uint32))
+    other = plan.but(scale_order="product" if order == "a_first" else "a_first")
+    assert not np.array_equal(found, golden.gemm(a, b, other, scale_a=of_a, scale_b=of_b))
     as_codes = golden.gemm(a, b, plan, scale_a=of_a.view(np.uint32), scale_b=of_b.view(np.uint32))
     assert np.array_equal(found, as_codes)
 

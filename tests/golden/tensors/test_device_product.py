@@ -151,6 +151,8 @@ PLANS = [
     golden.plan("hopper", "HMMA.16816.F16", a="f32", b="bf16", out="f32"),
     golden.plan("hopper", FP8, promote=128, scales="block"),
     golden.plan("hopper", "cublas_fp8_blocks.128x128"),
+    golden.plan("hopper", "cublas_fp8_blocks.1x128"),
+    golden.plan("hopper", FP8, promote=128, scales="block", scale_order="a_first"),
     golden.plan("hopper", "HMMA.16816.F32", alpha=1.7, beta=0.3, fma=["c"]),
     golden.plan("hopper", "cublas_f16.f16.f16", parts=[64, 192, 128, 100], reduce="tree"),
     golden.plan("hopper", "cublas_f16.bf16.f32", part=128, reduce=[2, [0, 1]], activation="relu"),

@@ -17,13 +17,23 @@ from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.gemm.candidates import DEALT_SUMS
 from hw_capture.products import dot_kernel, explain, record
-from hw_capture.products.cases import Case, cases, held_out
+from hw_capture.products.cases import Case, cases, held_out, triton_types
 
 FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "kernels"
 RECORDED = {one.case.name: one for one in record.load(FOLDER)}
 HELD_OUT = {one.case.name: one for one in record.load(FOLDER / "held_out")}
 H100 = {one.case.name: one for one in record.load_digests(FOLDER / "held_out" / "h100.json")}
 """Held-out products of an H100, their results as digests."""
+BLOCKS_OF_SCALES = {
+    one.case.name: one for one in record.load_digests(FOLDER / "held_out" / "h100_blocks.json")
+}
+"""The same of fp8 with scales of blocks, and of convolutions."""
+TRITON, MORE_OF_TRITON = (
+    {one.case.name: one for one in record.load_digests(FOLDER / "held_out" / f"h100_triton{more}.json")}
+    for more in ("", "_more")
+)
+"""The same of tl.dot in the types of `triton_types`: its shapes, and others."""
+DIGESTS = H100 | BLOCKS_OF_SCALES | TRITON | MORE_OF_TRITON
 FMA = """unit: fma
 shape: {k: 1}
 formats: {a: f32, b: f32, c: f32, d: f32}
@@ -51,6 +61,9 @@ def test_cases_are_those_that_were_recorded() -> None:
     assert len(set(names)) == len(names)
     assert set(RECORDED) == set(names)
     assert [case.name for case in held_out()] == list(HELD_OUT)
+    assert [case.name for case in triton_types()] == list(TRITON)
+    more = triton_types(20261126, ((192, 96, 640), (80, 64, 1408)), 3)
+    assert [case.name for case in more] == list(MORE_OF_TRITON)
 
 
 def test_shapes_that_are_convolutions_have_them() -> None:
@@ -88,12 +101,12 @@ def test_the_plan_gives_what_the_library_gave(name: str) -> None:
     "name",
     [
         name if one.case.k <= SHORT else pytest.param(name, marks=pytest.mark.long)
-        for name, one in H100.items()
+        for name, one in DIGESTS.items()
         if one.plan
     ],
 )
 def test_the_plan_has_the_digest_of_what_an_h100_gave(name: str) -> None:
-    one = H100[name]
+    one = DIGESTS[name]
     operands = one.case.operands()
     assert record.digest(operands) == one.operands
     assert one.plan is not None
@@ -128,6 +141,34 @@ def test_what_no_plan_gives_an_h100_made_of_fused_multiply_adds(name: str, tmp_p
         numbers = np.stack(sums, axis=-1).view(np.float64 if fmt == "f64" else np.float32)
         found = dot_kernel.in_halves(numbers)[..., 0].view(sums[0].dtype)
     assert record.digest({"d": found}) == one.answer
+
+
+IEEE = [name for name, one in (TRITON | MORE_OF_TRITON).items() if not one.plan]
+
+
+@pytest.mark.parametrize("name", IEEE)
+def test_ieee_of_triton_is_a_chain_of_fused_multiply_adds(name: str, tmp_path: Path) -> None:
+    """No matrix unit: K ascending, one rounding an element."""
+    (tmp_path / "fma.yaml").write_text(FMA)
+    one = DIGESTS[name]
+    operands, chain = one.case.operands(), golden.plan(golden.load_instruction(tmp_path / "fma.yaml"))
+    assert one.case.options["precision"] == "ieee" and record.digest(operands) == one.operands
+    assert record.digest({"d": golden.gemm(operands["a"], operands["b"], chain)}) == one.answer
+
+
+@pytest.mark.parametrize("k", [1536, 2560])
+def test_scales_of_blocks_of_one_column_come_one_after_the_other(k: int) -> None:
+    """The sum is multiplied by A's, rounded, and by B's as it is added; by their product, as for 128 columns,
+    4 of 49,152 and 1 of 24,576 elements differ."""
+    one = next(
+        x for x in BLOCKS_OF_SCALES.values() if (x.case.k, x.case.options.get("blocks")) == (k, "1x128")
+    )
+    assert one.plan is not None and one.plan == explain.plan_of(one.case)
+    operands = one.case.operands()
+    found = explain.replayed(one.plan, one.case, operands)
+    other = explain.replayed(one.plan.but(scale_order="product"), one.case, operands)
+    assert record.digest({"d": found}) == one.answer
+    assert np.count_nonzero(found != other) == {1536: 4, 2560: 1}[k]
 
 
 def test_digests_are_those_of_the_recording(tmp_path: Path) -> None:
@@ -252,13 +293,24 @@ def test_another_plan_is_not_taken_for_the_right_one() -> None:
 
 
 def test_every_named_plan_was_seen_here() -> None:
+    manifests = (FOLDER / record.MANIFEST, FOLDER / "held_out" / "h100_triton.json")
     seen = {
         entry["plan"]["name"]
-        for entry in json.loads((FOLDER / record.MANIFEST).read_text())["cases"].values()
+        for path in manifests
+        for entry in json.loads(path.read_text())["cases"].values()
         if entry["plan"]
     }
-    assert seen == {plan.name for plan in golden.plans("hopper")}
-    assert {plan.evidence.kind for plan in golden.plans("hopper")} == {"captured"}
+    plans = golden.plans("hopper")
+    assert seen - set(explain.tried()) == {plan.name for plan in plans}
+    assert {plan.evidence.kind for plan in (*plans, *explain.tried().values())} == {"captured"}
+
+
+def test_every_named_plan_has_a_product_that_was_held_out() -> None:
+    """Triton's of TRITON were read from its compiler's output before; the rule of scales of one column was
+    found on its two."""
+    kept = [*HELD_OUT.values(), *DIGESTS.values()]
+    names = {explain.name_of(one.case) for one in kept if one.plan}
+    assert names - set(explain.tried()) == {plan.name for plan in golden.plans("hopper")}
 
 
 def test_sparse_operands_are_two_of_four() -> None:

@@ -1,5 +1,5 @@
-"""Triton's tl.dot in the types that no recording has: the cases, and the plans that are tried on them. What a
-GPU answers is made here by golden.gemm, or by hand."""
+"""Triton's tl.dot in the types beside those of `cases`: the cases, and the plans that are tried on them.
+What a GPU answers is made here by golden.gemm, or by hand; test_products.py has a recording."""
 
 from __future__ import annotations
 
