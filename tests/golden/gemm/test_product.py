@@ -36,6 +36,7 @@ EVERY_FORM = [
     ("ampere", "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32"),
     ("volta", "HMMA.884.F32.F32"),
     ("cdna1", "v_mfma_f32_16x16x16f16"),
+    ("cdna1", "v_mfma_f32_16x16x8bf16"),
     ("cdna2", "v_mfma_f32_16x16x16f16"),
     ("cdna2", "v_mfma_f32_16x16x4f32"),
     ("cdna3", "v_mfma_f32_16x16x16_f16"),
@@ -127,7 +128,7 @@ def test_long_chains_keep_the_fast_form() -> None:
     most = {name: chain.longest(golden.instruction(arch, name)) for arch, name in EVERY_FORM}
     assert most[HOPPER_F16] == 16 and most[WGMMA_FP8] == 16
     assert most["mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"] == 64
-    assert most["v_mfma_f32_16x16x16f16"] == 1
+    assert most["v_mfma_f32_16x16x8bf16"] == 1
 
 
 OPERANDS = {
