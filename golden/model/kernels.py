@@ -472,7 +472,6 @@ def _add(operation: Operation, unit: Signature) -> Kernel | None:
     return {"fast": "add", "nan": step.nan}
 
 
-_IN_F32: dict[str, Any] = {"format": get_format("f32"), "rounding": "nearest_even"}
 _OF_ADDITIONS = ("of", "to", "order", "group", "flush", "tiny", "nan")
 
 
@@ -504,6 +503,11 @@ def _is_nan(word: int | None) -> bool:
     return word is not None and get_format("f32").decode(word).kind == Kind.NAN
 
 
+def _in_f32() -> dict[str, Any]:
+    """Fields of a step that rounds so; a function, as importing this module reads no spec."""
+    return {"format": get_format("f32"), "rounding": "nearest_even"}
+
+
 def _held_by_floats(f: Format) -> bool:
     """Whether every number of a format is one of f32."""
     return (
@@ -520,7 +524,7 @@ def _rounded_products(operation: Operation, step: Step, unit: Signature) -> bool
     """Whether products of at most 23 bits round to f32. None of them is carried up to the least normal
     number, so that all ways to flush are one; wider ones are quicker in doubles, where none is subnormal."""
     return (
-        is_step(step, Multiply, "nan", "flush", "tiny", to="products", **_IN_F32)
+        is_step(step, Multiply, "nan", "flush", "tiny", to="products", **_in_f32())
         and step.flush != "positive"
         and _product_width(operation, unit) <= 23
     )
@@ -532,7 +536,7 @@ def _adds_in_turn(additions: Sequence[Step], count: int) -> bool:
     for step in additions:
         last = step is additions[-1]
         of = (("c", before), (before, "c")) if last else ((before,),)
-        if not is_step(step, Additions, *_OF_ADDITIONS, **_IN_F32) or step.of not in of:
+        if not is_step(step, Additions, *_OF_ADDITIONS, **_in_f32()) or step.of not in of:
             return False
         count += last
         kind, size = step.group or ("contiguous", count)
@@ -563,7 +567,7 @@ def _exact(operation: Operation, unit: Signature) -> Kernel | None:
         or not _special(special, "products", "c")
         or not _exact_sum(total, "total", "products", "c")
         or not is_step(
-            final, Round, "nan", "overflow", of=("total",), to="d", zero="signed_underflow", **_IN_F32
+            final, Round, "nan", "overflow", of=("total",), to="d", zero="signed_underflow", **_in_f32()
         )
         or final.overflow not in ("ieee", "infinity")
         or operation.addends
