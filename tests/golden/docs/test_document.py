@@ -74,7 +74,8 @@ def test_pdf_has_pages_pictures_and_the_name(tmp_path: Path) -> None:
     pages = pdf_text((tmp_path / "unit.pdf").read_bytes())
     whole = "".join(pages)
     assert len(pages) >= 6 and all(f"{number} / {len(pages)}" in page for number, page in enumerate(pages, 1))
-    assert SPARSE.removeprefix("hopper:") in pages[0] and "Contents" in pages[0]
+    unbroken = pages[0].replace("\r\n", "")  # a name may break behind its own points
+    assert unbroken.count(SPARSE.removeprefix("hopper:")) >= 2 and "Contents" in pages[0], "title and table"
     for word in (
         "Datapath",
         "Special values",
