@@ -10,23 +10,33 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
 from golden.gemm.options import Nested, leaves
-from golden.gemm.order import Runs, intervals
+from golden.gemm.order import Runs, before_the_last_product, intervals
 from golden.gemm.plan import Plan
 
 T = TypeVar("T")
 
 Numbers = Any
 """An array of sums."""
+Codes = Any
+"""The same as codes of the instruction's d."""
 
 
 class Assembly(ABC):
-    """The sums of one plan; what computes them says the three methods below."""
+    """The sums of one plan; what computes them says the methods below."""
 
     plan: Plan
 
     @abstractmethod
-    def chain_sum(self, runs: Runs) -> Numbers:
-        """The numbers of d after these steps, from zero."""
+    def chained(self, runs: Runs, seed: Codes | None) -> Codes:
+        """The codes of d after these steps, from a seed or from zero."""
+
+    @abstractmethod
+    def numbers(self, codes: Codes) -> Numbers:
+        """The numbers of codes of d."""
+
+    @abstractmethod
+    def without_nans(self, codes: Codes) -> Codes:
+        """Codes of d, zero for each NaN."""
 
     @abstractmethod
     def rounded(self, values: Numbers, fmt: str) -> Numbers:
@@ -35,6 +45,13 @@ class Assembly(ABC):
     @abstractmethod
     def promoted(self, total: Numbers | None, part: Numbers, step: int) -> Numbers:
         """The accumulator (None: zero) after one more sum, whose first step is `step`."""
+
+    def chain_sum(self, runs: Runs) -> Numbers:
+        """The numbers of d after these steps, from zero."""
+        before, last = before_the_last_product(self.plan, runs)
+        return self.numbers(
+            self.chained(last, self.without_nans(self.chained(before, None)) if before else None)
+        )
 
     def part_sum(self, slices: list[Runs]) -> Numbers:
         """The sum of one part of K: that of its slices."""
@@ -64,11 +81,10 @@ class Assembly(ABC):
         return _in_pairs(each, rounded) if order == "tree" else _in_turn(each, rounded)
 
     def _slice(self, runs: Runs) -> Numbers:
-        options = self.plan.options
-        if options.promote is None:
+        if not self.plan.promoted_steps:
             return self.chain_sum(runs)
         total = None
-        for group in intervals(runs, options.promote // self.plan.instruction.k):
+        for group in intervals(runs, self.plan.promoted_steps):
             total = self.promoted(total, self.chain_sum(group), group[0].start)
         return total
 

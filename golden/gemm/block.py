@@ -12,7 +12,8 @@ import numpy.typing as npt
 from golden.gemm import chain, sums
 from golden.gemm.assembly import Assembly
 from golden.gemm.conversion import convert_codes, encode, numbers
-from golden.gemm.order import Runs, parts, pieces, places
+from golden.gemm.operand_parts import parts_of
+from golden.gemm.order import Runs, parts, pieces, places, which_part
 from golden.gemm.plan import Plan
 from golden.model import core_library
 
@@ -50,7 +51,7 @@ class Block(Assembly):
         if alone and self.plan.is_plain("c" in self.arrays):
             return self._matrix(self.chained(found[0][0], self._seed))
         if alone or not found:
-            total = self._numbers(self.chained(found[0][0] if found else [], self._seed))
+            total = self.numbers(self.chained(found[0][0] if found else [], self._seed))
         else:
             with np.errstate(all="ignore"):
                 total = self.total(found)
@@ -63,10 +64,6 @@ class Block(Assembly):
         return self._matrix(encode(total, self.plan.formats["d"], sums.nan_word(self.plan)))
 
     # Chains -------------------------------------------------------------------------------------------------
-
-    def chain_sum(self, runs: Runs) -> Bits:
-        """As Assembly."""
-        return self._numbers(self.chained(runs, None))
 
     def rounded(self, values: Bits, fmt: str) -> Bits:
         """As Assembly."""
@@ -136,9 +133,16 @@ class Block(Assembly):
             taken = array[..., start:stop] if axis == -1 else array[:, start:stop]
             beyond = None
         if name in ("a", "b"):
-            source, target = self.plan.formats[name], self.plan.instruction.formats[name]
-            taken = convert_codes(taken, source, target, self.plan.options.convert)
+            taken = self._entering(name, taken, axis, which_part(self.plan, name, first, steps))
         return self._padded(name, taken, axis, steps * width, beyond)
+
+    def _entering(self, name: str, taken: Bits, axis: int, part: Bits | None) -> Bits:
+        """Codes of a or b as the instruction takes them; `part` is which of the number's parts."""
+        source, target = self.plan.formats[name], self.plan.instruction.formats[name]
+        if part is None:
+            return convert_codes(taken, source, target, self.plan.options.convert)
+        cut = parts_of(taken, target, self.plan.options)
+        return np.choose(part if axis == -1 else part[:, None], cut)
 
     def _width(self, name: str) -> int:
         """Elements of an operand along K in one step."""
@@ -164,8 +168,13 @@ class Block(Assembly):
 
     # Sums ---------------------------------------------------------------------------------------------------
 
-    def _numbers(self, codes: Bits) -> Bits:
+    def numbers(self, codes: Bits) -> Bits:
+        """As Assembly."""
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)
+
+    def without_nans(self, codes: Bits) -> Bits:
+        """As Assembly."""
+        return np.where(np.isnan(self.numbers(codes)), codes.dtype.type(0), codes)
 
     def _finish(self, total: Bits) -> Bits:
         """Scales, alpha, C, bias and activation."""
@@ -191,7 +200,7 @@ class Block(Assembly):
             total = total + self._tiled(
                 numbers(self._spread("bias", rows, columns), plan.formats["d"], plan.computes)
             )
-        return np.where(total <= 0, total.dtype.type(0), total) if options.activation == "relu" else total
+        return sums.activated(total, options.activation)
 
     def _spread(self, name: str, rows: slice | None, columns: slice | None) -> Bits:
         array = self.arrays[name]

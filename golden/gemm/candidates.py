@@ -117,7 +117,7 @@ def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:
 def same_sums(plan: Plan, k: int) -> object:
     """What decides a plan's results at this K; plans that have it in common are one."""
     options = plan.options
-    every = (options.promote or 0) // plan.instruction.k
+    every = plan.promoted_steps
     of_parts = tuple(
         tuple(tuple(_steps(group) for group in _promoted(runs, every)) for runs in slices)
         for slices in parts(plan, k)
@@ -137,6 +137,7 @@ def same_sums(plan: Plan, k: int) -> object:
         _arithmetic(plan.instruction),
         tuple(plan.formats[name].name for name in "abd"),
         options.convert if plan.formats["a"] != plan.instruction.formats["a"] else None,
+        options.products,
         of_parts,
         order,
         fmt,

@@ -33,7 +33,8 @@ def can_convert(source: Format, target: Format, rounding: str) -> bool:
 def convert_codes(codes: Bits, source: Format, target: Format, rounding: str) -> Bits:
     """Codes of `target` for codes of `source`; `rounding` is a mode of golden.number.rounding or "none". What
     overflows becomes infinity, or the largest number where there is none, as in PTX's cvt.rn.satfinite, the
-    only conversion to e4m3. A NaN stays one."""
+    only conversion to e4m3. A NaN stays one, but for `nearest_away`: PTX's cvt.rna.tf32.f32 cuts its low
+    bits, so that some become infinities (an H100, all 2^24 words)."""
     if source == target or rounding == "none":
         return codes
     if source.name == "f32" and target.storage < 16:  # rounded to odd first: all that the table asks for
@@ -54,7 +55,12 @@ def _cut_f32(codes: Bits, target: Format, rounding: str) -> Bits:
     kept = (np.where(magnitude < 0x7F800000, magnitude + half, magnitude) >> np.uint32(dropped)) << np.uint32(
         dropped
     )
-    kept = np.where(magnitude > 0x7F800000, np.uint32(0x7FC00000), kept) | (codes & np.uint32(0x80000000))
+    nan = (
+        (magnitude >> np.uint32(dropped)) << np.uint32(dropped)
+        if rounding == "nearest_away"
+        else np.uint32(0x7FC00000)
+    )
+    kept = np.where(magnitude > 0x7F800000, nan, kept) | (codes & np.uint32(0x80000000))
     return np.asarray((kept >> np.uint32(32 - target.storage)).astype(target.dtype))
 
 

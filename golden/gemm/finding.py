@@ -241,19 +241,19 @@ class _Sample:
 
     def equal(self, candidate: Candidate) -> list[tuple[int, Plan]]:
         """How many elements each plan has; the sums of parts are computed once for all of them."""
-        first = self._block(candidate.plans[0])
+        first = self._remembering(candidate.plans[0])
         found = parts(first.plan, self.k)
-        if len(found) == 1 and len(found[0]) == 1:
+        if (len(found) == 1 and len(found[0]) == 1) or first.plan.options.products:
             return [(self.equal_plan(plan), plan) for plan in candidate.plans]
         for plan in candidate.plans:
-            self._block(plan).remember(first.chains_of(found))
+            self._remembering(plan).remember(first.chains_of(found))
         kept: dict[object, list[Bits]] = {}
         with np.errstate(all="ignore"):
             return [(self._in_parts(plan, found, kept), plan) for plan in candidate.plans]
 
     def _in_parts(self, plan: Plan, found: list[list[Runs]], kept: dict[object, list[Bits]]) -> int:
         """How many elements a plan has; `kept`: the sums of parts by what decides them."""
-        block, order = self._block(plan), plan.options.reduce
+        block, order = self._remembering(plan), plan.options.reduce
         same = order if plan.options.slices > 1 else None
         if same not in kept:
             kept[same] = [block.part_sum(slices) for slices in found]
@@ -262,9 +262,12 @@ class _Sample:
 
     def equal_plan(self, plan: Plan) -> int:
         """How many elements a plan has."""
-        return self._count(self._block(plan).result())
+        if plan.options.products:  # no other candidate has its chains
+            alone = slice(0, 1)
+            return self._count(Block(plan, self.arrays, alone, alone, self.k, lambda dots: None).result())
+        return self._count(self._remembering(plan).result())
 
-    def _block(self, plan: Plan) -> _Remembering:
+    def _remembering(self, plan: Plan) -> _Remembering:
         return _Remembering(plan, self.arrays, self.k, self.chains)
 
     def _count(self, codes: Bits) -> int:
@@ -297,7 +300,7 @@ class _Remembering(Block):
 
     def chains_of(self, found: list[list[Runs]]) -> Iterator[Runs]:
         """All chains of these parts."""
-        every = (self.plan.options.promote or 0) // self.plan.instruction.k
+        every = self.plan.promoted_steps
         for runs in (runs for slices in found for runs in slices):
             yield from intervals(runs, every) if every else [runs]
 

@@ -20,6 +20,8 @@ FUSED = ("promotion", "c")
 MOST_K = 1 << 31
 MOST_PARTS = 4096
 MOST_DEEP = 16
+MOST_CUT = 4
+"""Parts into which `products` cuts an operand."""
 Nested = tuple[Any, ...]
 """Which sums are added to which: numbers, and tuples of such, each added in turn."""
 
@@ -121,6 +123,24 @@ def leaves(order: Nested) -> tuple[int, ...]:
     return tuple(leaf for one in order for leaf in ([one] if isinstance(one, int) else leaves(one)))
 
 
+def _pairs(most: int) -> Check:
+    """Two pairs of numbers or more, each of 0 to `most` - 1."""
+    pair = _integers(0, most - 1, 2)
+
+    def read(name: str, value: Any, fail: Fail) -> tuple[tuple[int, ...], ...]:
+        if not isinstance(value, (list, tuple)) or not 2 <= len(value) <= most * most:
+            raise fail(
+                f"'{name}' is {_shown(value)}, expected a list of two to {most * most} pairs of numbers"
+            )
+        found = tuple(pair.read(name, each, fail) for each in value)
+        if len(set(found)) < len(found):
+            raise fail(f"'{name}' is {_shown(value)}, expected each pair once")
+        return found
+
+    many = {"minItems": 2, "maxItems": most * most}
+    return Check(read, lambda: {"type": "array", "items": pair.schema(), **many})
+
+
 def _words(words: tuple[str, ...]) -> Check:
     one = _one_of(words)
 
@@ -158,6 +178,15 @@ class Options:
         " | ".join(ROUNDINGS),
         "how A and B of another format are rounded to the instruction's; `none` hands f32 codes to tf32 as "
         "they are, and the unit drops the low bits",
+    )
+    products: tuple[tuple[int, ...], ...] | None = _key(
+        _pairs(MOST_CUT),
+        None,
+        "list of pairs",
+        "A and B in f32 are cut into parts of the instruction's format: part 0 is the number rounded by "
+        "`convert`, part 1 what it lacks, rounded, and so on (of tf32 the last part is not rounded: the unit "
+        "drops its low bits). In each tile of K each [part of A, part of B] is multiplied, in this order, in "
+        "one chain, where a NaN before the last pair becomes 0; its sum is promoted",
     )
     tile_k: int | None = _key(
         _integer(1, MOST_K),
@@ -257,11 +286,11 @@ class Options:
         "one more addend of each row or column of D, in the format `out`, added last",
     )
     activation: str = _key(
-        _one_of(("none", "relu")),
+        _one_of(("none", "relu", "masked")),
         "none",
-        "none | relu",
+        "none | relu | masked",
         "what becomes of the sum before it is rounded to `out`; relu: what is below zero, and -0, is +0, a "
-        "NaN stays one",
+        "NaN stays one; masked: times 1, or times 0 where it is -infinity, which makes a NaN",
     )
     fma: tuple[str, ...] = _key(
         _words(FUSED),

@@ -63,6 +63,11 @@ def places(plan: Plan, k: int, first: int, steps: int) -> npt.NDArray[np.int64] 
     if options.order is not None:
         ordered: npt.NDArray[np.int64] = index // tile * tile + np.array(options.order)[index % tile]
         return ordered
+    if options.products is not None:
+        found: npt.NDArray[np.int64] = np.minimum(
+            index // (tile * len(options.products)) * tile + index % tile, k
+        )
+        return found
     if options.edge != "first":
         return None
     part, place = np.divmod(index, part_steps(plan, k) * plan.instruction.k)
@@ -71,6 +76,26 @@ def places(plan: Plan, k: int, first: int, steps: int) -> npt.NDArray[np.int64] 
     left = (length - 1) % tile + 1
     inside = np.where(place < tile, place, place - tile + left)
     return np.where((place < tile) & (place >= left) | (inside >= length), k, start + inside)
+
+
+def which_part(plan: Plan, name: str, first: int, steps: int) -> npt.NDArray[np.int64] | None:
+    """Which part of A or B (`name`) stands at each place of these steps; None where operands are whole."""
+    products = plan.options.products
+    if products is None:
+        return None
+    index: npt.NDArray[np.int64] = np.arange(first * plan.instruction.k, (first + steps) * plan.instruction.k)
+    found: npt.NDArray[np.int64] = np.array(products)[index // plan.tile % len(products), "ab".index(name)]
+    return found
+
+
+def before_the_last_product(plan: Plan, runs: Runs) -> tuple[Runs, Runs]:
+    """The steps of a tile's chain up to its last product, none of operands that are whole, and the others."""
+    products = plan.options.products
+    if products is None:
+        return [], runs
+    (only,) = runs  # a tile that is promoted
+    last = only.stop - plan.tile_steps // len(products)
+    return [range(only.start, last)], [range(last, only.stop)]
 
 
 def parts(plan: Plan, k: int) -> list[list[Runs]]:

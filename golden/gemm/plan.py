@@ -75,13 +75,20 @@ class Plan:
 
     @property
     def tile_steps(self) -> int:
-        """Steps of the instruction in a tile of K."""
-        return (self.options.tile_k or self.instruction.k * self.options.slices) // self.instruction.k
+        """Steps of the instruction in a tile of K; of operands in parts, those of all products."""
+        return self.tile // self.instruction.k * len(self.options.products or [None])
 
     @property
     def tile(self) -> int:
         """Elements of K in a tile."""
-        return self.tile_steps * self.instruction.k
+        return self.options.tile_k or self.instruction.k * self.options.slices
+
+    @property
+    def promoted_steps(self) -> int:
+        """Steps of the instruction after which a sum is promoted; 0: none is."""
+        if self.options.products:
+            return self.tile_steps
+        return (self.options.promote or 0) // self.instruction.k
 
     @property
     def accumulates(self) -> Format:
@@ -163,7 +170,7 @@ def build(instruction: Instruction, given: dict[str, Any], fail: Fail | None = N
     """
     fail = fail or (lambda message, key: OperandError(f"plan: {message}"))
     made = Plan(instruction=_usable(instruction, fail), options=check_options(given, fail), **more)
-    for check in (_check_operands, _check_k, _check_sums, _check_result):
+    for check in (_check_operands, _check_k, _check_products, _check_sums, _check_result):
         check(made, fail)
     return made
 
@@ -230,6 +237,28 @@ def _check_k(made: Plan, fail: Fail) -> None:
             f"'promote' is {options.promote}, expected a multiple of the instruction's k, which is {k}",
             "promote",
         )
+
+
+def _check_products(made: Plan, fail: Fail) -> None:
+    options = made.options
+    if options.products is None:
+        return
+    unit = made.instruction
+    if unit.pattern is not None or unit.scale_block is not None or not unit.formats["d"].is_float:
+        raise fail("operands in parts go with dense float instructions alone", "products")
+    if {made.formats[key].name for key in ("a", "b")} != {"f32"} or options.convert == "none":
+        raise fail(
+            "A and B in parts are f32 codes that are rounded: expected a: f32, b: f32 and no 'none'",
+            "products",
+        )
+    if options.promote != made.tile:
+        raise fail(
+            f"the sum of each tile is promoted: expected 'promote' to be its {made.tile} elements",
+            "products",
+        )
+    plain = options.order is None and options.slices == 1 and options.edge != "first"
+    if not plain or options.scales == "block":
+        raise fail("goes with neither 'order', 'slices', 'edge: first' nor scales of blocks", "products")
 
 
 def _check_order_of_sums(made: Plan, fail: Fail) -> None:

@@ -44,6 +44,15 @@ def times(factor: float, values: Numbers) -> Numbers:
     return values if factor == 1 else np.asarray(values.dtype.type(factor) * values)
 
 
+def activated(total: Numbers, activation: str) -> Numbers:
+    """What becomes of the sum before it is rounded."""
+    if activation == "relu":
+        return np.where(total <= 0, total.dtype.type(0), total)
+    if activation == "masked":
+        return np.where(total == -np.inf, total.dtype.type(np.nan), total)
+    return total
+
+
 def fused(x: Numbers, y: Numbers, z: Numbers) -> Numbers:
     """x * y + z, rounded once."""
     fmt = "f64" if z.dtype == np.float64 else "f32"

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 from golden.gemm.conversion import table
+from golden.gemm.operand_parts import count_of, cut
+from golden.gemm.options import Options
 from golden.number.formats import Format, get_format
 from golden.tensors.dtypes import dtype_of, integer_dtype
 
@@ -48,8 +50,24 @@ def _cut_f32(codes: Tensor, target: Format, rounding: str) -> Tensor:
         more = torch.full_like(magnitude, half if rounding == "nearest_away" else 0)
     finite = magnitude < 0x7F800000
     kept = (torch.where(finite, magnitude + torch.where(finite, more, 0), magnitude) >> dropped) << dropped
-    kept = torch.where(magnitude > 0x7F800000, 0x7FC00000, kept) | (codes & -(1 << 31))
+    nan = (magnitude >> dropped) << dropped if rounding == "nearest_away" else 0x7FC00000
+    kept = torch.where(magnitude > 0x7F800000, nan, kept) | (codes & -(1 << 31))
     return kept if target.storage == 32 else (kept >> (32 - target.storage)).to(integer_dtype(2))
+
+
+def parts_of(codes: Tensor, target: Format, options: Options) -> list[Tensor]:
+    """Codes of `target` for each part of f32 codes, as golden.gemm.operand_parts.parts_of."""
+    f32 = get_format("f32")
+
+    def convert(number: Tensor) -> Tensor:
+        return convert_codes(raw(number), f32, target, options.convert)
+
+    def rounded(number: Tensor) -> Tensor:
+        code = convert(number)
+        return code.view(torch.float32) if target.name == "tf32" else numbers(code, target, f32)
+
+    *found, last = cut(codes.view(torch.float32), count_of(options), rounded)
+    return [*map(convert, found), raw(last) if target.name == "tf32" else convert(last)]
 
 
 def numbers(codes: Tensor, fmt: Format, into: Format) -> Tensor:

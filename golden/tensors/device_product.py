@@ -11,15 +11,16 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from golden.errors import OperandError
 from golden.gemm import sums
 from golden.gemm.assembly import Assembly
 from golden.gemm.operands import check_operands
-from golden.gemm.order import Runs, parts, places
+from golden.gemm.order import Runs, parts, places, which_part
 from golden.gemm.plan import Plan
 from golden.number.formats import Format, get_format
-from golden.tensors.conversion import convert_codes, encode, fused, numbers, raw
+from golden.tensors.conversion import convert_codes, encode, fused, numbers, parts_of, raw
 from golden.tensors.dtypes import check_dtype, dtype_of
 
 Tensor = Any
@@ -124,8 +125,19 @@ class _Product(Assembly):
     def __init__(self, plan: Plan, chain: Chain, given: Mapping[str, Tensor]) -> None:
         self.plan, self.chain, self.c, self.more = plan, chain, given.get("c"), given
         self.k, formats, own = given["b"].shape[1], plan.formats, plan.instruction.formats
-        self.a = convert_codes(given["a"], formats["a"], own["a"], plan.options.convert)
-        self.b = convert_codes(given["b"], formats["b"], own["b"], plan.options.convert)
+        self.a, self.b = (
+            self._entering(given[name], formats[name], own[name], axis) for name, axis in (("a", 2), ("b", 1))
+        )
+
+    def _entering(self, codes: Tensor, source: Format, target: Format, axis: int) -> Tensor:
+        """Codes as the instruction takes them; of operands in parts, all first parts along K, then all second
+        ones."""
+        options = self.plan.options
+        return (
+            torch.cat(parts_of(codes, target, options), axis)
+            if options.products
+            else convert_codes(codes, source, target, options.convert)
+        )
 
     def codes(self) -> Tensor:
         """Codes of D."""
@@ -136,7 +148,7 @@ class _Product(Assembly):
             codes = self.chained(found[0][0] if found else [], seed)
             if plan.is_plain(self.c is not None):
                 return codes
-            total = self._numbers(codes)
+            total = self.numbers(codes)
         else:
             total = self.total(found)
         return encode(self._finished(total), plan.formats["d"], sums.nan_word(plan))
@@ -162,12 +174,18 @@ class _Product(Assembly):
             return self.a[:, :, run.start * stored : run.stop * stored], self.b[
                 :, run.start * k : run.stop * k
             ]
-        index = torch.from_numpy(found.clip(max=max(self.k - 1, 0))).to(self.a.device)
         beyond = torch.from_numpy(found >= self.k).to(self.a.device)
-        a, b = self.a.index_select(2, index), self.b.index_select(1, index)
+        a, b = self._at("a", found, run), self._at("b", found, run)
         a.masked_fill_(beyond, unit.at_rest("a"))
         b.masked_fill_(beyond[:, None], unit.at_rest("b"))
         return a, b
+
+    def _at(self, name: str, found: NDArray[np.int64], run: range) -> Tensor:
+        """The elements of a or b at these places of K, of these steps; of those beyond K, any."""
+        part = which_part(self.plan, name, run.start, len(run))
+        index = found.clip(max=max(self.k - 1, 0)) + (0 if part is None else part * self.k)
+        codes, axis = (self.a, 2) if name == "a" else (self.b, 1)
+        return codes.index_select(axis, torch.from_numpy(index).to(codes.device))
 
     def _beside(self, run: range) -> dict[str, Tensor]:
         """Metadata and block scales of these steps."""
@@ -180,10 +198,6 @@ class _Product(Assembly):
             found["scale_a"] = self.more["scale_a"][:, :, run.start * step : run.stop * step]
             found["scale_b"] = self.more["scale_b"][:, run.start * step : run.stop * step]
         return found
-
-    def chain_sum(self, runs: Runs) -> Tensor:
-        """As Assembly."""
-        return self._numbers(self.chained(runs, None))
 
     def rounded(self, values: Tensor, fmt: str) -> Tensor:
         """As Assembly."""
@@ -209,7 +223,12 @@ class _Product(Assembly):
         of_a, of_b = a[:, :, None], b[:, None]
         return (part * of_a, of_b) if self.plan.options.scale_order == "a_first" else (part, of_a * of_b)
 
-    def _numbers(self, codes: Tensor) -> Tensor:
+    def without_nans(self, codes: Tensor) -> Tensor:
+        """As Assembly."""
+        return codes.masked_fill(torch.isnan(self.numbers(codes)), 0)
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """As Assembly."""
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)
 
     def _finished(self, total: Tensor) -> Tensor:
@@ -232,4 +251,6 @@ class _Product(Assembly):
         if options.bias != "none":
             bias = numbers(raw(self.more["bias"]), plan.formats["d"], plan.computes)
             total = total + (bias[..., :, None] if options.bias == "rows" else bias[..., None, :])
+        if options.activation == "masked":
+            return total.masked_fill(total == -torch.inf, torch.nan)
         return total.masked_fill(total <= 0, 0) if options.activation == "relu" else total

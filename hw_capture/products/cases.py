@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from golden.gemm.drawing import drawn
 from golden.number.formats import Format, get_format
-from hw_capture.products.triton_parts import PRODUCTS
 
 Bits = npt.NDArray[Any]
 SHAPES = (
@@ -56,6 +55,8 @@ TRITON_SHAPES = ((128, 128, 256), (64, 64, 1024), (48, 32, 2048))
 """Shapes of Triton's products in the types that `cases` lacks: wgmma, and 48 rows, which mma.sync takes."""
 TRITON_SPREAD = 3
 """At most, of f16 whose sums are f16: they stay finite."""
+IN_PARTS = ("tf32x3", "bf16x3", "bf16x6")
+"""Values of `input_precision` with which Triton cuts f32 operands into parts."""
 FLOATS = ("f16", "bf16")
 FILTER_K = 9 * 64
 """K of a convolution by 3 x 3 filters: whole stretches of 64 channels. N is a square of places."""
@@ -187,7 +188,7 @@ def triton_types(
             narrow = min(spread, TRITON_SPREAD)
             yield Case("triton_dot", "f16", "f16", "f16", options=few, spread=narrow, **size)
             yield Case("triton_dot", "f64", "f64", "f64", options=few, spread=spread, **size)
-            for precision in ("ieee", *PRODUCTS):
+            for precision in ("ieee", *IN_PARTS):
                 options = {"precision": precision} | few
                 yield Case("triton_dot", "f32", "f32", "f32", options=options, spread=spread, **size)
 

@@ -7,9 +7,7 @@ library's choice, different with every shape, and is found by trying.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +16,8 @@ import numpy.typing as npt
 import golden
 from golden.gemm.candidates import DEALT_SUMS, MOST_CUTS, cuts
 from golden.gemm.plan import Plan
-from golden.gemm.plan_files import read_plans
 from golden.number.formats import get_format
-from hw_capture.products.cases import Case
-from hw_capture.products.triton_parts import PRODUCTS, in_parts
+from hw_capture.products.cases import IN_PARTS, Case
 
 Bits = npt.NDArray[Any]
 _SPARSE_TILE = 128
@@ -60,14 +56,8 @@ def plan_of(case: Case) -> Plan | None:
     name = name_of(case)
     if name is None:
         return None
-    plan = tried().get(name) or golden.plan("hopper", name)
+    plan = golden.plan("hopper", name)
     return plan.but(order=_conv_order(case), tile_k=case.k) if case.call == "conv" else plan
-
-
-@lru_cache(maxsize=1)
-def tried() -> dict[str, Plan]:
-    """Plans that are no named ones of spec/plans, but tried, by name: see the file."""
-    return read_plans(Path(__file__).with_name("tried.yaml"), "hopper")
 
 
 def _conv_order(case: Case) -> tuple[int, ...]:
@@ -137,7 +127,7 @@ def _name_of_triton(case: Case) -> str | None:
     """Four warps on 64 rows are a warpgroup; fewer use mma.sync, with the same bits but for fp8."""
     options = case.options
     if precision := options.get("precision"):
-        return f"triton_dot.f32.{precision}" if precision in PRODUCTS else None
+        return f"triton_dot.f32.{precision}" if precision in IN_PARTS else None
     if get_format(case.a).storage > 8 or case.a == "s8":
         return f"triton_dot.{case.a}" + (".f16" if case.d == "f16" else "")
     types = case.a if case.a == case.b else f"{case.a}.{case.b}"
@@ -148,10 +138,7 @@ def _name_of_triton(case: Case) -> str | None:
 
 
 def _given(case: Case, operands: dict[str, Bits]) -> dict[str, Bits]:
-    """The operands as golden.gemm takes them: of a sparse A what is not zero, and where it stands; of an f32
-    that Triton multiplies in parts, the parts."""
-    if case.options.get("precision") in PRODUCTS:
-        return operands | in_parts(operands["a"], operands["b"], case.options["precision"])
+    """The operands as golden.gemm takes them: of a sparse A what is not zero, and where it stands."""
     if case.call != "sparse_mm":
         return operands
     groups = operands["a"].reshape(case.m, case.k // 4, 4)

@@ -8,7 +8,8 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from hw_capture.products.triton_parts import TILE_K
+TILE_K = 64
+"""Elements of K that are taken at once, of types of more than a byte: the tile of the plans in parts."""
 
 
 @triton.jit

@@ -16,6 +16,9 @@ from golden.gemm.plan_files import plan_text
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+THREE = [[1, 0], [0, 1], [0, 0]]
+OF_TILES = {"a": "f32", "b": "f32", "promote": 64, "tile_k": 64}
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 WRONG = [
@@ -58,6 +61,20 @@ WRONG = [
     (F16, {"scale_order": "b_first"}, "'scale_order' is 'b_first', expected one of product, a_first"),
     (F16, {"fma": "beta"}, "'fma' is 'beta', expected one of promotion, c"),
     (F16, {"scale_a_block": [1]}, "'scale_a_block' is \\[1\\], expected 2 integers"),
+    (
+        TF32,
+        {"products": [[0, 0]], **OF_TILES},
+        r"'products' is \[\[0, 0\]\], expected a list of two to 16 pairs",
+    ),
+    (TF32, {"products": [[0, 0], [0, 4]], **OF_TILES}, "'products' is 4, expected an integer from 0 to 3"),
+    (TF32, {"products": [[0, 0], [0, 0]], **OF_TILES}, "expected each pair once"),
+    (TF32, {"products": [[0, 0], [1]], **OF_TILES}, r"'products' is \[1\], expected 2 integers"),
+    (TF32, {"products": THREE, **OF_TILES, "tile_k": 8}, "expected 'promote' to be its 8 elements"),
+    (TF32, {"products": THREE, **OF_TILES, "convert": "none"}, "f32 codes that are rounded"),
+    (TF32, {"products": THREE, "promote": 64, "tile_k": 64}, "f32 codes that are rounded"),
+    (TF32, {"products": THREE, **OF_TILES, "slices": 2}, "goes with neither 'order', 'slices'"),
+    (TF32, {"products": THREE, **OF_TILES, "scales": "block"}, "nor scales of blocks"),
+    (SPARSE, {"products": THREE, **OF_TILES}, "go with dense float instructions alone"),
     (S8, {"promote": 32}, "sums of integers are not promoted"),
     (S8, {"alpha": 2}, "results in s32 have alpha 1"),
     (S8, {"scales": "tensor"}, "sums of integers have no f32 scales"),

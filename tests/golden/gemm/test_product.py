@@ -373,6 +373,21 @@ def test_f32_is_rounded_once_to_eight_bits_and_saturates_where_there_is_no_infin
     assert np.array_equal(found[~missing], wanted[~missing].astype(dtype).view(np.uint8))
 
 
+def test_rounding_away_cuts_nans() -> None:
+    """As cvt.rna.tf32.f32 on an H100: the low 13 bits go, and some NaNs become infinities. Other roundings
+    keep a NaN one."""
+    f32, tf32 = get_format("f32"), get_format("tf32")
+    words = np.array(
+        [0x7F800001, 0x7F801FFF, 0x7F802000, 0xFFBFFFFF, 0xFFFFFFFF, 0x7F800000, 0x7F7FFFFF], np.uint32
+    )
+    away = convert_codes(words, f32, tf32, "nearest_away")
+    cut = [0x7F800000, 0x7F800000, 0x7F802000, 0xFFBFE000, 0xFFFFE000, 0x7F800000, 0x7F800000]
+    assert away.tolist() == cut
+    for rounding in ("nearest_even", "toward_zero"):
+        found = golden.to_float(tf32, convert_codes(words[:5], f32, tf32, rounding))
+        assert np.isnan(found).all()
+
+
 def test_conversion_is_part_of_the_product() -> None:
     name = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
     rng = np.random.default_rng(18)

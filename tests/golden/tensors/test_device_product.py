@@ -157,6 +157,8 @@ PLANS = [
     golden.plan("hopper", "cublas_f16.f16.f16", parts=[64, 192, 128, 100], reduce="tree"),
     golden.plan("hopper", "cublas_f16.bf16.f32", part=128, reduce=[2, [0, 1]], activation="relu"),
     golden.plan("hopper", "cublas_s8", activation="relu"),
+    golden.plan("hopper", "triton_dot.f32.tf32x3"),
+    golden.plan("hopper", "triton_dot.f32.bf16x6", split_k=2, out="bf16", bias="rows"),
 ]
 
 
