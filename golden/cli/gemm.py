@@ -12,7 +12,7 @@ import typer
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from golden.gemm.finding import Search
+    from golden.gemm.found import Search
     from golden.gemm.plan import Plan
 
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -98,6 +98,13 @@ def plan(
     ] = None,
     b: Annotated[Path | None, typer.Option("--b", help="B (K, N), .npy.")] = None,
     d: Annotated[Path | None, typer.Option("--d", help="D (M, N), .npy: what a kernel gave.")] = None,
+    metadata: Annotated[
+        Path | None, typer.Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")
+    ] = None,
+    scale_a: Annotated[
+        Path | None, typer.Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
+    ] = None,
+    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="The same of B.")] = None,
     ask: Annotated[
         str | None,
         typer.Option(
@@ -132,11 +139,15 @@ def plan(
     if (ask is None) != (not shape):
         raise typer.BadParameter("expected beside --ask, and there alone", param_hint="--shape")
     known, arch = _formats(formats), called(arch)
+    paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    beside = {name: read_array(path) for name, path in paths.items() if path is not None}
+    if beside and ask is not None:
+        raise typer.BadParameter("a kernel is asked for products of A and B alone", param_hint="--ask")
     with progress_bar() as progress:
         tell = partial(progress, "searching")
         if ask is None:
             assert a is not None and b is not None and d is not None
-            found = finding.search(read_array(a), read_array(b), read_array(d), arch, known, tell)
+            found = finding.search(read_array(a), read_array(b), read_array(d), arch, known, tell, beside)
         else:
             kernel = named_function(ask.removeprefix("python:"))
             found = finding.ask(kernel, parse_shape(shape), arch, known, tell)

@@ -76,6 +76,41 @@ def shaped(
             yield from _told(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
 
 
+def candidates_of(units: list[Instruction], formats: dict[str, Format], k: int) -> Iterator[Plan]:
+    """Plans of these instructions, those of one arithmetic once, in every way to cut K."""
+    tried: set[object] = set()
+    for options in _structures(k):
+        for unit in _different(units):
+            yield from _as_candidate(_same(_variants(unit, options, formats), formats), tried, k).plans
+
+
+def scaled(
+    units: list[Instruction], formats: dict[str, Format], k: int, scales: list[dict[str, Any]]
+) -> Iterator[Plan]:
+    """The same with each of these options, of one chain, with promotion, or in parts that are added as they
+    come; those that promote anyway in one way alone."""
+    tried: list[set[object]] = [set() for _ in scales]
+    for options in _structures(k):
+        if len(options.keys() - {"tile_k"}) > 1 or "slices" in options:
+            continue
+        for unit in _different(units):
+            for more, known in zip(scales, tried, strict=True):
+                if "promote" not in more or not options:
+                    made = _variants(unit, {**options, **more, "reduce": "ascending"}, formats)
+                    yield from _as_candidate(_same(made, formats), known, k).plans
+
+
+def _different(units: list[Instruction]) -> list[Instruction]:
+    """The first of those that have the same arithmetic."""
+    return list(
+        {(_arithmetic(one), *(one.formats[x] for x in "ab")): one for one in reversed(units)}.values()
+    )
+
+
+def _same(found: list[Plan], formats: dict[str, Format]) -> list[Plan]:
+    return [one for one in found if all(one.formats[name] == fmt for name, fmt in formats.items())]
+
+
 def cuts(plan: Plan, k: int) -> list[int]:
     """Elements of K in a part, the largest first: of each number of parts those of whole tiles and, where a
     kernel fills the first tile in part, others."""

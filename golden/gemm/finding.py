@@ -7,7 +7,7 @@ named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
@@ -23,13 +23,13 @@ from golden.gemm.block import Block
 from golden.gemm.candidates import Candidate, candidates, shaped
 from golden.gemm.conversion import convert_codes
 from golden.gemm.drawing import drawn
+from golden.gemm.finding_beside import search_beside
+from golden.gemm.found import Search, told
 from golden.gemm.masks import Kernel, check_formats, product, tree_of
 from golden.gemm.order import Runs, intervals, parts, pieces, places
 from golden.gemm.plan import Plan
 from golden.gemm.product import gemm
 from golden.gemm.structures import structures
-from golden.gemm.sum_tree import Node
-from golden.instruction import Evidence
 from golden.number.arrays import plain
 from golden.number.formats import Format, formats, get_format, native_dtype
 
@@ -45,20 +45,6 @@ _LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class Search:
-    """What a search found: the plan or None, and the plans that came nearest on `sampled` elements, each with
-    how many of them it has. `unchecked`: plans that fit the sample and were not tried on all of D. `tree`: in
-    which order a kernel that was asked adds, None where nobody was asked or it could not be told."""
-
-    plan: Plan | None
-    tried: int
-    unchecked: int
-    sampled: int
-    near: tuple[tuple[int, Plan], ...]
-    tree: Node | None = None
-
-
 def find_plan(
     A: npt.ArrayLike | Kernel,
     B: npt.ArrayLike | None = None,
@@ -68,6 +54,9 @@ def find_plan(
     progress: Progress | None = None,
     *,
     shape: Sequence[int] | None = None,
+    metadata: npt.ArrayLike | None = None,
+    scale_a: npt.ArrayLike | None = None,
+    scale_b: npt.ArrayLike | None = None,
 ) -> Plan | None:
     """Finds the plan by which a kernel computes D = A @ B: from one product alone, or by asking the kernel.
 
@@ -81,6 +70,8 @@ def find_plan(
         formats: of raw codes, names by "a", "b" and "d"; those of numbers are known.
         progress: called with (candidates tried, 0) now and then; what it raises ends the search.
         shape: M, N, K, in which a kernel is asked: its order of sums may be another in others.
+        metadata, scale_a, scale_b: of a product that has them, as golden.gemm takes them (A of a sparse
+            one is (M, K/2)); plans that take just these are tried.
 
     Returns:
         A plan that gives every bit of D, the simplest that was found; its `others` are different plans
@@ -95,15 +86,19 @@ def find_plan(
             "argument 'arch' is missing, expected an architecture whose instructions are tried"
         )
     arch = called(arch)
+    given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    beside = {name: value for name, value in given.items() if value is not None}
     if callable(A):
         if B is not None or D is not None:
             raise OperandError("arguments 'B' and 'D' were given beside a kernel that is asked")
         if shape is None:
             raise OperandError("argument 'shape' is missing, expected (M, N, K) in which the kernel is asked")
+        if beside:
+            raise OperandError(f"{', '.join(beside)}: a kernel is asked for products of A and B alone")
         return ask(A, shape, arch, {} if formats is None else formats, progress).plan
     if B is None or D is None or shape is not None:
         raise OperandError("expected A, B and D, or a kernel and its shape")
-    return search(A, B, D, arch, formats, progress).plan
+    return search(A, B, D, arch, formats, progress, beside).plan
 
 
 def search(
@@ -113,12 +108,15 @@ def search(
     arch: str,
     formats: dict[str, str] | None = None,
     progress: Progress | None = None,
+    beside: Mapping[str, npt.ArrayLike] | None = None,
 ) -> Search:
-    """As `find_plan`, with what came near."""
+    """As `find_plan`, with what came near; `beside`: metadata, scale_a and scale_b, where there are any."""
     formats = {} if formats is None else formats
     check_formats(formats)
     known = _formats({"a": A, "b": B, "d": D}, formats)
     a, b, d = (_matrix(value, known[name], name) for value, name in ((A, "a"), (B, "b"), (D, "d")))
+    if beside:
+        return search_beside({"a": a, "b": b, "d": d}, beside, arch, known, progress)
     if a.shape[1] != b.shape[0] or d.shape != (a.shape[0], b.shape[1]):
         raise ShapeError(f"D has shape {d.shape}, expected (M, N) of A {a.shape} and B {b.shape}")
     if not d.size or not a.shape[1]:
@@ -192,8 +190,8 @@ def _tried(
         found = _of_all(one.a, one.b, one.d, found, progress)
     scores.sort(key=lambda pair: -pair[0])
     near = sorted(((more[0].equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
-    told = _told(found, data[0].d.shape, data[0].a.shape[1], len(data))
-    return Search(told, tried, len(fits[MOST_WHOLE:]), more[0].count, tuple(near[:3]))
+    the_first = told(found, data[0].d.shape, data[0].a.shape[1], len(data))
+    return Search(the_first, tried, len(fits[MOST_WHOLE:]), more[0].count, tuple(near[:3]))
 
 
 def _formats(values: dict[str, Any], given: dict[str, str]) -> dict[str, Format]:
@@ -360,12 +358,3 @@ def _of_all(a: Bits, b: Bits, d: Bits, fits: list[Plan], progress: Progress | No
             progress(done, total)
 
     return [plan for plan in fits if np.array_equal(gemm(a, b, plan, progress=tell), d)]
-
-
-def _told(found: list[Plan], shape: tuple[int, ...], k: int, count: int) -> Plan | None:
-    if not found:
-        return None
-    many = "one product" if count == 1 else f"{count} products"
-    seen = Evidence("derived", f"equal in every bit of {many} of {shape[0]} x {shape[1]} x {k}")
-    told = [plan if plan.name else replace(plan, evidence=seen) for plan in found]
-    return replace(told[0], others=tuple(told[1:]))

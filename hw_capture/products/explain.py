@@ -38,14 +38,14 @@ def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:
     base = plan_of(case)
     if base is None:
         return None
-    given = _given(case, operands)
+    whole = given(case, operands)
     rows, columns = slice(0, _ROWS), slice(0, _COLUMNS)
-    few = {name: _part(name, codes, rows, columns) for name, codes in given.items()}
+    few = {name: _part(name, codes, rows, columns) for name, codes in whole.items()}
     if case.options.get("blocks") == "128x128":  # the few columns lie in the first block of them
-        few["scale_b"] = given["scale_b"][:, :1]
+        few["scale_b"] = whole["scale_b"][:, :1]
     for plan in (base, *splits(base, case)):
         if np.array_equal(_computed(plan, few), d[rows, columns]) and np.array_equal(
-            _computed(plan, given), d
+            _computed(plan, whole), d
         ):
             return plan
     return None
@@ -95,7 +95,7 @@ def _cut(k: int, parts: int, tile: int = 64) -> list[int]:
 
 def replayed(plan: Plan, case: Case, operands: dict[str, Bits]) -> Bits:
     """D (m, n) as the model computes it from `case.operands()`, raw codes."""
-    return _computed(plan, _given(case, operands))
+    return _computed(plan, given(case, operands))
 
 
 def name_of(case: Case) -> str | None:
@@ -137,7 +137,7 @@ def _name_of_triton(case: Case) -> str | None:
     return f"triton_dot.{types}.imprecise_{options['imprecise']}"
 
 
-def _given(case: Case, operands: dict[str, Bits]) -> dict[str, Bits]:
+def given(case: Case, operands: dict[str, Bits]) -> dict[str, Bits]:
     """The operands as golden.gemm takes them: of a sparse A what is not zero, and where it stands."""
     if case.call != "sparse_mm":
         return operands
@@ -153,6 +153,6 @@ def _part(name: str, codes: Bits, rows: slice, columns: slice) -> Bits:
     return codes[rows]
 
 
-def _computed(plan: Plan, given: dict[str, Bits]) -> Bits:
-    more: dict[str, Any] = {name: codes for name, codes in given.items() if name not in "ab"}
-    return golden.gemm(given["a"], given["b"], plan, **more)
+def _computed(plan: Plan, operands: dict[str, Bits]) -> Bits:
+    more: dict[str, Any] = {name: codes for name, codes in operands.items() if name not in "ab"}
+    return golden.gemm(operands["a"], operands["b"], plan, **more)
