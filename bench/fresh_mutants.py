@@ -9,6 +9,13 @@ drawn anew. A mutant that passes runs on ten times as many vectors of another se
 hole of the default vectors; without one it may be no fault at all.
 
 Whether a sentence names the right step and cause is for a person to judge; a report holds the sentences.
+
+.venv/bin/python bench/fresh_mutants.py --file planted.yaml --repair 60 --out planted.json
+
+Of faults that a person planted (a file as those of rtl_tb/mutants) each runs through the whole of
+`rtl check`, as its users see it. Each row has an empty column `judged`. One who reads the sentences beside
+the fault fills in named, wrong (something else is said to be the fault) or open (nothing is), of pairs both,
+one or none; and `--tally planted.json` counts these by unit.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ import random
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -29,15 +37,16 @@ from typing import Any
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
+from rtl_tb.check.check import Options, check_dut
 from rtl_tb.check.latency import measure
 from rtl_tb.check.repair.result import Repair
 from rtl_tb.check.repair.search import find_repairs
-from rtl_tb.check.report import with_example
+from rtl_tb.check.report import Report, fault_line, headline, with_example
 from rtl_tb.check.starts import compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, Patch
+from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, Patch, read_mutants
 from rtl_tb.qualify.naming import explanations
 
 OPERATORS = {
@@ -216,6 +225,62 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     return row
 
 
+def as_checked(mutant: Mutant, folder: Path, repair: float, count: int | None) -> dict[str, Any]:
+    """What `rtl check --repair` says of a planted fault, with the seconds at which each stage began."""
+    traffic, began, started = mutant.traffic, dict[str, float](), time.monotonic()
+    asked = (
+        {} if traffic == Traffic() else {n: getattr(traffic, n) for n in ("idle", "backpressure", "resets")}
+    )
+    options = Options(count=count, repair=repair, failures=None, build=folder / "build", **asked)
+
+    def note(what: str, _done: int, _total: int) -> None:
+        began.setdefault(what, round(time.monotonic() - started, 1))
+
+    found = check_dut(mutant.plant(folder / "rtl"), options, note).as_dict()
+    row = {"mutant": mutant.name, "unit": mutant.unit_name, "fault": mutant.fault, "judged": ""}
+    ended = round(time.monotonic() - started, 1)
+    return row | {"said": said(found), "repair": repair, "began": began | {"ended": ended}, "report": found}
+
+
+def said(report: Report) -> list[str]:
+    """What a report says of the reason, line by line, as the command prints it."""
+    lines = [headline(report), *(f"hint: {text}" for text in report["hints"])]
+    lines += [f"start: {report['unset']['sentence']}"] if report["unset"] is not None else []
+    lines += [f"handshake: {one['text']}" for one in report["protocol"][:2]]
+    if report["diagnosis"] is not None:
+        lines.append(f"diagnosis: {report['diagnosis']['sentence']}")
+    lines += [f"  fault: {fault_line(fault)}" for fault in report["faults"]]
+    for repair in report["repairs"]:
+        lines.append(f"mended by: {repair['sentence']}")
+        lines += [f"  fault: {with_example(one['text'], one['example'])}" for one in repair["faults"]]
+    return lines
+
+
+def check_file(arguments: argparse.Namespace) -> None:
+    """Prints and writes what `rtl check` says of each fault of a file."""
+    rows = []
+    for mutant in read_mutants([arguments.file], arguments.only):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                row = as_checked(mutant, Path(folder), arguments.repair, arguments.count)
+            except MmagoldError as error:
+                row = {"mutant": mutant.name, "unit": mutant.unit_name, "fault": mutant.fault, "judged": ""}
+                row["said"] = [f"no verdict: {error}"]
+        rows.append(row)
+        print(f"\n{row['mutant']} ({row['unit']}): {row['fault']}", *row["said"], sep="\n  ")
+        print(f"  seconds: {row.get('began')}", flush=True)
+        if arguments.out is not None:
+            arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def tally(file: Path) -> None:
+    """Prints how many rows of each unit were judged how."""
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    for unit in [*sorted({row["unit"] for row in rows}), None]:
+        counts = Counter(row["judged"] or "not judged" for row in rows if unit in (None, row["unit"]))
+        print(f"{unit or 'all'}: {', '.join(f'{count} {word}' for word, count in sorted(counts.items()))}")
+
+
 def _lines(repairs: Sequence[Repair]) -> set[str]:
     """The lines that repairs name, as mutants name theirs."""
     return {f"{edit.file.name}:{edit.line}" for repair in repairs for edit in repair.edits}
@@ -238,10 +303,13 @@ def _chosen(arguments: argparse.Namespace) -> Iterator[tuple[Mutant, str]]:
 def main() -> None:
     """Prints a line for each mutant and how many were caught and explained."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--seed", type=int)
+    what.add_argument("--file", type=Path, help="planted faults")
+    what.add_argument("--tally", type=Path, help="rows of --file whose column `judged` was filled in")
     parser.add_argument("--mutants", type=int, default=40, help="that compile and change a result")
     parser.add_argument("--faults", type=int, default=1, help="changes of each mutant")
-    parser.add_argument("--count", type=int, default=20_000, help="vectors")
+    parser.add_argument("--count", type=int, help="vectors, without one 20,000; of --file those of rtl check")
     parser.add_argument(
         "--repair", type=float, default=60, help="seconds for a change that mends it, 0: none"
     )
@@ -251,11 +319,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="these alone, by name (fresh_1_7)")
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()
+    if arguments.tally is not None:
+        tally(arguments.tally)
+    elif arguments.file is not None:
+        check_file(arguments)
+    else:
+        check_drawn(arguments)
+
+
+def check_drawn(arguments: argparse.Namespace) -> None:
+    """Prints and writes what is said of mutants drawn by a seed."""
     rows: list[dict[str, Any]] = []
     caught: list[dict[str, Any]] = []
     broken, until = 0, time.monotonic() + arguments.seconds
     wanted = len(arguments.only) if arguments.only else arguments.mutants
-    count, repair, chosen = arguments.count, arguments.repair, _chosen(arguments)
+    count, repair, chosen = arguments.count or 20_000, arguments.repair, _chosen(arguments)
     running: set[Future[dict[str, Any] | None]] = set()
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs) as pool:
         while True:

@@ -314,9 +314,17 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say; the last also where the unit
             passes and cannot be run as synthesis reads it, which was required.
     """
+    return check_dut(load_dut(file), options, progress)
+
+
+def check_dut(dut: Dut, options: Options | None = None, progress: Progress | None = None) -> Check:
+    """Checks a DUT whose description is read already.
+
+    Raises:
+        As check does.
+    """
     options = options or Options()
     report = progress or (lambda _what, _done, _total: None)
-    dut = load_dut(file)
     engine, simulator = engines.choice_of(dut, options.engine, options.simulator)
     options = replace(options, engine=engine, simulator=simulator)
     build = options.build / dut.name

@@ -107,8 +107,18 @@ def load_mutants(names: Iterable[str] | None = None, folder: Path = FOLDER) -> l
         SpecError: a file is wrong, with file, line, key and what was expected. UnknownNameError: no mutant of
             that name.
     """
+    return read_mutants(sorted(folder.glob("*.yaml")), names, folder)
+
+
+def read_mutants(
+    files: Iterable[Path], names: Iterable[str] | None = None, folder: Path = FOLDER
+) -> list[Mutant]:
+    """Reads the mutants of some files, wherever they lie; units are relative to `folder`.
+
+    Args, raises: as load_mutants.
+    """
     mutants: dict[str, Mutant] = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in files:
         document = yamlfile.read(path)
         for item in document.take("mutants", list):
             if not isinstance(item, Section):
