@@ -90,7 +90,7 @@ class How:
     tail: int = TAIL
 
 
-FOR_TRIALS = How(("--inline-mult", "1", "-fno-split"), "-O0", 0)
+FOR_TRIALS = How(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-O0", 0)
 """Modules stay apart, which is quick to compile, and a run ends with its last result."""
 
 
