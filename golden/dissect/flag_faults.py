@@ -209,6 +209,9 @@ class _Flag:
                 kinds.zero_times_infinity & kinds.nan,
             ),
         }
+        for name in [name for name in "abc" if name not in self.ins.absent]:
+            less[f"not-nan-{name}"] = f"it is not raised for a signalling NaN as {name}", kinds.alone(name)
+            more[f"quiet-nan-{name}"] = f"it is raised for a quiet NaN as {name}, too", kinds.quiet[name]
         for rule, (text, mask) in more.items():
             yield self._way(rule, text, self.own | mask)
         for rule, (text, mask) in less.items():
@@ -250,8 +253,20 @@ class _Kinds:
         infinite = (a.kind == Kind.INFINITY) | (b.kind == Kind.INFINITY)
         invalid = infinite & ((a.kind == Kind.ZERO) | (b.kind == Kind.ZERO))
         self.zero_times_infinity = invalid.any(axis=1)
-        self.nan = np.hstack([one.kind == Kind.NAN for one in (a, b, c)]).any(axis=1)
+        nans = {name: one.kind == Kind.NAN for name, one in zip("abc", (a, b, c), strict=True)}
+        self.nan = np.hstack(list(nans.values())).any(axis=1)
+        upper = {
+            name: one.significand >> max(ins.formats[name].fraction_bits - 1, 0) & 1
+            for name, one in zip("abc", (a, b, c), strict=True)
+        }
+        self.quiet = {name: (nans[name] & (upper[name] == 1)).any(axis=1) for name in "abc"}
+        self.signalling = {name: (nans[name] & (upper[name] == 0)).any(axis=1) for name in "abc"}
         signs = np.hstack([a.sign ^ b.sign, c.sign])
         all_infinite = np.hstack([infinite, c.kind == Kind.INFINITY])
         both = (all_infinite & signs).any(axis=1) & (all_infinite & ~signs).any(axis=1)
         self.opposites, self.opposites_beside_nan = both & ~self.nan, both & self.nan
+
+    def alone(self, name: str) -> Bits:
+        """Where an operand alone is a reason to raise it: a signalling NaN."""
+        others = np.any([self.signalling[other] for other in "abc" if other != name], axis=0)
+        return np.asarray(self.signalling[name] & ~others & ~self.zero_times_infinity)

@@ -455,7 +455,44 @@ def _order(ins: Instruction) -> Iterator[Change]:
         _permuted(lambda k: k[len(k) // 2 :] + k[: len(k) // 2]),
     )
     yield Change("k-reversed", "k descends in the chain", _permuted(lambda k: k[::-1]))
+    yield from _k_in_another_order(ins)
     yield Change("fma-unfused", "products are rounded before they are added", rewrite(_unfused))
+
+
+_MOST_SWAPS = 64
+"""Pairs of blocks of one size that may be exchanged; of more blocks only neighbours."""
+
+
+def _k_in_another_order(ins: Instruction) -> Iterator[Change]:
+    """Where roundings follow each other: halves interleaved, and two elements or blocks of k exchanged."""
+    count = len(_all_k(ins))
+    rounds_between = len(ins.program.operations) > 1 or _steps(ins, Additions) or _steps(ins, Fma)
+    if not rounds_between or count < 4 or not ins.formats["d"].is_float:
+        return
+    interleaved = _permuted(
+        lambda k: tuple(x for pair in zip(k, k[count // 2 :], strict=False) for x in pair)
+    )
+    if count % 2 == 0:
+        yield Change("k-halves-interleaved", "the order of k takes its halves in turn", interleaved, 1.1)
+        yield Change(
+            "k-even-first", "the order of k takes even ones first", _permuted(lambda k: k[::2] + k[1::2]), 1.1
+        )
+    for size in (size for size in range(1, count // 2 + 1) if count % size == 0):
+        blocks = count // size
+        pairs = [(i, j) for i in range(blocks) for j in range(i + 1, blocks)]
+        near = pairs if len(pairs) <= _MOST_SWAPS else [(i, j) for i, j in pairs if j == i + 1]
+        for i, j in near if blocks > 2 else ():
+            what = f"k = {i} and {j}" if size == 1 else f"blocks {i} and {j} of {size} elements of k"
+            slug = f"k-{i}-and-{j}-swapped" if size == 1 else f"k-blocks-of-{size}-{i}-and-{j}-swapped"
+            apply = _permuted(lambda k, n=size, x=i, y=j: _swapped(k, n, x, y))  # type: ignore[misc]
+            yield Change(slug, f"{what} change places in the order of k", apply, 1.15)
+
+
+def _swapped(k: tuple[int, ...], size: int, one: int, other: int) -> tuple[int, ...]:
+    """With two blocks in each other's place."""
+    blocks = _slices(k, size)
+    blocks[one], blocks[other] = blocks[other], blocks[one]
+    return tuple(number for block in blocks for number in block)
 
 
 def _all_k(ins: Instruction) -> tuple[int, ...]:

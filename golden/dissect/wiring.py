@@ -20,6 +20,8 @@ from golden.program.signature import Bits, Operands
 
 Rewire = Callable[[Operands], Operands]
 Rework = Callable[[Bits], Bits]
+_FEW_K = 16
+"""Elements of k of which each may have a register too many or too few."""
 BESIDE = ("clear", "held")
 """What stands beside the operands of a unit that keeps its accumulator: `clear`, and the result before."""
 
@@ -97,7 +99,26 @@ def skews(ins: Instruction) -> list[Wire]:
         for late, word in ((1, "late"), (-1, "early")):
             slug = f"{names}-{word}-by-one"
             found.append(Wire(slug, f"{text} {word} by one vector", _rolled(names, late), in_order=True))
+    factors = [name for name in "ab" if name not in ins.absent]
+    for j in range(ins.k if ins.pattern is None and 1 < ins.k <= _FEW_K else 0):
+        for late, word in ((1, "late"), (-1, "early")):
+            text = f"the product of k = {j} {word} by one vector"
+            rewire = _element_rolled(factors, j, late)
+            found.append(Wire(f"product-{j}-{word}-by-one", text, rewire, in_order=True, weight=1.1))
     return found
+
+
+def _element_rolled(names: list[str], place: int, late: int) -> Rewire:
+    """One element alone: in a systolic row each has registers of its own."""
+
+    def rewire(operands: Operands) -> Operands:
+        found = dict(operands)
+        for name in names:
+            found[name] = operands[name].copy()
+            found[name][..., place] = np.roll(operands[name][..., place], late, axis=0)
+        return found
+
+    return rewire
 
 
 def _rolled(names: str, late: int) -> Rewire:

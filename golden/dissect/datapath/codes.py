@@ -87,6 +87,8 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     sign = signals.sign.astype(wide) << fmt.sign_shift if fmt.signed else np.zeros_like(digits)
     zero_code = np.zeros_like(digits) if fmt.specials == "negative_zero_nan" else sign
     over = digits > fmt.largest >> fmt.ignored_low
+    if signals.late_overflow:
+        over = digits >= 1 << fmt.exponent_bits + fmt.fraction_bits
     digits = np.where(_is_lost(signals, digits), 0, digits)
     code = np.where(over, sign | _overflow_codes(signals), sign | digits << fmt.ignored_low)
     code = np.where(digits == 0, zero_code, code)

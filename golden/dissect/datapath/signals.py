@@ -182,6 +182,8 @@ class RoundingSignals:
     highest: the largest. seen: of the bits below the round bit, how many the rounding sees; None: all.
     round_bit: whether it counts among the bits cut in directed roundings. assumed: where a result without a
     leading one gets the exponent field of one that has it. overflow_mode: the mode whose overflow it is.
+    late_overflow: only what no exponent field holds is an overflow; what falls on the codes of infinities and
+    NaNs stays there.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
     and whether their signs differ.
     """
@@ -200,6 +202,7 @@ class RoundingSignals:
     zero: str = "signed"
     subnormal_carry: str = "kept"
     overflow_mode: str = ""
+    late_overflow: bool = False
     seen: Array = None
     round_bit: bool = True
     assumed: Array = False

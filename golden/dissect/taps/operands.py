@@ -27,6 +27,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     floats = [n for n in "abc" if n not in ins.absent and ins.formats[n].is_float]
     yield from _exponents(ins, floats)
     yield from _kinds(floats)
+    yield from _signalling(ins, floats)
     yield from _hidden_bits(floats)
     for name in floats:
         half = "its exponent is read as 0 where 1 is right"
@@ -105,6 +106,23 @@ def _kinds(floats: list[str]) -> Iterator[Tap]:
                         lambda s, n=name, m=mask, k=kind: _take_for(s, n, m(s, n), k),
                         weight=1.15,
                     )
+
+
+def _signalling(ins: Instruction, floats: list[str]) -> Iterator[Tap]:
+    """Formats with infinities and NaNs: the upper bit of the fraction alone tells a NaN."""
+    for name in floats:
+        if ins.formats[name].infinity is not None:
+            yield Tap(
+                f"{name}-signalling-nan-is-infinite",
+                f"{name} counts as infinite where it is a signalling NaN (its upper fraction bit is 0)",
+                "operands",
+                lambda s, n=name: _take_for(s, n, _signals(s, n), Kind.INFINITY),
+            )
+
+
+def _signals(s: OperandSignals, name: str) -> Array:
+    upper = _fraction(s, name) >> (s.formats[name].fraction_bits - 1)
+    return np.asarray((s.numbers[name].kind == Kind.NAN) & (upper == 0))
 
 
 def _take_for(s: OperandSignals, name: str, there: Array, kind: Kind) -> None:

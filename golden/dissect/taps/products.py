@@ -19,6 +19,7 @@ from golden.dissect.taps.steps import (
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import (
+    Align,
     Fma,
     Multiply,
 )
@@ -40,9 +41,27 @@ def faults(ins: Instruction) -> Iterator[Tap]:
             )
     if ins.formats["a"].signed and ins.formats["b"].signed and ins.formats["a"].is_float:
         yield from _signs()
+    if ins.formats["a"].is_float and kinds_of(ins, Align):
+        yield from _zeros()
     if ins.formats["a"].specials != "ieee" and ins.formats["b"].specials != "ieee":
         return
     yield from _invalid_products(ins)
+
+
+def _zeros() -> Iterator[Tap]:
+    """Zero products that enter the maximum exponent: the test for zero looks at one factor alone."""
+    for name, other in OTHERS.items():
+        yield Tap(
+            f"zero-{name}-in-maximum",
+            f"a product that is zero because of {name} alone enters the maximum exponent",
+            "products",
+            lambda s, n=name, o=other: _count(s, (getattr(s, n).kind == Kind.ZERO) & getattr(s, o).finite),
+        )
+
+
+def _count(s: ProductSignals, there: Array) -> None:
+    """A zero that counts as a number has the exponent of its code."""
+    s.products.kind = np.where(there, int(Kind.FINITE), s.products.kind)
 
 
 _SIGNS: dict[str, tuple[str, Callable[[ProductSignals], Array]]] = {

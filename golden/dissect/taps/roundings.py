@@ -36,7 +36,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     bits = max((fmt.fraction_bits + 1 for fmt in formats if fmt is not None), default=0)
 
     def of_one(kind: type[Step]) -> Iterator[Tap]:
-        yield from (*_seen(bits), *_subnormal_results(bits), *_modes(ins, kind))
+        yield from (*_seen(bits), *_subnormal_results(bits), *_modes(ins, kind), *_ties(ins, kind))
         if kind is not Multiply:
             yield from _after_additions(kind, bits)
 
@@ -88,6 +88,33 @@ def _seen(bits: int) -> Iterator[Tap]:
     )
 
 
+def _ties(ins: Instruction, kind: type[Step]) -> Iterator[Tap]:
+    """Where the cut bits are exactly a half, and the last kept bit is not asked, or asked the wrong way round
+    (away from zero is a mode of its own)."""
+    if not any(getattr(step, "rounding", "") == "nearest_even" for step in ins.program.steps_of(kind)):
+        return
+    for rule, text in (("toward-zero", "toward zero"), ("to-odd", "to the odd neighbour")):
+        yield Tap(
+            f"ties-{rule}",
+            f"rounds {text} what is cut at exactly a half",
+            "rounding",
+            lambda s, odd=rule == "to-odd": _break_ties(s, odd),
+            weight=1.0,
+        )
+
+
+def _break_ties(s: RoundingSignals, to_odd: bool) -> None:
+    """Moves exact halves by a half of their last place: down, or up where that leads to the odd neighbour."""
+    cut = s.exponent - s.kept - s.lsb
+    below = np.maximum(cut - 1, 0)
+    tie = (cut >= 1) & (low_bits(s.significand, below) == 0)
+    tie &= low_bits(s.significand, np.maximum(cut, 0)) != 0
+    even = low_bits(s.significand, below + 2) == low_bits(s.significand, below + 1)
+    moved = 2 * s.significand + np.where(even & to_odd, 1, -1)
+    s.significand = np.where(tie, moved, s.significand)
+    s.lsb = s.lsb - tie.astype(np.int64)
+
+
 def _subnormal_results(bits: int) -> Iterator[Tap]:
     for places in range(bits + 6):
         yield Tap(
@@ -129,7 +156,15 @@ def _truncate(s: RoundingSignals) -> None:
 
 
 def _modes(ins: Instruction, kind: type[Step]) -> Iterator[Tap]:
-    """What an overflow is, in modes in which the sign matters."""
+    """Which results overflow, and what an overflow is, in modes in which the sign matters."""
+    formats = [format_of(step) or ins.formats["d"] for step in ins.program.steps_of(kind)]
+    if any(fmt.is_float and fmt.infinity is not None for fmt in formats):
+        yield Tap(
+            "overflow-one-late",
+            "sees an overflow one exponent too late, and leaves the fraction beside the exponent of infinity",
+            "rounding",
+            lambda s: setattr(s, "late_overflow", True),
+        )
     modes = {getattr(step, "rounding", "") for step in ins.program.steps_of(kind)}
     for mode in ("up", "down", "toward_zero", "nearest_even"):
         if mode not in modes:

@@ -91,6 +91,12 @@ def _answers() -> Iterator[Tap]:
             "specials",
             lambda s, r=rule: _lose_nans(s, r),
         )
+        yield Tap(
+            f"infinity-before-nan-{rule}",
+            f"an infinity is answered before a NaN is looked for; of both signs the {rule} one",
+            "specials",
+            lambda s, r=rule: _prefer_infinities(s, r),
+        )
     for late, word in ((1, "before"), (-1, "behind")):
         yield Tap(
             f"special-of-vector-{word}",
@@ -125,6 +131,12 @@ def _lose_infinities(s: SpecialSignals) -> None:
 def _lose_nans(s: SpecialSignals, rule: str) -> None:
     _overlook(s, s.kind == Kind.NAN, "", but_c=False)
     s.excused, s.opposite = np.ones(len(s.kind), np.bool_), rule
+
+
+def _prefer_infinities(s: SpecialSignals, rule: str) -> None:
+    infinite = (s.kind == Kind.INFINITY).any(axis=1)
+    _overlook(s, (s.kind == Kind.NAN) & infinite[:, None], "", but_c=False)
+    s.excused, s.opposite = infinite, rule
 
 
 def _opposites() -> Iterator[Tap]:

@@ -26,6 +26,9 @@ from golden.program.steps import (
     Sum,
 )
 
+_SHORTER = 16
+"""Places that a register for exact sums may be too short."""
+
 
 def faults(ins: Instruction) -> Iterator[Tap]:
     if not ins.formats["d"].is_float:
@@ -35,6 +38,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _negations(ins)
         yield from _skewed(ins)
         yield from _kept_negative(ins)
+        yield from _short_register(ins)
     yield from in_each(kinds_of(ins, Sum, Additions, Fma), _zero_signs)
 
 
@@ -45,6 +49,13 @@ def _zero_signs(kind: type[Step]) -> Iterator[Tap]:
             f"gives a sum that is exactly zero as {'-' if sign else '+'}0, whatever it adds",
             "total",
             lambda s, n=sign: setattr(s, "zero_sign", np.full_like(s.zero_sign, bool(n))),
+        )
+    for word, place in (("first", 0), ("last", -1)):
+        yield Tap(
+            f"zero-sum-sign-of-{word}",
+            f"gives a sum that is exactly zero the sign of the {word} number that it adds",
+            "total",
+            lambda s, n=place: setattr(s, "zero_sign", s.terms.sign[:, [n]].copy()),
         )
 
 
@@ -93,6 +104,25 @@ def _kept_negative(ins: Instruction) -> Iterator[Tap]:
             f"a negative sum is not negated: the word of {word} bits is taken for its magnitude",
             "total",
             lambda s, n=word: setattr(s, "total", np.where(s.total < 0, -(s.total % (1 << n)), s.total)),
+            of=(Sum,),
+        )
+
+
+def _short_register(ins: Instruction) -> Iterator[Tap]:
+    """A fixed-point register for exact sums that ends too low: it wraps."""
+    if kinds_of(ins, Align):
+        return
+    a, b, c = (ins.formats[name] for name in "abc")
+    if not (a.is_float and b.is_float and c.is_float):
+        return
+    with_c = any("c" in step.of for step in ins.program.steps_of(Sum))
+    top = max(a.max_exponent + b.max_exponent + 1, c.max_exponent if with_c else 0) + ins.k.bit_length() + 2
+    for place in range(top, top - _SHORTER, -1):
+        yield Tap(
+            f"sum-wraps-at-{place}",
+            f"the register of the sum ends with a sign bit at 2^{place}, and wraps",
+            "total",
+            lambda s, n=place: setattr(s, "total", held(s.total, np.maximum(n + 1 - s.lsb, 0))),
             of=(Sum,),
         )
 

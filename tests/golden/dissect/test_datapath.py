@@ -325,6 +325,87 @@ def test_inverted_sums_against_rationals() -> None:
     assert (wrong != ins.dot(**operands)).any()
 
 
+def test_ties_against_rationals() -> None:
+    """Where the rounding is a tie the neighbour nearer to zero, or the odd one; all else as it should be."""
+    ins = UNITS["exact_accumulator"]
+    operands = finite(ins)
+    sums, right = exact_sums(ins, operands), ins.dot(**operands)
+    plain = (right & 0x7FFFFFFF > 0) & (right & 0x7FFFFFFF < 0x7F000000)
+    operands, right = {name: codes[plain] for name, codes in operands.items()}, right[plain]
+    sums = [value for value, kept in zip(sums, plain, strict=True) if kept]
+    neighbours = (right, right - np.uint32(1), right + np.uint32(1))
+    own, below, above = ([Fraction(float(x)) for x in to_float(ins.formats["d"], c)] for c in neighbours)
+    halves = [(one - s) * 2 for one, s in zip(own, sums, strict=True)]
+    up = np.array([half != 0 and half == x - y for half, x, y in zip(halves, own, below, strict=True)])
+    down = np.array([half != 0 and half == x - y for half, x, y in zip(halves, own, above, strict=True)])
+    assert up.sum() > 20 and down.sum() > 20
+    toward_zero = datapath.results(ins, (tap(ins, "ties-toward-zero"),), operands)
+    np.testing.assert_array_equal(toward_zero, right - up.astype(np.uint32))
+    odd = datapath.results(ins, (tap(ins, "ties-to-odd"),), operands)
+    np.testing.assert_array_equal(odd, right - up.astype(np.uint32) + down.astype(np.uint32))
+
+
+def test_a_register_that_is_too_short_by_hand() -> None:
+    """Its sign bit stands for -2^127: 2^127 becomes -2^127, and what is smaller stays."""
+    ins = UNITS["exact_accumulator"]
+    c = np.array([2.0**127, -(2.0**127), 2.0**126, 1.5 * 2.0**127], np.float32)
+    zeros = np.zeros((4, ins.k), np.uint8)
+    got = datapath.results(
+        ins, (tap(ins, "sum-wraps-at-127"),), {"a": zeros, "b": zeros, "c": c.view(np.uint32)}
+    )
+    np.testing.assert_array_equal(got.view(np.float32), [-(2.0**127), -(2.0**127), 2.0**126, -(2.0**126)])
+
+
+def test_a_signalling_nan_that_is_an_infinity_by_hand() -> None:
+    ins = UNITS["exact_accumulator"]
+    c = np.array([0x7F800001, 0xFF800001, 0x7FC00000], np.uint32)
+    zeros = np.zeros((3, ins.k), np.uint8)
+    fault = tap(ins, "c-signalling-nan-is-infinite")
+    got = datapath.results(ins, (fault,), {"a": zeros, "b": zeros, "c": c})
+    np.testing.assert_array_equal(got, [0x7F800000, 0xFF800000, 0x7FC00000])
+
+
+def test_infinities_before_nans_by_hand() -> None:
+    """Infinity beside a NaN; both infinities; a NaN alone."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0x7E00, 0, 0], [0x7C00, 0xFC00, 0, 0], [0x7E00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
+    got = datapath.results(ins, (tap(ins, "infinity-before-nan-negative"),), operands)
+    np.testing.assert_array_equal(got[:2], [0x7F800000, 0xFF800000])
+    assert np.isnan(to_float(ins.formats["d"], got)[2])
+
+
+def test_a_zero_that_enters_the_maximum_by_hand() -> None:
+    """2^15 * 0 has the exponent 1: the last place kept is 2^-24, and 2^-28 is lost; 0 * 2^15 has none."""
+    ins = UNITS["packed_structs"]
+    large, zero, small = 0x7800, 0, 0x0400
+    a = np.array([[large, small, 0, 0], [zero, small, 0, 0]], np.uint16)
+    b = np.array([[zero, small, 0, 0], [large, small, 0, 0]], np.uint16)
+    got = datapath.results(
+        ins, (tap(ins, "zero-b-in-maximum"),), {"a": a, "b": b, "c": np.zeros(2, np.uint32)}
+    )
+    np.testing.assert_array_equal(to_float(ins.formats["d"], got), [0, 2.0**-28])
+
+
+@pytest.mark.parametrize(("slug", "want"), [("first", 0x80000000), ("last", 0)])
+def test_the_sign_of_a_cancelled_sum_by_hand(slug: str, want: int) -> None:
+    """-1 * 1 + 1."""
+    ins = UNITS["status_flags"]
+    minus, one = (np.array([[code]], np.uint32) for code in (0xBF800000, 0x3F800000))
+    operands = {"a": minus, "b": one, "c": one[:, 0]}
+    assert datapath.results(ins, (tap(ins, f"zero-sum-sign-of-{slug}"),), operands)[0] == want
+
+
+def test_an_overflow_seen_late_by_hand() -> None:
+    """1.5 * 2^16 keeps its fraction beside the exponent of an f16 infinity; without the fault it is one."""
+    narrow = UNITS["mode_inputs"]
+    large = np.array([[0x7A00, 0x7A00]], np.uint16)  # 49152
+    one, zero = np.array([[0x3C00, 0x3C00]], np.uint16), np.zeros(1, np.uint16)
+    got = datapath.results(narrow, (tap(narrow, "overflow-one-late"),), {"a": large, "b": one, "c": zero})
+    assert got[0] == 0x7E00
+    assert narrow.dot(a=large, b=one, c=zero)[0] == 0x7C00
+
+
 def test_half_products_against_rationals() -> None:
     ins = UNITS["exact_accumulator"]
     operands = finite(ins)

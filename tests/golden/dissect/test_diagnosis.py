@@ -15,6 +15,7 @@ import yaml
 from long_run import long_after
 
 import golden
+import rtl_tb
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.catalog.unit_text import unit_text
@@ -406,6 +407,35 @@ def test_elements_left_out_from_a_place_on_are_named() -> None:
     operands = default_set(ins, 2000, seed=1).operands
     lost = operands | {"a": np.where(np.arange(16) < 8, operands["a"], np.uint16(0))}
     assert diagnosis.diagnose(ins, operands, ins.dot(**lost)).hypotheses[0].slug == "a-from-8-dropped"
+
+
+STYLES = Path(rtl_tb.__file__).parent / "mutants" / "units"
+
+
+@pytest.mark.parametrize(
+    ("unit", "slug", "order"),
+    [
+        ("two_path_tree", "k-halves-interleaved", [0, 4, 1, 5, 2, 6, 3, 7]),
+        ("per_pair_grid", "k-blocks-of-2-2-and-3-swapped", [0, 1, 2, 3, 6, 7, 4, 5]),
+    ],
+)
+def test_another_order_of_k_is_named(unit: str, slug: str, order: list[int]) -> None:
+    """As elements that change places outside the unit."""
+    ins = golden.load_instruction(STYLES / unit / "unit.yaml")
+    operands = default_set(ins, 1500, seed=1).operands
+    moved = operands | {name: operands[name][:, order] for name in "ab"}
+    found = diagnosis.diagnose(ins, operands, ins.dot(**moved))
+    assert slug in [each.slug for each in found.explaining]
+
+
+def test_one_element_of_the_vector_before_is_named() -> None:
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32")
+    operands = default_set(ins, 1000, seed=1).operands
+    late = {name: operands[name].copy() for name in "ab"}
+    for codes in late.values():
+        codes[1:, 3] = codes[:-1, 3].copy()
+    found = diagnosis.diagnose(ins, operands, ins.dot(**(operands | late)))
+    assert found.hypotheses[0].slug == "product-3-late-by-one"
 
 
 def test_a_stuck_bit_of_an_operand_is_named() -> None:

@@ -39,20 +39,32 @@ def a_nan() -> Bits:
     return np.any([np.isnan(to_float(FMA.formats[n], OPERANDS[n])).reshape(-1) for n in "abc"], axis=0)
 
 
+def zero_times_infinity() -> Bits:
+    zero = {name: OPERANDS[name][:, 0] & 0x7FFFFFFF == 0 for name in "ab"}
+    return np.asarray((infinite("a") & zero["b"]) | (infinite("b") & zero["a"]))
+
+
+def signalling(name: str) -> Bits:
+    codes = OPERANDS[name].reshape(-1)
+    return np.isnan(to_float(FMA.formats[name], codes)) & (codes >> 22 & 1 == 0)
+
+
 @pytest.mark.parametrize(
     ("name", "slug", "turned"),
     [
         ("inexact", "flag-inexact-not-with-overflow", lambda: flag("overflow")),
         ("underflow", "flag-underflow-low", lambda: flag("underflow")),
         ("invalid", "flag-invalid-quiet-nan", lambda: a_nan() & ~flag("invalid")),
+        (
+            "invalid",
+            "flag-invalid-not-nan-c",
+            lambda: signalling("c") & ~(signalling("a") | signalling("b") | zero_times_infinity()),
+        ),
         ("overflow", "flag-overflow-late-by-one", lambda: flag("overflow") ^ np.roll(flag("overflow"), 1)),
         (
             "invalid",
             "flag-invalid-not-zero-times-infinity",
-            lambda: (
-                (infinite("a") & (OPERANDS["b"][:, 0] & 0x7FFFFFFF == 0))
-                | (infinite("b") & (OPERANDS["a"][:, 0] & 0x7FFFFFFF == 0))
-            ),
+            lambda: zero_times_infinity(),
         ),
     ],
 )
