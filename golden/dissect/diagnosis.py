@@ -53,6 +53,7 @@ too."""
 _JUDGED = 20_000
 """Results on which a fault of the datapath is confirmed, at most: all that fail, and of the others as many as
 there is room for."""
+_clock = time.thread_time
 Part = Wire | Tap
 _DEPTH = 3
 _MISSED, _ROUNDS = 32, 4
@@ -259,7 +260,8 @@ def diagnose(
             keeps its accumulator also `clear` and `held` (n,), the latter what it answered before.
         actual: the unit's results, raw codes of D's format (n,); or the unit, which is asked for them.
         policy: what counts as equal; None: the same bits.
-        budget_seconds: no new combination of changes is tried after this time.
+        budget_seconds: no new combination of changes is tried after this time, in seconds of this thread's
+            processor: a busy machine finds the same, later.
         progress: called with (tried, all) hypotheses of the round that runs.
 
     Raises:
@@ -277,7 +279,7 @@ def diagnose(
     if ins.modes is not None:
         return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress)
     search = _Search(ins, operands | beside, results, policy or _Exact(), progress)
-    return search.run(time.monotonic() + budget_seconds)
+    return search.run(_clock() + budget_seconds)
 
 
 def _diagnose_mode(
@@ -384,7 +386,7 @@ class _Search:
         for _ in range(_DEPTH - 1):
             bases, found = found, []
             for further in (plain, inside):
-                if not self._explained() and time.monotonic() < deadline:
+                if not self._explained() and _clock() < deadline:
                     found += self.confirm(self._combined(bases, further, deadline))
             found.sort(key=_by_what_is_left)
         ranked = self._ranked(failing)
@@ -505,17 +507,23 @@ class _Search:
         words = [int(answers[i]) for i in order if self.fmt.decode(int(answers[i])).kind == Kind.NAN]
         return words[0] if words else None
 
-    def _combined(self, found: list[_Scored], singles: list[Hypothesis], deadline: float) -> list[_Scored]:
+    def _combined(
+        self, bases_found: list[_Scored], singles: list[Hypothesis], deadline: float
+    ) -> list[_Scored]:
         """The best hypotheses with one more change each, or one more fault: of those that explain something
-        that the best one leaves."""
-        bases = [scored.hypothesis for scored in found[:_BEAM]]
+        that the best one leaves; until one explains the whole sample."""
+        bases = [scored.hypothesis for scored in bases_found[:_BEAM]]
         if not bases:
             return []
         pool = self._useful(bases[0], singles, deadline)
-        plain = [one for one in pool if not one.wires]
-        fresh = [new for base in bases for one in plain for new in _joined(base, one)]
-        fresh += [new for base in bases[:_BASES] for one in pool if one.wires for new in _joined(base, one)]
-        return self.score(self._different(fresh), deadline)
+        found: list[_Scored] = []
+        for number, base in enumerate(bases):
+            with_this = pool if number < _BASES else [one for one in pool if not one.wires]
+            fresh = [new for one in with_this for new in _joined(base, one)]
+            found += self.score(self._different(fresh), deadline)
+            if any(scored.wrong == 0 for scored in found):  # worse ones are no better with one more
+                break
+        return sorted(found, key=_by_what_is_left)
 
     def _useful(self, best: Hypothesis, singles: list[Hypothesis], deadline: float) -> list[Hypothesis]:
         """Hypotheses that explain some of what the best one leaves, most first. What it leaves joins the
@@ -526,7 +534,7 @@ class _Search:
         self.sample = np.union1d(self.sample, left)
         found: list[tuple[int, float, int, Hypothesis]] = []
         for one in singles:
-            if time.monotonic() > deadline:
+            if _clock() > deadline:
                 break
             if one.known:
                 continue
@@ -546,7 +554,7 @@ class _Search:
         for index, hypothesis in enumerate(hypotheses):
             if index % 64 == 0 and self.progress is not None:
                 self.progress(index, len(hypotheses))
-            if time.monotonic() > deadline:
+            if _clock() > deadline:
                 break
             wrong = self._wrong(hypothesis, self.sample)
             if wrong < base:
@@ -564,7 +572,7 @@ class _Search:
         for index, one in enumerate(slow):
             if index % 64 == 0 and self.progress is not None:
                 self.progress(index, len(slow))
-            if time.monotonic() > deadline:
+            if _clock() > deadline:
                 break
             found.append((self._wrong(one, quick), one.weight, index, one))
         kept = {id(one) for *_, one in sorted(found)[:_PASSED_ON]}
