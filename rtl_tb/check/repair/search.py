@@ -44,6 +44,8 @@ Flags = npt.NDArray[np.bool_]
 _FIRST, _FAILING, _PASSING = 12, 160, 96
 """Vectors on which every change is tried: few that fail and, where it mends one of them, more, and such that
 a change must not break."""
+_MORE = 1500
+"""Failing vectors among which those are looked for that a first change leaves wrong."""
 _SEQUENCE = 512
 """The first so many instead, of a unit that keeps its accumulator."""
 _ONE_RUN = 5.0
@@ -71,9 +73,14 @@ class _Score:
     """Wrong vectors without a change."""
 
     @property
+    def left(self) -> int:
+        """Vectors that are wrong with them."""
+        return self.wrong - self.mended + self.broken
+
+    @property
     def clean(self) -> bool:
         """Whether every vector is right with them."""
-        return self.mended == self.wrong and not self.broken
+        return not self.left
 
 
 def find_repairs(
@@ -178,17 +185,35 @@ class _Search:
 
     def _picked(self) -> npt.NDArray[np.int64]:
         """The vectors that changes are tried on, every kind of failure among them."""
-        count = len(self.verdict.vectors)
-        if self.verdict.vectors.instruction.state:
-            return np.arange(min(count, _SEQUENCE))
-        rng = np.random.default_rng(1)
         wrong = np.flatnonzero(self.verdict.wrong)
-        right = np.flatnonzero(~self.verdict.failed)
-        some = [
-            rng.choice(those, min(most, len(those)), replace=False)
-            for those, most in ((wrong, _FAILING), (right, _PASSING))
-        ]
+        return self._some((wrong, _FAILING), (np.flatnonzero(~self.verdict.failed), _PASSING))
+
+    def _some(self, *those: tuple[npt.NDArray[np.int64], int]) -> npt.NDArray[np.int64]:
+        """At most so many of each of several groups of vectors, in order; of a unit that keeps its
+        accumulator the first ones."""
+        if self.verdict.vectors.instruction.state:
+            return np.arange(min(len(self.verdict.vectors), _SEQUENCE))
+        rng = np.random.default_rng(1)
+        some = [rng.choice(each, min(most, len(each)), replace=False) for each, most in those]
         return np.sort(np.concatenate(some))
+
+    def _beside(self, probe: Job, wrong: Callable[[Job], Flags | None]) -> Job:
+        """The vectors on which a second change is tried: those that are still wrong with the first one, of
+        more than it was found on, so that a fault that shows seldom is among them; and others.
+
+        Args:
+            wrong: which vectors of a job are wrong with the first change.
+        """
+        if probe.vectors.instruction.state:
+            return probe
+        more = self._some((np.flatnonzero(self.verdict.wrong), _MORE))
+        still = wrong(replace(probe, vectors=self.verdict.vectors[more])) if len(more) else None
+        if still is None or not still.any():
+            return probe
+        right = np.flatnonzero(~self.verdict.failed)
+        mended = (more[~still], _FAILING // 2)
+        picked = self._some((more[still], _FAILING // 2), mended, (right, _PASSING))
+        return replace(probe, vectors=self.verdict.vectors[picked])
 
     def _choices(
         self, changes: Changes, probe: Job, folder: Path, budget: Budget, made: Sequence[Change] = ()
@@ -226,26 +251,32 @@ class _Search:
     ) -> list[_Score]:
         """Two changes, each of which mends a part: those that mend most alone, each with every other on what
         it leaves. Two faults that hide each other wherever they show are not found so."""
-        best = max((single.mended for single in singles), default=0)
         firsts = [single.changes[0] for single in _of_places(singles)[:_FIRSTS]]
         found: list[_Score] = []
         for seconds in (
-            partial(self._second_choices, changes, trials),
+            partial(self._second_choices, changes, trials, singles=singles),
             partial(self._second_constants, changes),
         ):
             for number, first in enumerate(firsts):
                 if self.budget.over(PAIRS):
                     break
                 name = folder / f"{seconds.func.__name__}{number}"
-                found += [pair for pair in seconds(first, texts, name) if pair.mended > best]
+                found += seconds(first, texts, name)
                 if any(pair.clean for pair in found):
                     return sorted(found, key=_order)
         return sorted(found, key=_order)
 
     def _second_choices(
-        self, changes: Changes, trials: _Trials | None, first: Change, texts: Texts, folder: Path
+        self,
+        changes: Changes,
+        trials: _Trials | None,
+        first: Change,
+        texts: Texts,
+        folder: Path,
+        singles: Sequence[_Score] = (),
     ) -> list[_Score]:
-        """Every choice beside a first change; where that is a constant, choices are built with it."""
+        """Every choice beside a first change, those first that mend a part by themselves; where the first is
+        a constant, choices are built with it."""
         at: tuple[int, ...] = ()
         if trials is not None and first in trials.listed:
             at = (trials.listed.index(first) + 1,)
@@ -254,24 +285,50 @@ class _Search:
                 trials = self._choices(changes, texts.job, folder.with_suffix(".made"), self.budget, (first,))
             except MmagoldError:  # also where a port no longer fits the description
                 return []
-        left = None if trials is None else trials.whole(*at)
-        if trials is None or left is None or not left.any():
+        if trials is None:
+            return []
+        trials = self._widened(trials, at, folder.with_suffix(".wide"))
+        if trials is None or (left := trials.whole(*at)) is None or not left.any():
             return []
         few = self._trial(self._few(trials.probe, left), trials.program, folder)
+        numbered = {change: number for number, change in enumerate(trials.listed)}
+        likely = [numbered[one.changes[0]] for one in singles if one.changes[0] in numbered]
+        order = list(dict.fromkeys([*likely, *range(len(trials.listed))]))
 
-        def one(number: int) -> _Score | None:
+        def one(place: int) -> _Score | None:
+            number = order[place]
             if self.budget.over(PAIRS) or trials.listed[number].meets(first):
                 return None
-            return trials.score(few, *at, number + 1)
+            score = trials.score(few, *at, number + 1)
+            return None if score is None or score.left >= int(left.sum()) else score
 
-        return self._tried(one, len(trials.listed), lambda score: score.clean)
+        return self._tried(one, len(order), lambda score: score.clean)
+
+    def _widened(self, trials: _Trials, at: tuple[int, ...], folder: Path) -> _Trials | None:
+        """The same build on the vectors that tell something of a second change."""
+        folder.mkdir()
+
+        def wrong(job: Job) -> Flags | None:
+            return self._trial(job, trials.program, folder / "more")(*at)
+
+        probe = self._beside(trials.probe, wrong)
+        if probe is trials.probe:
+            return trials
+        whole = self._trial(probe, trials.program, folder / "all")
+        as_it_is = whole()
+        return None if as_it_is is None else replace(trials, probe=probe, whole=whole, as_it_is=as_it_is)
 
     def _second_constants(self, changes: Changes, first: Change, texts: Texts, folder: Path) -> list[_Score]:
         """Every constant beside a first change."""
         constants = _Constants(
             [one for one in changes.of_constants(self.hinted) if not one.meets(first)], (first,)
         )
-        beside = Texts(changes, texts.job, self.budget, folder)
+
+        def wrong(job: Job) -> Flags | None:
+            return Texts(changes, job, self.budget, folder / "more").wrong((first,), PAIRS, "first")
+
+        folder.mkdir()
+        beside = Texts(changes, self._beside(texts.job, wrong), self.budget, folder / "texts")
         self._try_constants(beside, constants, part=PAIRS)
         return constants.scores
 
@@ -396,7 +453,7 @@ class _Search:
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """The likeliest changes, each as a text of its own on every vector of the check."""
         clean = [score for score in scores if score.broken * _MAKE_UP <= score.mended]
-        most = [score for score in clean if score.mended == clean[0].mended][:_CONFIRMED]
+        most = [score for score in clean if score.left == clean[0].left][:_CONFIRMED]
         found: list[Repair] = []
         for number, score in enumerate(most):
             try:
@@ -533,7 +590,7 @@ def _shared_nets(dut: Dut) -> set[str]:
 def _order(score: _Score) -> tuple[int, int, int]:
     """Those first that mend most; of two changes the one nearer to what stands there is the likelier."""
     distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
-    return score.broken - score.mended, len(score.changes), sum(distances)
+    return score.left, len(score.changes), sum(distances)
 
 
 def _of_places(scores: Sequence[_Score]) -> list[_Score]:

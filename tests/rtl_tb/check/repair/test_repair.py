@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from repaired_dot import UNIT, judged, line_of, planted
 
-from golden.vectors.vectorset import default_set
+from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.repair.budget import Budget
@@ -160,6 +161,45 @@ def test_pairs_are_looked_for_in_what_one_change_leaves(
     assert {listed.index(change) + 1 for change in pair.changes} == {1, last}
     assert (pair.mended, pair.broken) == (12, 0)
     assert found.applied(pair.changes).keys() == {tmp_path / "dot4.sv"}
+
+
+def test_a_second_change_is_looked_for_where_the_first_leaves_vectors_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault q shows in 3 of 1,000 wrong vectors, none of which is among those that were tried first."""
+    dut = planted(tmp_path)
+    found = find_changes(dut)
+    listed = found.of_choices()
+    vectors = default_set(dut.instruction, 1200, 1, dut.level)
+    job, last = Job(dut, tmp_path, vectors), len(listed)
+    numbered = {key: number for number, key in enumerate(keys(vectors))}
+    outcome = right(job)
+    outcome = replace(outcome, actual=outcome.actual ^ (np.arange(1200) < 1000))
+    search = _Search(judge(vectors, outcome, dut.compare), job, Budget(60), None)
+    picked = search._picked()
+    tried = {keys(vectors)[number] for number in picked}
+    rare = [number for key, number in numbered.items() if number < 1000 and key not in tried][-3:]
+
+    def trial(job: Job, *_: object) -> Callable[..., np.ndarray]:
+        at = np.array([numbered[key] for key in keys(job.vectors)])
+        p, q = at < 1000, np.isin(at, rare)
+        return lambda *numbers: p & ~q & (1 not in numbers) | q & (last not in numbers)
+
+    monkeypatch.setattr(search, "_trial", trial)
+    probe = replace(job, vectors=vectors[picked])
+    whole = trial(probe)
+    trials = _Trials(probe, listed, tmp_path, whole, whole(), tmp_path)
+    singles = search._scores(trials)
+    assert [listed.index(score.changes[0]) + 1 for score in singles] == [1] and singles[0].clean
+    texts = Texts(found, probe, search.budget, tmp_path / "texts")
+    search.hinted = set()
+    pair = search._pairs(found, singles, trials, texts, tmp_path)[0]
+    assert {listed.index(change) + 1 for change in pair.changes} == {1, last} and pair.clean
+
+
+def keys(vectors: VectorSet) -> list[bytes]:
+    """What tells vectors apart."""
+    return [b"".join(codes[n].tobytes() for codes in vectors.operands.values()) for n in range(len(vectors))]
 
 
 def right(job: Job) -> engines.Outcome:
