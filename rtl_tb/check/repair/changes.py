@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import ELSE, Addition, Missing, Stage
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
@@ -372,6 +373,26 @@ class _Finder:
         if operator.valueText in _LOGICAL:
             for side in (node.left, node.right):
                 self._note(node, self._text(side))
+        if operator.valueText in OPERATORS:
+            self._may_lack(node, operator.valueText)
+
+    def _may_lack(self, node: Any, sign: str) -> None:
+        """One operand more, which mirrors one that is there."""
+        whole, alike = self._text(node), dict[str, list[str]]()
+        names: set[str] = set()
+
+        def note(part: Any) -> None:
+            if isinstance(part, self.ast.NamedValueExpression) and part.symbol.parentScope is not None:
+                alike[part.symbol.name] = self._alike(part.symbol)
+                names.update(
+                    name for same in self.by_type.get(part.symbol.parentScope, {}).values() for name in same
+                )
+
+        node.visit(note)
+        for operand in (self._text(node.left), self._text(node.right)):
+            for other in mirrored(operand or "", alike, names):
+                if whole is not None and other not in whole:
+                    self._note(node, f"{whole} {sign} ({other})")
 
     def _unary(self, node: Any) -> None:
         operand, operator = self._text(node.operand), str(node.op).rsplit(".", 1)[-1]

@@ -307,7 +307,7 @@ class Missing:
     def _renamed(self, other: _Assigned, target: Any) -> Iterator[str]:
         """The assignment of a signal for one with another name: what differs in the two is exchanged in all
         names that are there then."""
-        one, two = _parts(other.symbol.name, target.name)
+        one, two = name_parts(other.symbol.name, target.name)
         names = {each.name for each in target.parentScope}
 
         def exchanged(name: str) -> Iterator[str]:
@@ -411,7 +411,7 @@ def _in_loop(syntax: Any) -> bool:
     return syntax is not None
 
 
-def _parts(one: str, two: str) -> tuple[str, str]:
+def name_parts(one: str, two: str) -> tuple[str, str]:
     """What is left of two names without what they begin and end with alike."""
     start = 0
     while start < min(len(one), len(two)) and one[start] == two[start]:
