@@ -538,7 +538,9 @@ class _Search:
                 break
             if one.known:
                 continue
-            tried = [one, *_joined(best, one)]  # it may show by itself, or on top of the best alone
+            # it shows on top of the best one or, where it is quickly tried, may do so by itself
+            on_top = _joined(best, one)
+            tried = [*on_top, *([one] if not one.taps or not on_top else [])]
             right = len(left) - min(self._wrong(each, left) for each in tried)
             if right:
                 found.append((-right, one.weight, len(found), one))

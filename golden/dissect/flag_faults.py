@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from golden.dissect import datapath
-from golden.dissect.datapath import decoded
+from golden.dissect.datapath import Tap, decoded
 from golden.dissect.hypotheses import rewrite
 from golden.dissect.taps import taps
 from golden.instruction import Instruction
@@ -34,6 +34,15 @@ _ROUNDS = ((500, 64), (5000, 32))
 there."""
 _SPARE = 2
 """Misses that a fault may have more than the best one and still go on."""
+
+
+_HALF_UNSEEN = Tap(
+    "half-is-exact",
+    "the round bit is not among the bits that make a result inexact",
+    "rounding",
+    lambda s: setattr(s, "half_is_inexact", False),
+)
+"""A fault of the flag alone: results know their round bit."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +184,10 @@ class _Flag:
                 yield self._way(f"not-with-{other}", f"it is not raised beside {other}", self.own & ~bits)
                 yield self._way(f"only-with-{other}", f"it is raised beside {other} only", self.own & bits)
                 yield self._way(f"with-{other}", f"it is raised with {other}, too", self.own | bits)
+        for index, other in enumerate(self.ins.status):
+            if index != self.index and (self.actual[index] != self.expected[index]).any():
+                text = f"it is raised beside the unit's own {other} only"
+                yield self._way(f"only-with-own-{other}", text, self.own & self.actual[index])
 
     def _tininess(self) -> Iterator[_Way]:
         texts = {
@@ -221,7 +234,7 @@ class _Flag:
         """What a fault of the datapath makes of inexact results, tried on some first."""
         if self.name != "inexact" or not datapath.runs(self.ins):
             return
-        left = [one for one in taps(self.ins) if not one.in_order]
+        left = [_HALF_UNSEEN, *(one for one in taps(self.ins) if not one.in_order)]
         for count, kept in _ROUNDS:
             picked = self._some(count)
             few = {name: codes[picked] for name, codes in self.operands.items()}

@@ -466,8 +466,8 @@ _MOST_SWAPS = 64
 def _k_in_another_order(ins: Instruction) -> Iterator[Change]:
     """Where roundings follow each other: halves interleaved, and two elements or blocks of k exchanged."""
     count = len(_all_k(ins))
-    rounds_between = len(ins.program.operations) > 1 or _steps(ins, Additions) or _steps(ins, Fma)
-    if not rounds_between or count < 4 or not ins.formats["d"].is_float:
+    rounding = any(isinstance(step, Additions | Fma) for o in ins.program.operations for step in o.steps)
+    if not (rounding or len(ins.program.operations) > 1) or count < 4 or not ins.formats["d"].is_float:
         return
     interleaved = _permuted(
         lambda k: tuple(x for pair in zip(k, k[count // 2 :], strict=False) for x in pair)

@@ -138,7 +138,8 @@ def cut_any(signals: RoundingSignals) -> Array:
     """Which numbers a rounding changes."""
     cut = signals.exponent - signals.kept - signals.lsb
     over = signals.leading > signals.fmt.max_exponent
-    lost = low_bits(_as_seen(signals.significand, cut, signals), np.maximum(cut, 0)) != 0
+    seen = np.maximum(cut if signals.half_is_inexact else cut - 1, 0)
+    lost = low_bits(_as_seen(signals.significand, cut, signals), seen) != 0
     return lost | (over & (signals.significand != 0))
 
 

@@ -165,6 +165,7 @@ class _Run:
         self._read(operation, read, results)
         count = len(results["c"])
         self.made = {}
+        self.fresh_nans = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_)
         self.ended, self.inexact = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         self.answer = np.zeros(count, object)
         for step in operation.steps:
@@ -407,7 +408,10 @@ class _Run:
             return None
         overflow = step.overflow if isinstance(step, Additions) else "ieee"
         numbers = with_sticky(self.registers["d"])
-        return encoded(operation.out_format, numbers, step.nan, step.rounding, overflow)[:, 0]
+        codes = encoded(operation.out_format, numbers, step.nan, step.rounding, overflow)[:, 0]
+        words, fresh = self.fresh_nans  # what a faulty rounding made of a number is no NaN that steps know
+        same = fresh.shape == numbers.kind.shape and words.dtype == codes.dtype
+        return np.where(fresh, words, codes[:, None])[:, 0] if same else codes
 
     def _added(self, x: Numbers, y: Numbers, step: Additions | Fma) -> Numbers:
         """One IEEE addition: align, sum, round."""
@@ -440,6 +444,7 @@ class _Run:
     def _rounded(self, numbers: Numbers, step: IeeeStep, fmt: Format, facts: dict[str, Array]) -> Numbers:
         codes = self._rounded_codes(numbers, step, fmt, facts)
         found = decoded(fmt, as_codes(fmt, codes))
+        self.fresh_nans = codes, (found.kind == Kind.NAN) & (numbers.kind < Kind.INFINITY)
         # a NaN of any word stays one, also where its word is no NaN of the format
         found.kind = np.where(numbers.kind == Kind.NAN, int(Kind.NAN), found.kind)
         return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import low_bits
+from golden.dissect.datapath.arrays import bit_length, low_bits
 from golden.dissect.datapath.signals import (
     NormalizeSignals,
     RoundingSignals,
@@ -132,6 +132,15 @@ def _subnormal_results(bits: int) -> Iterator[Tap]:
             lambda s, n=places: _limit_subnormal(s, n),
             weight=1.08 + places / 1000,
         )
+    for lost in (False, True):
+        yield Tap(
+            f"subnormal-shift-one-less{'-lost' if lost else ''}",
+            "shifts a subnormal result right by one place too few"
+            + (", where a leading one gets lost" if lost else ""),
+            "rounding",
+            lambda s, x=lost: _shift_less(s, x),
+            weight=1.08,
+        )
     yield Tap("least-exponent-plus-1", "takes the least exponent one too high", "rounding", _raise_least)
     yield Tap(
         "subnormal-truncated",
@@ -144,6 +153,15 @@ def _subnormal_results(bits: int) -> Iterator[Tap]:
 def _limit_subnormal(s: RoundingSignals, places: int) -> None:
     below = s.least - s.leading
     s.lsb = s.lsb + np.where((s.significand != 0) & (below > places), below - places, 0).astype(np.int64)
+
+
+def _shift_less(s: RoundingSignals, lost: bool) -> None:
+    """Lost: where the leading one comes to the place of the hidden bit, which is not written."""
+    subnormal = (s.significand != 0) & (s.leading < s.least)
+    s.lsb = s.lsb + subnormal
+    hidden = subnormal & (s.leading == s.least) & lost
+    top = np.maximum(bit_length(s.significand) - 1, 0)
+    s.significand = np.where(hidden, low_bits(s.significand, top), s.significand)
 
 
 def _raise_least(s: RoundingSignals) -> None:

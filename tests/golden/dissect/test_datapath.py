@@ -406,6 +406,31 @@ def test_an_overflow_seen_late_by_hand() -> None:
     assert narrow.dot(a=large, b=one, c=zero)[0] == 0x7C00
 
 
+def test_a_nan_that_an_adder_made_of_a_number_keeps_its_word() -> None:
+    """The last adder of the tree: 40960 + 40960 is 1.25 * 2^16, whose code is no NaN that the steps know."""
+    ins = UNITS["two_path_tree"]
+    a = np.zeros((1, 8), np.uint16)
+    a[0, 0] = 0x7900  # 40960
+    one = np.full((1, 8), 0x3C00, np.uint16)
+    operands = {"a": a, "b": one, "c": np.array([0x7900], np.uint16)}
+    got = datapath.results(ins, (tap(ins, "overflow-one-late-in-additions"),), operands)
+    assert got[0] == 0x7D00
+    assert ins.dot(**operands)[0] == 0x7C00
+
+
+@pytest.mark.parametrize("slug", ["", "-lost"])
+def test_a_subnormal_result_shifted_by_one_less_by_hand(slug: str) -> None:
+    """2^-24, the least number, comes out doubled; 2^-15 as 2^-14, or as nothing."""
+    ins = UNITS["two_path_tree"]
+    b = np.full((1, 8), 0x3C00, np.uint16)
+    fault = tap(ins, f"subnormal-shift-one-less{slug}-in-multiply")
+    for code, doubled in ((1, 2), (0x0200, 0 if slug else 0x0400)):
+        a = np.zeros((1, 8), np.uint16)
+        a[0, 0] = code
+        got = datapath.results(ins, (fault,), {"a": a, "b": b, "c": np.zeros(1, np.uint16)})
+        assert got[0] == doubled
+
+
 def test_half_products_against_rationals() -> None:
     ins = UNITS["exact_accumulator"]
     operands = finite(ins)

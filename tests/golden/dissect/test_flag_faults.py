@@ -76,6 +76,17 @@ def test_a_flag_is_named(name: str, slug: str, turned: object) -> None:
     assert f"flag {name} differs in" in fault.sentence()
 
 
+def test_a_half_that_no_flag_sees_is_named() -> None:
+    """c is exactly half a unit of the last place of 1: inexact by that alone, and not raised."""
+    ones = {name: np.full((600, 1), 0x3F800000, np.uint32) for name in "ab"}
+    c = np.repeat(np.array([0x33800000, 0x33800001, 0x34000000], np.uint32), 200)  # 2^-24, more, 2^-23
+    operands = ones | {"c": c}
+    half = c == 0x33800000
+    assert (FMA.flags(**operands) >> FMA.status.index("inexact") & 1).tolist() == [1] * 400 + [0] * 200
+    (fault,) = flag_faults(FMA, operands, changed("inexact", half, operands=operands), np.ones(600, np.bool_))
+    assert fault.remaining == 0 and "half-is-exact" in (fault.slug, *fault.others)
+
+
 def test_two_flags_are_two_faults_and_noise_is_none() -> None:
     flags = changed("underflow", flag("underflow"))
     flags ^= np.random.default_rng(1).integers(0, 2, 6000, np.uint8) << np.uint8(FMA.status.index("invalid"))
