@@ -105,6 +105,9 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
     cut = exponent - kept - signals.lsb
     magnitude = _as_seen(exact, cut, signals) if signals.seen is not None or not signals.round_bit else exact
     significand = shifted(signals.sign, magnitude, cut, signals.mode)
+    if signals.carry != "kept":
+        left = 0 if signals.carry == "lost_with_hidden_bit" else 1 << kept
+        significand = np.where(significand >> (kept + 1) != 0, left, significand)
     # the hidden bit adds one to the exponent field
     above = np.minimum(exponent - fmt.min_exponent, 1 << fmt.exponent_bits)
     above = above + (signals.assumed & (significand >> kept == 0))

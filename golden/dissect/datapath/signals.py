@@ -181,8 +181,9 @@ class RoundingSignals:
     leading: exponent of the leading one. least: the least exponent, below which results are subnormal.
     highest: the largest. seen: of the bits below the round bit, how many the rounding sees; None: all.
     round_bit: whether it counts among the bits cut in directed roundings. half_is_inexact: whether the round
-    bit counts among those that make a result inexact. assumed: where a result without a
-    leading one gets the exponent field of one that has it. overflow_mode: the mode whose overflow it is.
+    bit counts among those that make a result inexact. carry: of a significand that rounds up to a power of
+    two: kept, lost, or lost_with_hidden_bit. assumed: where a result without a leading one gets the exponent
+    field of one that has it. overflow_mode: the mode whose overflow it is.
     late_overflow: only what no exponent field holds is an overflow; what falls on the codes of infinities and
     NaNs stays there.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
@@ -207,6 +208,7 @@ class RoundingSignals:
     seen: Array = None
     round_bit: bool = True
     half_is_inexact: bool = True
+    carry: str = "kept"
     assumed: Array = False
     maximum: Array = None
     distance: Array = None

@@ -84,6 +84,16 @@ def _signs() -> Iterator[Tap]:
             lambda s, r=rule: setattr(s.products, "sign", r(s)),
             weight=1.0,
         )
+        yield Tap(
+            f"infinite-product-sign-{slug}",
+            f"the sign of an infinite product is {text}",
+            "products",
+            lambda s, r=rule: _sign_infinities(s, r(s)),
+        )
+
+
+def _sign_infinities(s: ProductSignals, sign: Array) -> None:
+    s.products.sign = np.where(s.products.kind == Kind.INFINITY, sign, s.products.sign)
 
 
 def _move_products(s: ProductSignals, by: int) -> None:

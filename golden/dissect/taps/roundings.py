@@ -36,7 +36,13 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     bits = max((fmt.fraction_bits + 1 for fmt in formats if fmt is not None), default=0)
 
     def of_one(kind: type[Step]) -> Iterator[Tap]:
-        yield from (*_seen(bits), *_subnormal_results(bits), *_modes(ins, kind), *_ties(ins, kind))
+        yield from (
+            *_seen(bits),
+            *_subnormal_results(bits),
+            *_modes(ins, kind),
+            *_ties(ins, kind),
+            *_carries(),
+        )
         if kind is not Multiply:
             yield from _after_additions(kind, bits)
 
@@ -90,29 +96,46 @@ def _seen(bits: int) -> Iterator[Tap]:
 
 def _ties(ins: Instruction, kind: type[Step]) -> Iterator[Tap]:
     """Where the cut bits are exactly a half, and the last kept bit is not asked, or asked the wrong way round
-    (away from zero is a mode of its own)."""
+    (away from zero is a mode of its own, of all steps at once)."""
     if not any(getattr(step, "rounding", "") == "nearest_even" for step in ins.program.steps_of(kind)):
         return
-    for rule, text in (("toward-zero", "toward zero"), ("to-odd", "to the odd neighbour")):
+    rules = {"toward-zero": "toward zero", "to-odd": "to the odd neighbour"}
+    rules |= {"away": "away from zero"} if len(rounding_kinds(ins)) > 1 else {}
+    for rule, text in rules.items():
         yield Tap(
             f"ties-{rule}",
             f"rounds {text} what is cut at exactly a half",
             "rounding",
-            lambda s, odd=rule == "to-odd": _break_ties(s, odd),
+            lambda s, r=rule: _break_ties(s, r),
             weight=1.0,
         )
 
 
-def _break_ties(s: RoundingSignals, to_odd: bool) -> None:
-    """Moves exact halves by a half of their last place: down, or up where that leads to the odd neighbour."""
+def _break_ties(s: RoundingSignals, rule: str) -> None:
+    """Moves exact halves by a half of their last place: down, or up where the rule wants it."""
     cut = s.exponent - s.kept - s.lsb
     below = np.maximum(cut - 1, 0)
     tie = (cut >= 1) & (low_bits(s.significand, below) == 0)
     tie &= low_bits(s.significand, np.maximum(cut, 0)) != 0
     even = low_bits(s.significand, below + 2) == low_bits(s.significand, below + 1)
-    moved = 2 * s.significand + np.where(even & to_odd, 1, -1)
+    up = even if rule == "to-odd" else np.full(even.shape, rule == "away")
+    moved = 2 * s.significand + np.where(up, 1, -1)
     s.significand = np.where(tie, moved, s.significand)
     s.lsb = s.lsb - tie.astype(np.int64)
+
+
+def _carries() -> Iterator[Tap]:
+    """A significand of ones that rounds up, in an adder that has no bit for its carry."""
+    for slug, rule, text in (
+        ("", "lost", "the fraction becomes 0 and the exponent stays"),
+        ("-with-hidden-bit", "lost_with_hidden_bit", "it becomes 0, and adds no hidden bit to the exponent"),
+    ):
+        yield Tap(
+            f"rounding-carry-lost{slug}",
+            f"loses the carry of a significand that rounds up to a power of two: {text}",
+            "rounding",
+            lambda s, r=rule: setattr(s, "carry", r),
+        )
 
 
 def _subnormal_results(bits: int) -> Iterator[Tap]:

@@ -345,6 +345,38 @@ def test_ties_against_rationals() -> None:
     np.testing.assert_array_equal(odd, right - up.astype(np.uint32) + down.astype(np.uint32))
 
 
+@pytest.mark.parametrize(("slug", "want"), [("", 0x40000000), ("-with-hidden-bit", 0x3F800000)])
+def test_a_carry_that_rounding_loses_by_hand(slug: str, want: int) -> None:
+    """4 - 2^-22 + 2^-23 is a tie and rounds up to 4: without the carry it is 2, without the hidden bit 1."""
+    half = np.array([4 - 2.0**-22], np.float32)
+    fma = UNITS["status_flags"]
+    one, tiny = np.array([[0x3F800000]], np.uint32), np.array([[0x34000000]], np.uint32)  # 2^-23
+    operands = {"a": one, "b": tiny, "c": half.view(np.uint32)}
+    assert fma.dot(**operands)[0] == 0x40800000
+    assert datapath.results(fma, (tap(fma, f"rounding-carry-lost{slug}"),), operands)[0] == want
+
+
+@pytest.mark.parametrize(("slug", "want"), [("of-a", 0x7F800000), ("of-b", 0xFF800000)])
+def test_the_sign_of_an_infinite_product_by_hand(slug: str, want: int) -> None:
+    """Infinity times -1, and 1 times -1 as it should be."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0, 0, 0], [0x3C00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0xBC00), "c": np.zeros(2, np.uint32)}
+    got = datapath.results(ins, (tap(ins, f"infinite-product-sign-{slug}"),), operands)
+    np.testing.assert_array_equal(got, [want, 0xBF800000])
+
+
+def test_ties_away_in_one_kind_of_steps_by_hand() -> None:
+    """Half of the least number is a tie."""
+    ins = UNITS["two_path_tree"]
+    a, b = np.zeros((1, 8), np.uint16), np.zeros((1, 8), np.uint16)
+    a[0, 0], b[0, 0] = 0x0001, 0x3800  # 2^-24 * 0.5
+    operands = {"a": a, "b": b, "c": np.zeros(1, np.uint16)}
+    assert ins.dot(**operands)[0] == 0
+    assert datapath.results(ins, (tap(ins, "ties-away-in-multiply"),), operands)[0] == 1
+    assert datapath.results(ins, (tap(ins, "ties-away-in-additions"),), operands)[0] == 0
+
+
 def test_a_register_that_is_too_short_by_hand() -> None:
     """Its sign bit stands for -2^127: 2^127 becomes -2^127, and what is smaller stays."""
     ins = UNITS["exact_accumulator"]
