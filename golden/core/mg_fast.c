@@ -285,7 +285,7 @@ uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes) {
     const mg_format *d = &f->program->d;
     uint32_t left = 0;
     for (int32_t l = 0; l < lanes->used; l++) {
-        const uint64_t code = mg_load(lanes->at[MG_OPERAND_D][l], d->storage), magnitude = code & ~(UINT64_C(1) << d->sign_shift);
+        const uint64_t code = mg_load(mg_lane_at(lanes, MG_OPERAND_D, l), d->storage), magnitude = code & ~(UINT64_C(1) << d->sign_shift);
         left |= (uint32_t)(magnitude > d->infinity) << l;
     }
     return left;

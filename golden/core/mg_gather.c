@@ -26,14 +26,23 @@ void mg_select(const mg_program *p, const mg_call *call, int64_t batch, int32_t 
 static const struct { int32_t by_row, by_column; } mg_moves[MG_OPERANDS] = {{1, 0}, {0, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 1}};
 
 static const mg_array *mg_array_of(const mg_call *call, int operand) {
-    const mg_array *const arrays[MG_OPERANDS] = {&call->a, &call->b, &call->c, &call->d, &call->flags, &call->scale_a, &call->scale_b};
-    return arrays[operand];
+    switch (operand) {
+    case MG_OPERAND_A: return &call->a;
+    case MG_OPERAND_B: return &call->b;
+    case MG_OPERAND_C: return &call->c;
+    case MG_OPERAND_D: return &call->d;
+    case MG_OPERAND_FLAGS: return &call->flags;
+    case MG_OPERAND_SCALE_A: return &call->scale_a;
+    default: return &call->scale_b;
+    }
 }
 
 /* Lanes `step` bytes apart. */
 static void mg_point_evenly(mg_lanes *lanes, int operand, char *at, int64_t step) {
     lanes->step[operand] = lanes->used == MG_LANES ? step : MG_UNEVEN;
-    for (int32_t l = 0; l < MG_LANES; l++, at += l < lanes->used ? step : 0) lanes->at[operand][l] = at;
+    lanes->at[operand][0] = at;
+    if (lanes->used == MG_LANES) return;
+    for (int32_t l = 1; l < MG_LANES; l++) lanes->at[operand][l] = at += l < lanes->used ? step : 0;
 }
 
 static ptrdiff_t mg_step_of(char *const *at) {
@@ -106,14 +115,37 @@ static void mg_load_bytes(const char *from, ptrdiff_t bytes, void *vector) {
     memcpy(vector, word, 16);
 }
 
-/* Transposes blocks of rows whose elements lie side by side, 16 bytes of as many lanes at a time: a stage interleaves the
- * first half of the vectors with the second, and after log2(lanes) stages each holds one element of every lane. */
+/* Stages that interleave the first half of some vectors with the second: each moves the upper bit of where an element lies to
+ * the lowest place, so that after log2(lanes) stages the lanes of one element lie side by side. */
 #ifdef __clang__
 #define MG_INTERLEAVE(type, x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
 #define MG_INTERLEAVE(type, x, y, ...) __builtin_shuffle(x, y, (type){__VA_ARGS__})
 #endif
 #define MG_LIST(...) __VA_ARGS__
+#define MG_STAGES(vector, vectors, lanes, low, high)                               \
+    _Pragma("GCC unroll 4") for (int stage = 1; stage < lanes; stage *= 2) {       \
+        vector y[vectors];                                                         \
+        _Pragma("GCC unroll 16") for (int i = 0; i < vectors / 2; i++) {           \
+            y[2 * i] = MG_INTERLEAVE(vector, x[i], x[i + vectors / 2], low);       \
+            y[2 * i + 1] = MG_INTERLEAVE(vector, x[i], x[i + vectors / 2], high);  \
+        }                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < vectors; i++) x[i] = y[i];    \
+    }
+
+/* MG_LANES rows that lie in a run, of as many bytes as there are vectors. */
+#define MG_SHUFFLE(element, vectors, low, high)                                                                           \
+    {                                                                                                                     \
+        typedef element vector __attribute__((vector_size(16)));                                                          \
+        const ptrdiff_t width = sizeof(element);                                                                          \
+        vector x[vectors];                                                                                                \
+        memcpy(x, from, sizeof x);                                                                                        \
+        MG_STAGES(vector, vectors, MG_LANES, MG_LIST(low), MG_LIST(high))                                                  \
+        for (ptrdiff_t i = 0; i < vectors; i++) memcpy(out + i / width * row * width + i % width * 16, &x[i], 16);        \
+        return 1;                                                                                                         \
+    }
+
+/* Transposes blocks of rows whose elements lie side by side, 16 bytes of as many lanes at a time. */
 #define MG_TRANSPOSE(name, element, n, low, high)                                                        \
     static void name(char *const *from, ptrdiff_t count, ptrdiff_t row, char *out) {                     \
         typedef element vector __attribute__((vector_size(16)));                                         \
@@ -121,18 +153,12 @@ static void mg_load_bytes(const char *from, ptrdiff_t bytes, void *vector) {
         for (ptrdiff_t first = 0; first < MG_LANES; first += n)                                          \
             for (ptrdiff_t k = 0; k < count; k += n) {                                                   \
                 const ptrdiff_t some = count - k < n ? count - k : n;                                    \
-                vector x[n], y[n];                                                                       \
+                vector x[n];                                                                             \
                 if (some < n)                                                                            \
                     for (int l = 0; l < n; l++) mg_load_bytes(from[first + l] + k * width, some * width, &x[l]); \
                 else                                                                                     \
                     _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) memcpy(&x[l], from[first + l] + k * width, 16); \
-                _Pragma("GCC unroll 4") for (int stage = 1; stage < n; stage *= 2) {                     \
-                    _Pragma("GCC unroll 16") for (int i = 0; i < n / 2; i++) {                           \
-                        y[2 * i] = MG_INTERLEAVE(vector, x[i], x[i + n / 2], low);                       \
-                        y[2 * i + 1] = MG_INTERLEAVE(vector, x[i], x[i + n / 2], high);                  \
-                    }                                                                                    \
-                    _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) x[i] = y[i];                    \
-                }                                                                                        \
+                MG_STAGES(vector, n, n, MG_LIST(low), MG_LIST(high))                                    \
                 _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                     \
                     if (i < some) memcpy(out + ((k + i) * row + first) * width, &x[i], 16);              \
             }                                                                                            \
@@ -148,6 +174,19 @@ MG_TRANSPOSE(mg_transpose_1, uint8_t, 16, MG_LOW_8, MG_HIGH_8)
 MG_TRANSPOSE(mg_transpose_2, uint16_t, 8, MG_LOW_16, MG_HIGH_16)
 MG_TRANSPOSE(mg_transpose_4, uint32_t, 4, MG_LOW_32, MG_HIGH_32)
 MG_TRANSPOSE(mg_transpose_8, uint64_t, 2, MG_LIST(0, 2), MG_LIST(1, 3))
+
+/* Whether rows in a run were short enough to be transposed all at once. */
+static int mg_shuffle(const char *from, ptrdiff_t count, ptrdiff_t bytes, ptrdiff_t row, char *out) {
+    switch (count << 4 | bytes) {
+    case 0x21: MG_SHUFFLE(uint8_t, 2, MG_LOW_8, MG_HIGH_8)
+    case 0x41: MG_SHUFFLE(uint8_t, 4, MG_LOW_8, MG_HIGH_8)
+    case 0x81: MG_SHUFFLE(uint8_t, 8, MG_LOW_8, MG_HIGH_8)
+    case 0x22: MG_SHUFFLE(uint16_t, 4, MG_LOW_16, MG_HIGH_16)
+    case 0x42: MG_SHUFFLE(uint16_t, 8, MG_LOW_16, MG_HIGH_16)
+    case 0x24: MG_SHUFFLE(uint32_t, 8, MG_LOW_32, MG_HIGH_32)
+    default: return 0;
+    }
+}
 
 /* Interleaves pairs of rows: element k of the one, element k of the other. */
 typedef uint64_t mg_bytes __attribute__((vector_size(16)));
@@ -196,7 +235,7 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
 void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, ptrdiff_t row, char *out) {
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
     const mg_array *array = mg_array_of(call, operand);
-    char *const *from = lanes->at[operand];
+    char *even[MG_LANES], *const *from = lanes->at[operand];
     const ptrdiff_t scales = p->scale_block ? p->k / p->scale_block : 0, width = formats[operand]->storage / 8;
     const ptrdiff_t count = operand == MG_OPERAND_C || operand == MG_OPERAND_D ? 1 : operand < MG_OPERAND_C ? p->k : scales;
     const int64_t step = mg_moves[operand].by_row ? array->column : array->row;
@@ -217,6 +256,11 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
         case 4: MG_SPREAD(uint32_t) return;
         }
     }
+    if (packed && lanes->step[operand] == count * width && mg_shuffle(from[0], count, width, row, out)) return;
+    if (lanes->step[operand] != MG_UNEVEN) {
+        for (int32_t l = 0; l < MG_LANES; l++) even[l] = from[0] + l * lanes->step[operand];
+        from = even;
+    }
     if (packed) {
         switch (width) {
         case 1: mg_transpose_1(from, count, row, out); return;
@@ -234,10 +278,9 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
 }
 
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes) {
-    char *const *at = lanes->at[MG_OPERAND_D];
     const ptrdiff_t width = p->d.storage / 8;
-    if (lanes->step[MG_OPERAND_D] == width) memcpy(at[0], codes, (size_t)(MG_LANES * width));
+    if (lanes->step[MG_OPERAND_D] == width) memcpy(lanes->at[MG_OPERAND_D][0], codes, (size_t)(MG_LANES * width));
     else
-        for (int32_t l = 0; l < lanes->used; l++) mg_store(at[l], p->d.storage, mg_load(codes + l * width, p->d.storage));
+        for (int32_t l = 0; l < lanes->used; l++) mg_store(mg_lane_at(lanes, MG_OPERAND_D, l), p->d.storage, mg_load(codes + l * width, p->d.storage));
 }
 #endif

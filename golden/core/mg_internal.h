@@ -60,8 +60,8 @@ static inline MG_BOTH int32_t mg_selected(int32_t sparsity, const char *nibbles,
 enum mg_operand { MG_OPERAND_A, MG_OPERAND_B, MG_OPERAND_C, MG_OPERAND_D, MG_OPERAND_FLAGS, MG_OPERAND_SCALE_A, MG_OPERAND_SCALE_B, MG_OPERANDS };
 
 /* Elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
- * last. `step`: bytes from a lane to the next, where all are as far apart; else MG_UNEVEN. `selected`, where A is sparse: the
- * row of B that element k of A meets, [lane][k]. */
+ * last. `step`: bytes from a lane to the next, where all are as far apart, and `at` has the first one alone; else MG_UNEVEN.
+ * `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
 #define MG_UNEVEN PTRDIFF_MIN
 typedef struct {
     int32_t used;
@@ -69,6 +69,11 @@ typedef struct {
     ptrdiff_t step[MG_OPERANDS];
     int32_t *selected;
 } mg_lanes;
+
+static inline char *mg_lane_at(const mg_lanes *lanes, int operand, int32_t lane) {
+    const ptrdiff_t step = lanes->step[operand];
+    return step == MG_UNEVEN ? lanes->at[operand][lane] : lanes->at[operand][0] + lane * step;
+}
 
 /* Points lanes at elements first, first + 1, ... of D, in the order of (batch, row, column). */
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes);

@@ -40,6 +40,7 @@ typedef struct {
     MG_BLOCK_FIELDS(mg_real)
     const mg_real_rounder *rounder; /* of the step that runs */
     const mg_format *held[MG_REGISTER_COUNT]; /* a format that has all numbers of a register, or null */
+    int sticks;           /* `cut` is of this alignment */
     int aligned, finite;  /* registers that its last alignment has moved, and products of formats without infinities and NaNs, a bit each */
     mg_words cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
     mg_fs unit;
@@ -77,21 +78,31 @@ MG_INLINE mg_f mg_leading_power(mg_f x, double least) { return mg_larger((mg_f)(
 /* The same of what is not zero. */
 MG_INLINE mg_f mg_carried_power(mg_f x, double least) { return (mg_f)((mg_w)mg_leading_power(x, least) & (mg_w)(x != 0)); }
 
-/* A magnitude below 2^51 units rounded to units, powers of two. */
-MG_INLINE mg_f mg_to_units(int rounding, mg_w sign, mg_f x, mg_f unit) {
-    const mg_f big = MG_TIMES_POWER(unit, 52), nearest = (x + big) - big;
-    if (rounding == MG_ROUNDING_NEAREST_EVEN) return nearest;
-    const mg_f below = nearest - (mg_f)((mg_w)(nearest > x) & (mg_w)unit), rest = x - below;
-    mg_w up;
+/* A magnitude below 2^51 units rounded to units, powers of two; `lost`: whether it was none. */
+MG_INLINE mg_f mg_to_units(int rounding, mg_w sign, mg_f x, mg_f unit, mg_w *lost) {
+    const mg_f big = MG_TIMES_POWER(unit, 52), sum = x + big, nearest = sum - big;
+    const mg_w above = (mg_w)(nearest > x);
+    *lost = (mg_w)(nearest != x);
     switch (rounding) {
-    case MG_ROUNDING_TOWARD_ZERO: return below;
-    case MG_ROUNDING_NEAREST_AWAY: up = (mg_w)(rest + rest >= unit); break;
-    case MG_ROUNDING_DOWN: up = (mg_w)(rest > 0) & sign; break;
-    case MG_ROUNDING_UP: up = (mg_w)(rest > 0) & ~sign; break;
-    default: up = (mg_w)(rest > 0) & (((mg_w)(below + big) & 1) - 1);
+    case MG_ROUNDING_NEAREST_EVEN: return nearest;
+    case MG_ROUNDING_NEAREST_AWAY: return nearest + (mg_f)((mg_w)(x - nearest == unit * 0.5) & (mg_w)unit);
+    case MG_ROUNDING_TOWARD_ZERO: return nearest - (mg_f)(above & (mg_w)unit);
+    case MG_ROUNDING_DOWN: return nearest - (mg_f)(above & (mg_w)unit) + (mg_f)(*lost & sign & (mg_w)unit);
+    case MG_ROUNDING_UP: return nearest - (mg_f)(above & (mg_w)unit) + (mg_f)(*lost & ~sign & (mg_w)unit);
+    default: return (mg_f)(((mg_w)sum + above) | (*lost & 1)) - big; /* in units, the last bit of one place above */
     }
-    return below + (mg_f)(up & (mg_w)unit);
 }
+
+/* A call whose rounding the compiler knows, since a loop that asks for it is slow. */
+#define MG_BY_ROUNDING(rounding, call, ...)                                                      \
+    switch (rounding) {                                                                          \
+    case MG_ROUNDING_NEAREST_EVEN: call(MG_ROUNDING_NEAREST_EVEN, __VA_ARGS__); break;           \
+    case MG_ROUNDING_NEAREST_AWAY: call(MG_ROUNDING_NEAREST_AWAY, __VA_ARGS__); break;           \
+    case MG_ROUNDING_TOWARD_ZERO: call(MG_ROUNDING_TOWARD_ZERO, __VA_ARGS__); break;             \
+    case MG_ROUNDING_DOWN: call(MG_ROUNDING_DOWN, __VA_ARGS__); break;                           \
+    case MG_ROUNDING_UP: call(MG_ROUNDING_UP, __VA_ARGS__); break;                               \
+    default: call(MG_ROUNDING_TO_ODD, __VA_ARGS__);                                              \
+    }
 
 /* Codes ------------------------------------------------------------------------------------------------------------- */
 
@@ -155,17 +166,22 @@ MG_INLINE mg_f mg_cleared(const mg_real_rounder *r, mg_f size, mg_f y) {
 }
 
 /* Rounds numbers to a format, its subnormal numbers and its overflow. */
-MG_BLOCK_CALL void mg_round_slowly(const mg_real_rounder *r, mg_f *x) {
+MG_INLINE void mg_round_values(const int rounding, const mg_real_rounder *r, mg_f *x) {
     const double last = mg_power_of_two(-r->codes.kept);
     MG_EACH {
         const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
         const mg_f size = mg_size(x[l]), kept_size = (mg_f)((mg_w)size & ~(mg_w)(size < r->tiny));
-        const mg_f unit = mg_leading_power(kept_size, r->least) * last, rounded = mg_to_units(r->rounding, negative, kept_size, unit);
+        mg_w lost;
+        const mg_f unit = mg_leading_power(kept_size, r->least) * last, rounded = mg_to_units(rounding, negative, kept_size, unit, &lost);
         const mg_f overflow = mg_where(negative, (mg_f){0} + r->overflow[1], (mg_f){0} + r->overflow[0]);
         const mg_f fits = mg_where((mg_w)(rounded > r->largest), overflow, rounded);
         const mg_f y = mg_where((mg_w)((mg_w)kept_size >= MG_DOUBLE_TOP), kept_size, fits);
         x[l] = mg_cleared(r, size, (mg_f)((mg_w)y | sign));
     }
+}
+
+MG_BLOCK_CALL void mg_round_slowly(const mg_real_rounder *r, mg_f *x) {
+    MG_BY_ROUNDING(r->rounding, mg_round_values, r, x)
 }
 
 MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
@@ -276,14 +292,17 @@ static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     for (int32_t i = 0; i < s->count[step->to]; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
-        MG_EACH {
+        if (powers && !own && !step->normalize) MG_EACH {
             const mg_f x = a->value[l], y = b->value[l], product = x * y;
             p->value[l] = product;
-            if (powers && own) { /* of zeros, too */
-                p->power[l] = a->power[l] * b->power[l];
-                if (step->normalize) p->power[l] = mg_where((mg_w)(product != 0), mg_leading_power(product, 0), p->power[l]);
-            } else if (powers && step->normalize) p->power[l] = mg_carried_power(product, 0);
-            else if (powers) p->power[l] = (mg_f)((mg_w)(mg_leading_power(x, least_a) * mg_leading_power(y, least_b)) & (mg_w)(product != 0));
+            p->power[l] = (mg_f)((mg_w)(mg_leading_power(x, least_a) * mg_leading_power(y, least_b)) & (mg_w)(product != 0));
+        } else MG_EACH {
+            const mg_f product = a->value[l] * b->value[l];
+            p->value[l] = product;
+            if (!powers) continue;
+            mg_f power = {0};
+            if (own) power = a->power[l] * b->power[l]; /* of zeros, too */
+            p->power[l] = step->normalize ? mg_where((mg_w)(product != 0), mg_leading_power(product, 0), power) : power;
         }
         if (rounds) mg_round_reals(s->rounder, p->value);
     }
@@ -376,10 +395,13 @@ static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *words
 static void mg_special_reals(mg_reals *s, const mg_step *step) {
     mg_fs total;
     mg_words special;
-    MG_EACH total[l] = (mg_f){0};
-    for (int r = 0; r < step->of_count; r++) {
-        const int name = step->of[r];
-        for (int32_t i = 0; !(s->finite >> name & 1) && i < s->count[name]; i++) MG_EACH total[l] += s->registers[name][i].value[l];
+    MG_EACH {
+        mg_f sum = {0};
+        for (int r = 0; r < step->of_count; r++) {
+            const int name = step->of[r];
+            for (int32_t i = 0; !(s->finite >> name & 1) && i < s->count[name]; i++) sum += s->registers[name][i].value[l];
+        }
+        total[l] = sum;
     }
     MG_EACH special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
     if (!mg_any_of(special)) return;
@@ -434,8 +456,11 @@ static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f
 
 /* The sum of numbers that a double holds, such as whole units of an alignment. What those lost together is seen by this sum alone. */
 static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
-    MG_EACH total[l] = terms[0]->value[l];
-    for (int32_t i = 1; i < count; i++) MG_EACH total[l] += terms[i]->value[l];
+    MG_EACH {
+        mg_f sum = terms[0]->value[l];
+        for (int32_t i = 1; i < count; i++) sum += terms[i]->value[l];
+        total[l] = sum;
+    }
     if (step->complement == MG_COMPLEMENT_C) {
         const mg_f *c = s->registers[MG_REGISTER_C][0].value;
         MG_EACH {
@@ -448,8 +473,9 @@ static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms
             total[l] = mg_where((mg_w)(complements == 0), total[l], total[l] - (mg_f)((mg_w)complements | ((mg_w)c[l] & MG_SIGN)));
         }
     }
+    if (!s->sticks) return;
     MG_EACH total[l] += (mg_f)(((mg_w)(s->unit[l] * 0.5) & s->cut[l]) | ((mg_w)total[l] & MG_SIGN)); /* half a unit, or a zero of its sign */
-    memset(s->cut, 0, sizeof s->cut);
+    s->sticks = 0;
 }
 
 /* One IEEE addition. */
@@ -624,28 +650,30 @@ static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t cou
     for (int j = 0; j < candidates; j++) {
         const int leading = step->maximum_count && step->maximum_leading[j], of = step->maximum_count ? step->maximum_of[j] : -1;
         const double plus = mg_power_of_two(step->maximum_count ? step->maximum_plus[j] : 0);
-        mg_fs largest;
-        MG_EACH largest[l] = (mg_f){0} + (step->maximum_count && step->maximum_has_least[j] ? mg_power_of_two(step->maximum_least[j]) : 0);
-        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
-            const mg_real *x = s->terms[m.at];
-            if (!(of >> s->owner[m.at] & 1)) continue;
-            MG_EACH largest[l] = mg_larger(largest[l], leading ? mg_leading_power(x->value[l], 0) : x->power[l]);
+        const double least = step->maximum_count && step->maximum_has_least[j] ? mg_power_of_two(step->maximum_least[j]) : 0;
+        MG_EACH {
+            mg_f largest = (mg_f){0} + least;
+            for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
+                const mg_real *x = s->terms[m.at];
+                if (of >> s->owner[m.at] & 1) largest = mg_larger(largest, leading ? mg_leading_power(x->value[l], 0) : x->power[l]);
+            }
+            maximum[l] = mg_larger(maximum[l], largest * plus);
         }
-        MG_EACH maximum[l] = mg_larger(maximum[l], largest[l] * plus);
     }
 }
 
-static void mg_align_real(mg_reals *s, const mg_step *step, const mg_f *maximum, int r, mg_real *x) {
-    const double last = mg_power_of_two(-step->fraction_bits[r]), window = step->window[r] < 0 ? 0 : mg_power_of_two(-step->window[r]);
-    const double spared = mg_power_of_two(step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r]);
-    const int limited = step->window[r] >= 0 || step->spared[r] != MG_NOT_GIVEN, powers = s->rounder->later >> step->of[r] & 1;
+/* Moves a number to a maximum. `plain`: nothing of the step's else, beside the rounding, is to be looked at. */
+MG_INLINE void mg_align_real(const int rounding, mg_reals *s, const mg_step *step, const int plain, const mg_f *maximum, int r, mg_real *x) {
+    const double last = mg_power_of_two(-step->fraction_bits[r]), window = plain || step->window[r] < 0 ? 0 : mg_power_of_two(-step->window[r]);
+    const double spared = mg_power_of_two(plain || step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r]);
+    const int limited = !plain && (step->window[r] >= 0 || step->spared[r] != MG_NOT_GIVEN), powers = s->rounder->later >> step->of[r] & 1;
     MG_EACH {
-        const mg_f value = x->value[l], size = mg_size(value), unit = maximum[l] * last, big = MG_TIMES_POWER(unit, 52);
+        const mg_f value = x->value[l], size = mg_size(value), unit = maximum[l] * last;
         const mg_w sign = (mg_w)value & MG_SIGN, negative = (mg_w)value >> 63;
-        mg_f kept = mg_to_units(step->rounding, negative, size, unit);
-        mg_w lost = (mg_w)((size + big) - big != size), has_power = (mg_w)(x->power[l] != 0);
-        if (step->has_exponent) kept = mg_where((mg_w)(size >= MG_TIMES_POWER(unit, 51)), size, kept);
-        if (step->maximum_count) {
+        mg_w lost, has_power = (mg_w)(x->power[l] != 0);
+        mg_f kept = mg_to_units(rounding, negative, size, unit, &lost);
+        if (!plain && step->has_exponent) kept = mg_where((mg_w)(size >= MG_TIMES_POWER(unit, 51)), size, kept);
+        if (!plain && step->maximum_count) {
             s->left[l] |= (mg_w)(size >= MG_TIMES_POWER(unit, 46)) & ~s->done[l];
             has_power &= (mg_w)(maximum[l] != 0);
         }
@@ -654,17 +682,31 @@ static void mg_align_real(mg_reals *s, const mg_step *step, const mg_f *maximum,
             kept = (mg_f)((mg_w)kept & ~outside);
             lost &= ~outside;
         }
-        if (step->cut == MG_CUT_STICKY_OR) s->cut[l] |= lost;
-        if (step->cut == MG_CUT_STICKY_ADDED) kept += (mg_f)((mg_w)(unit * 0.5) & lost);
+        if (!plain && step->cut == MG_CUT_STICKY_OR) s->cut[l] |= lost;
+        if (!plain && step->cut == MG_CUT_STICKY_ADDED) kept += (mg_f)((mg_w)(unit * 0.5) & lost);
         x->value[l] = (mg_f)((mg_w)kept | sign);
         if (powers) x->power[l] = mg_where(has_power, maximum[l], x->power[l]);
         s->unit[l] = unit;
     }
 }
 
+/* The terms of one group. */
+MG_BLOCK_CALL void mg_align_group(mg_reals *s, const mg_step *step, const mg_f *maximum, mg_members m) {
+    int plain = step->cut == MG_CUT_DROPPED && !step->has_exponent && !step->maximum_count;
+    for (int r = 0; r < step->of_count; r++) plain &= step->window[r] < 0 && step->spared[r] == MG_NOT_GIVEN;
+    for (; m.at < m.end; m.at += m.by) {
+        const int r = s->owner[m.at];
+        mg_real *x = s->terms[m.at];
+        if (plain) MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 1, maximum, r, x)
+        else MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 0, maximum, r, x)
+    }
+}
+
 static void mg_align_reals(mg_reals *s, const mg_step *step) {
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     s->aligned = 0;
+    s->sticks = step->cut == MG_CUT_STICKY_OR;
+    if (s->sticks) mg_clear(s->cut);
     for (int r = 0; r < step->of_count; r++) {
         if (!step->has_exponent) s->aligned |= 1 << step->of[r]; /* else the numbers may lie far above their units */
         s->held[step->of[r]] = NULL;
@@ -672,7 +714,7 @@ static void mg_align_reals(mg_reals *s, const mg_step *step) {
     for (int32_t g = 0; g < groups; g++) {
         mg_fs maximum;
         mg_maximum_reals(s, step, count, g, maximum);
-        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) mg_align_real(s, step, maximum, s->owner[m.at], s->terms[m.at]);
+        mg_align_group(s, step, maximum, mg_members_of(step, count, g));
     }
 }
 
@@ -813,10 +855,9 @@ static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results
     const mg_program *p = s->program;
     s->operation = o;
     s->aligned = s->finite = 0;
-    memset(s->count, 0, sizeof s->count);
-    memset(s->done, 0, sizeof s->done);
-    memset(s->cut, 0, sizeof s->cut);
-    memset(s->unit, 0, sizeof s->unit);
+    s->sticks = 0;
+    for (int i = 0; i < MG_REGISTER_COUNT; i++) s->count[i] = 0;
+    mg_clear(s->done);
     mg_load_elements(s, MG_REGISTER_A, &p->a, s->codes->a);
     mg_load_elements(s, MG_REGISTER_B, &p->b, s->codes->b);
     if (p->scale_block) mg_load_scales(s);

@@ -29,7 +29,7 @@ static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64
     const mg_call *call = w->call;
     const char *at[MG_OPERANDS];
     const int32_t *rows = p->sparsity ? lanes->selected + lane * p->k : NULL;
-    for (int i = 0; i < MG_OPERANDS; i++) at[i] = lanes->at[i][lane];
+    for (int i = 0; i < MG_OPERANDS; i++) at[i] = mg_lane_at(lanes, i, lane);
     uint64_t *a_codes = w->codes, *b_codes = a_codes + p->k, *scales = b_codes + p->k;
     for (int32_t k = 0; k < p->k; k++) {
         a_codes[k] = mg_load(at[MG_OPERAND_A] + k * call->a.column, p->a.storage);
@@ -48,8 +48,8 @@ static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64
     }
     const uint64_t d = mg_dot_in(w->workspace, p, a_codes, b_codes, c, scales, scales + w->scales, w->watch ? &seen : NULL,
                                  call->flags.data ? &raised : NULL);
-    mg_store(lanes->at[MG_OPERAND_D][lane], p->d.storage, d);
-    if (call->flags.data) *lanes->at[MG_OPERAND_FLAGS][lane] = (char)raised;
+    mg_store(mg_lane_at(lanes, MG_OPERAND_D, lane), p->d.storage, d);
+    if (call->flags.data) *mg_lane_at(lanes, MG_OPERAND_FLAGS, lane) = (char)raised;
     if (w->watch) w->wrong |= seen.wrong;
 }
 
