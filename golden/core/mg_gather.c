@@ -146,22 +146,22 @@ static void mg_load_bytes(const char *from, ptrdiff_t bytes, void *vector) {
     }
 
 /* Transposes blocks of rows whose elements lie side by side, 16 bytes of as many lanes at a time. */
-#define MG_TRANSPOSE(name, element, n, low, high)                                                        \
-    static void name(char *const *from, ptrdiff_t count, ptrdiff_t row, char *out) {                     \
-        typedef element vector __attribute__((vector_size(16)));                                         \
-        const ptrdiff_t width = sizeof(element);                                                         \
-        for (ptrdiff_t first = 0; first < MG_LANES; first += n)                                          \
-            for (ptrdiff_t k = 0; k < count; k += n) {                                                   \
-                const ptrdiff_t some = count - k < n ? count - k : n;                                    \
-                vector x[n];                                                                             \
-                if (some < n)                                                                            \
-                    for (int l = 0; l < n; l++) mg_load_bytes(from[first + l] + k * width, some * width, &x[l]); \
-                else                                                                                     \
-                    _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) memcpy(&x[l], from[first + l] + k * width, 16); \
-                MG_STAGES(vector, n, n, MG_LIST(low), MG_LIST(high))                                    \
-                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                     \
-                    if (i < some) memcpy(out + ((k + i) * row + first) * width, &x[i], 16);              \
-            }                                                                                            \
+#define MG_TRANSPOSE(name, element, n, low, high)                                                                        \
+    static void name(char *const *from, ptrdiff_t count, ptrdiff_t row, char *out) {                                     \
+        typedef element vector __attribute__((vector_size(16)));                                                         \
+        const ptrdiff_t width = sizeof(element), whole = count / n * n, some = count - whole;                            \
+        vector x[n];                                                                                                     \
+        for (ptrdiff_t first = 0; first < MG_LANES; first += n, from += n, out += n * width) {                           \
+            for (ptrdiff_t k = 0; k < whole; k += n) {                                                                   \
+                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) memcpy(&x[l], from[l] + k * width, 16);             \
+                MG_STAGES(vector, n, n, MG_LIST(low), MG_LIST(high))                                                     \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + (k + i) * row * width, &x[i], 16);     \
+            }                                                                                                            \
+            if (!some) continue;                                                                                         \
+            for (int l = 0; l < n; l++) mg_load_bytes(from[l] + whole * width, some * width, &x[l]);                     \
+            MG_STAGES(vector, n, n, MG_LIST(low), MG_LIST(high))                                                         \
+            for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * row * width, &x[i], 16);                     \
+        }                                                                                                                \
     }
 
 #define MG_LOW_8 MG_LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
@@ -232,6 +232,12 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
         memcpy(out + k * row * width, spread, sizeof spread);      \
     }
 
+/* Lanes of the block after: what lies in short steps is asked for early, because a block's way is long and memory far. */
+static void mg_fetch_ahead(const char *at, ptrdiff_t step) {
+    const uintptr_t next = (uintptr_t)at + (uintptr_t)step * MG_BLOCK_LANES;
+    for (ptrdiff_t i = 0; step <= 64 && i < step * MG_LANES; i += 64) __builtin_prefetch((const char *)next + i);
+}
+
 void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, ptrdiff_t row, char *out) {
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
     const mg_array *array = mg_array_of(call, operand);
@@ -241,6 +247,7 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     const int64_t step = mg_moves[operand].by_row ? array->column : array->row;
     const int32_t *rows = p->sparsity && operand == MG_OPERAND_B ? lanes->selected : NULL;
     const int packed = step == width && !rows;
+    if (lanes->step[operand] != MG_UNEVEN) mg_fetch_ahead(from[0], lanes->step[operand]);
     if ((count == 1 || !packed) && !rows && lanes->step[operand] == width) {
         switch (width) {
         case 1: MG_ROWS_OF(1) return;

@@ -125,10 +125,26 @@ static int mg_fits_single(const mg_format *f) {
            f->sign_shift == f->ignored_low + f->fraction_bits + 8;
 }
 
-MG_INLINE mg_f mg_real_of_single(const mg_format *f, mg_single_codes codes) {
-    const uint32_t up = (uint32_t)(31 - f->sign_shift), mask = ~((UINT32_C(1) << f->ignored_low << up) - 1);
-    return __builtin_convertvector((mg_single)(codes << up & mask), mg_f);
+/* Codes of 16 bits in 32. */
+MG_INLINE mg_single_codes mg_wide_codes(const char *at) {
+#ifdef MG_NATIVE_WIDE_CODES /* GCC does this in many steps */
+    return (mg_single_codes)MG_NATIVE_WIDE_CODES(at);
+#else
+    return __builtin_convertvector(*(const mg_half_codes *)at, mg_single_codes);
+#endif
 }
+
+/* How: what to shift by, and the bits that count. */
+typedef struct {
+    uint32_t up, mask;
+} mg_single_place;
+
+MG_INLINE mg_single_place mg_place_of_single(const mg_format *f) {
+    const uint32_t up = (uint32_t)(31 - f->sign_shift);
+    return (mg_single_place){up, ~((UINT32_C(1) << f->ignored_low << up) - 1)};
+}
+
+MG_INLINE mg_f mg_real_of_single(mg_single_place at, mg_single_codes codes) { return __builtin_convertvector((mg_single)(codes << at.up & at.mask), mg_f); }
 
 /* A double of a code without sign, not zero or subnormal. */
 static double mg_double_of(const mg_format *f, int64_t code) {
@@ -166,7 +182,8 @@ MG_INLINE mg_f mg_cleared(const mg_real_rounder *r, mg_f size, mg_f y) {
 }
 
 /* Rounds numbers to a format, its subnormal numbers and its overflow. */
-MG_INLINE void mg_round_values(const int rounding, const mg_real_rounder *r, mg_f *x) {
+MG_INLINE void mg_round_values(const int rounding, const mg_real_rounder *given, mg_f *x) {
+    const mg_real_rounder rounder = *given, *r = &rounder; /* which no store can change */
     const double last = mg_power_of_two(-r->codes.kept);
     MG_EACH {
         const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
@@ -202,22 +219,20 @@ MG_INLINE mg_w mg_handed_nan(const mg_format *f, mg_f x) {
 /* Codes of numbers that a format holds. */
 MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_words codes) {
     const mg_format *f = r->codes.format;
-    const int64_t fraction_bits = f->fraction_bits;
-    const double last = mg_power_of_two(52 - fraction_bits);
-    MG_EACH {
-        const mg_f size = mg_size(x[l]);
-        mg_w finite;
-        if (r->single) {
-            finite = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
-        } else {
-            const mg_f power = mg_leading_power(size, r->least);
-            const mg_w infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP), significand = (mg_w)(size + power * last) & (MG_UNIT_STEP - 1);
-            const mg_w fields = ((((mg_w)power >> 52) - (1023 + f->min_exponent)) << fraction_bits) + significand;
-            finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
-        }
-        const mg_w nan = MG_CHOOSE(MG_MASK(r->hands_nans), mg_handed_nan(f, x[l]), mg_splat(r->codes.nan));
-        codes[l] = MG_CHOOSE(mg_is_nan(x[l]), nan, finite);
+    const int64_t fraction_bits = f->fraction_bits, bias = 1023 + f->min_exponent, infinity = (int64_t)f->infinity, low = f->ignored_low, sign = f->sign_shift;
+    const double last = mg_power_of_two(52 - fraction_bits), least = r->least;
+    if (r->single) MG_EACH codes[l] = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
+    else MG_EACH {
+        const mg_f size = mg_size(x[l]), power = mg_leading_power(size, least);
+        const mg_w infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP), significand = (mg_w)(size + power * last) & (MG_UNIT_STEP - 1);
+        const mg_w fields = (((mg_w)((mg_u)power >> 52) - bias) << fraction_bits) + significand; /* a power has no sign */
+        codes[l] = MG_CHOOSE(infinite, mg_splat(infinity), fields << low) | (mg_w)((mg_u)x[l] >> 63) << sign;
     }
+    mg_words nan;
+    MG_KEPT nan[l] = mg_is_nan(x[l]);
+    if (!mg_any_of(nan)) return;
+    if (r->hands_nans) MG_EACH codes[l] = MG_CHOOSE(nan[l], mg_handed_nan(f, x[l]), codes[l]);
+    else MG_EACH codes[l] = MG_CHOOSE(nan[l], mg_splat(r->codes.nan), codes[l]);
 }
 
 /* Products and sums -------------------------------------------------------------------------------------------------- */
@@ -262,14 +277,13 @@ static void mg_flush_reals(mg_reals *s, const mg_step *step) {
     const int64_t keep_sign = step->sign == MG_FLUSH_POSITIVE ? 0 : MG_SIGN;
     for (int r = 0; r < step->of_count; r++) {
         const int name = step->of[r];
+        const int powers = s->rounder->later >> name & 1;
         const double least = mg_power_of_two(s->held[name]->min_exponent);
-        for (int32_t i = 0; i < s->count[name]; i++) {
-            mg_real *x = &s->registers[name][i];
-            MG_EACH {
-                const mg_w tiny = (mg_w)(mg_size(x->value[l]) < least);
-                x->value[l] = (mg_f)((mg_w)x->value[l] & (~tiny | keep_sign));
-                if (s->rounder->later >> name & 1) x->power[l] = (mg_f)((mg_w)x->power[l] & ~tiny);
-            }
+        mg_real *x = s->registers[name];
+        for (const mg_real *end = x + s->count[name]; x < end; x++) MG_EACH {
+            const mg_w kept = ~(mg_w)(mg_size(x->value[l]) < least); /* a NaN, too */
+            x->value[l] = (mg_f)((mg_w)x->value[l] & (kept | keep_sign));
+            if (powers) x->power[l] = (mg_f)((mg_w)x->power[l] & kept);
         }
     }
 }
@@ -369,9 +383,9 @@ static void mg_opposite_reals(const mg_reals *s, const mg_step *step, int all, m
     MG_EACH found[l] &= negative[l];
 }
 
-/* Words of NaNs by the first cause that is there, as mg_nan_by_cause of the interpreter; the others stay. */
-static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *words) {
-    for (int i = step->nans_count; i-- > 0;) {
+/* Words of the NaNs that are `open` by the first cause that is there, as mg_nan_by_cause of the interpreter; the others stay. */
+static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *open, mg_w *words) {
+    for (int i = 0; i < step->nans_count && mg_any_of(open); i++) {
         mg_words found;
         mg_fs nan;
         MG_EACH nan[l] = (mg_f){0};
@@ -386,7 +400,8 @@ static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *words
         MG_EACH {
             mg_w word = mg_splat((int64_t)step->nans[i]);
             if (step->nans_payload[i]) word = mg_handed_nan(&s->operation->out_format, (mg_f)((mg_w)nan[l] | MG_QUIET_DOUBLE));
-            words[l] = MG_CHOOSE(found[l], word, words[l]);
+            words[l] = MG_CHOOSE(found[l] & open[l], word, words[l]);
+            open[l] &= ~found[l];
         }
     }
 }
@@ -395,24 +410,23 @@ static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *words
 static void mg_special_reals(mg_reals *s, const mg_step *step) {
     mg_fs total;
     mg_words special;
-    MG_EACH {
-        mg_f sum = {0};
-        for (int r = 0; r < step->of_count; r++) {
-            const int name = step->of[r];
-            for (int32_t i = 0; !(s->finite >> name & 1) && i < s->count[name]; i++) sum += s->registers[name][i].value[l];
-        }
-        total[l] = sum;
+    MG_KEPT total[l] = (mg_f){0};
+    for (int r = 0; r < step->of_count; r++) {
+        const mg_real *x = s->registers[step->of[r]], *end = s->finite >> step->of[r] & 1 ? x : x + s->count[step->of[r]];
+        for (; x < end; x++) MG_KEPT total[l] += x->value[l];
     }
-    MG_EACH special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
+    MG_KEPT special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
     if (!mg_any_of(special)) return;
     const mg_rounder *r = &s->rounder->codes;
-    mg_words word;
-    MG_EACH word[l] = mg_splat(r->nan);
-    mg_nans_by_cause(s, step, word);
+    mg_words word, open;
+    MG_EACH {
+        word[l] = mg_splat(r->nan);
+        open[l] = mg_is_nan(total[l]);
+    }
+    mg_nans_by_cause(s, step, open, word);
     MG_EACH {
         const mg_w nan = mg_is_nan(total[l]), infinity = MG_CHOOSE((mg_w)total[l] >> 63, mg_splat(r->infinity[1]), mg_splat(r->infinity[0]));
-        const mg_w open = special[l] & ~s->done[l];
-        s->result[l] = MG_CHOOSE(open, MG_CHOOSE(nan, word[l], infinity), s->result[l]);
+        s->result[l] = MG_CHOOSE(special[l] & ~s->done[l], MG_CHOOSE(nan, word[l], infinity), s->result[l]);
         s->done[l] |= special[l];
     }
 }
@@ -456,11 +470,10 @@ static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f
 
 /* The sum of numbers that a double holds, such as whole units of an alignment. What those lost together is seen by this sum alone. */
 static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
-    MG_EACH {
-        mg_f sum = terms[0]->value[l];
-        for (int32_t i = 1; i < count; i++) sum += terms[i]->value[l];
-        total[l] = sum;
-    }
+    mg_fs sum;
+    MG_KEPT sum[l] = terms[0]->value[l];
+    for (int32_t i = 1; i < count; i++) MG_KEPT sum[l] += terms[i]->value[l];
+    MG_KEPT total[l] = sum[l];
     if (step->complement == MG_COMPLEMENT_C) {
         const mg_f *c = s->registers[MG_REGISTER_C][0].value;
         MG_EACH {
@@ -568,7 +581,8 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
         mg_fs power;
         MG_EACH power[l] = (mg_f){0};
         if (additions && members > 1) MG_EACH power[l] = mg_carried_power(sum->value[l], s->rounder->least); /* rounded; one term alone is not */
-        else for (int32_t i = 0; i < members; i++) MG_EACH power[l] = mg_larger(power[l], by_values ? mg_size(picked[i]->value[l]) : picked[i]->power[l]);
+        else if (by_values) for (int32_t i = 0; i < members; i++) MG_EACH power[l] = mg_larger(power[l], mg_size(picked[i]->value[l]));
+        else for (int32_t i = 0; i < members; i++) MG_EACH power[l] = mg_larger(power[l], picked[i]->power[l]);
         if (step->has_exponent) MG_EACH power[l] = (mg_f)((mg_w)((mg_f){0} + mg_power_of_two(step->exponent)) & (mg_w)(power[l] != 0));
         memcpy(sum->power, power, sizeof power);
     }
@@ -584,23 +598,32 @@ static int mg_fuses(const mg_reals *s, const mg_step *step) {
     return fits;
 }
 
-/* Such a chain; 0 where a lane has a NaN, or the least normal number, which before it was rounded may have been one to flush. */
-static int mg_chain_fused(const mg_reals *s, mg_members m, mg_f *total) {
-    const int32_t least = 1 << 23, kept = s->rounder->tiny > 0 ? least : 0, infinity = 0xff << 23;
+/* Such a chain; 0 where a lane has the least normal number, which before it was rounded may have been one to flush, or a NaN,
+ * unless they are looked after: `nans`. */
+MG_INLINE int mg_chain_fused(const mg_reals *s, const mg_step *step, const int nans, mg_members m, mg_f *total) {
+    const int32_t least = 1 << 23, kept = s->rounder->tiny > 0 ? least : 0, infinity = 0xff << 23, made = (int32_t)s->rounder->codes.nan;
     mg_single sum[MG_PARTS];
-    mg_words unclear;
+    mg_single_words unclear[MG_PARTS];
+    mg_words wide;
     MG_EACH {
         sum[l] = __builtin_convertvector(total[l], mg_single);
-        unclear[l] = mg_splat(0);
+        unclear[l] = (mg_single_words){0};
     }
     for (; m.at < m.end; m.at += m.by) MG_EACH {
-        const mg_f a = s->registers[MG_REGISTER_A][m.at].value[l], b = s->registers[MG_REGISTER_B][m.at].value[l];
-        sum[l] = (mg_single)MG_NATIVE_FUSED(__builtin_convertvector(a, mg_single), __builtin_convertvector(b, mg_single), sum[l]);
-        const mg_single_words code = (mg_single_words)sum[l], size = code & INT32_MAX;
-        unclear[l] |= __builtin_convertvector((size > infinity) | (size == least), mg_w);
+        const mg_single a = __builtin_convertvector(s->registers[MG_REGISTER_A][m.at].value[l], mg_single);
+        const mg_single b = __builtin_convertvector(s->registers[MG_REGISTER_B][m.at].value[l], mg_single), operands[3] = {a, b, sum[l]};
+        mg_single_words code = (mg_single_words)(mg_single)MG_NATIVE_FUSED(a, b, sum[l]);
+        if (nans && step->nan_order_count) code = MG_CHOOSE((mg_single_words)((code & INT32_MAX) > infinity), (mg_single_words){0} + made, code);
+        for (int n = nans ? step->nan_order_count - 1 : -1; n >= 0; n--) {
+            const mg_single x = operands[step->nan_order[n]];
+            code = MG_CHOOSE((mg_single_words)(x != x), (mg_single_words)x | 1 << 22, code);
+        }
+        const mg_single_words size = code & INT32_MAX;
+        unclear[l] |= (mg_single_words)(size == least) | ((mg_single_words)(size > infinity) & -!nans);
         sum[l] = (mg_single)(code & ((size >= kept) | INT32_MIN));
     }
-    if (mg_any_of(unclear)) return 0;
+    MG_EACH wide[l] = __builtin_convertvector(unclear[l], mg_w);
+    if (mg_any_of(wide)) return 0;
     MG_EACH total[l] = __builtin_convertvector(sum[l], mg_f);
     return 1;
 }
@@ -619,7 +642,9 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
         int started = step->start != MG_START_PRODUCT;
         MG_EACH total[l] = step->start == MG_START_C ? s->registers[MG_REGISTER_C][0].value[l] : (mg_f){0};
 #ifdef MG_NATIVE_FUSED
-        fused = fuses && mg_chain_fused(s, mg_members_of(step, count, g), total);
+        /* a word that is no quiet NaN would become one on its way */
+        fused = fuses && (mg_chain_fused(s, step, 0, mg_members_of(step, count, g), total) ||
+                          (r->codes.nan >> 22 & 1 && mg_chain_fused(s, step, 1, mg_members_of(step, count, g), total)));
 #endif
         for (mg_members m = mg_members_of(step, count, g); !fused && m.at < m.end; m.at += m.by) {
             const mg_f *a = s->registers[MG_REGISTER_A][m.at].value, *b = s->registers[MG_REGISTER_B][m.at].value, *const operands[3] = {a, b, total};
@@ -651,14 +676,15 @@ static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t cou
         const int leading = step->maximum_count && step->maximum_leading[j], of = step->maximum_count ? step->maximum_of[j] : -1;
         const double plus = mg_power_of_two(step->maximum_count ? step->maximum_plus[j] : 0);
         const double least = step->maximum_count && step->maximum_has_least[j] ? mg_power_of_two(step->maximum_least[j]) : 0;
-        MG_EACH {
-            mg_f largest = (mg_f){0} + least;
-            for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
-                const mg_real *x = s->terms[m.at];
-                if (of >> s->owner[m.at] & 1) largest = mg_larger(largest, leading ? mg_leading_power(x->value[l], 0) : x->power[l]);
-            }
-            maximum[l] = mg_larger(maximum[l], largest * plus);
+        mg_fs largest;
+        MG_KEPT largest[l] = (mg_f){0} + least;
+        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
+            const mg_real *x = s->terms[m.at];
+            if (!(of >> s->owner[m.at] & 1)) continue;
+            if (leading) MG_KEPT largest[l] = mg_larger(largest[l], mg_leading_power(x->value[l], 0));
+            else MG_KEPT largest[l] = mg_larger(largest[l], x->power[l]);
         }
+        MG_KEPT maximum[l] = mg_larger(maximum[l], largest[l] * plus);
     }
 }
 
@@ -731,8 +757,10 @@ static void mg_round_step_reals(mg_reals *s, const mg_step *step) {
 
 /* The number of a result before, or of c. */
 static void mg_take_reals(const mg_format *f, const mg_words codes, int powers, mg_real *x) {
-    if (mg_fits_single(f)) MG_EACH x->value[l] = mg_real_of_single(f, __builtin_convertvector((mg_u)codes[l], mg_single_codes));
-    else MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
+    if (mg_fits_single(f)) {
+        const mg_single_place place = mg_place_of_single(f);
+        MG_EACH x->value[l] = mg_real_of_single(place, __builtin_convertvector((mg_u)codes[l], mg_single_codes));
+    } else MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
     if (powers) MG_EACH x->power[l] = mg_carried_power(x->value[l], mg_power_of_two(f->min_exponent));
 }
 
@@ -773,12 +801,11 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
     } else
 #endif
     if (mg_fits_single(f)) {
+        const mg_single_place place = mg_place_of_single(f);
         for (int32_t i = 0; i < count; i++) {
             const char *at = codes + places[i] * width;
-            MG_EACH {
-                const mg_single_codes word = f->storage == 32 ? ((const mg_single_codes *)at)[l] : __builtin_convertvector(((const mg_half_codes *)at)[l], mg_single_codes);
-                x[i].value[l] = mg_real_of_single(f, word);
-            }
+            if (f->storage == 32) MG_EACH x[i].value[l] = mg_real_of_single(place, ((const mg_single_codes *)at)[l]);
+            else MG_EACH x[i].value[l] = mg_real_of_single(place, mg_wide_codes(at + 2 * MG_WORDS * l));
         }
     } else {
         for (int32_t i = 0; i < count; i++) {

@@ -38,6 +38,7 @@
 #define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
 #define MG_NATIVE_WORD_MAX(x, y) _mm512_max_epi64((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_WORD_MIN(x, y) _mm512_min_epi64((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_WIDE_CODES(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_FUSED(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY_WORD(x) _mm512_test_epi64_mask((__m512i)(x), (__m512i)(x))
 #define MG_NATIVE_LEADING_ZEROS(x) _mm512_lzcnt_epi64((__m512i)(x))

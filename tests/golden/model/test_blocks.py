@@ -3,6 +3,7 @@ instruction set; and sums whose terms lie so far apart that 62 bits do not hold 
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -111,3 +112,58 @@ def test_a_unit_with_wide_formats_is_the_interpreters() -> None:
     unit = load(text)
     for kind, operands in drawn(unit, 1):
         assert not compared(unit, operands), kind
+
+
+LAYOUTS = {
+    "in a run": lambda codes: codes,
+    "with gaps": lambda codes: np.repeat(codes, 3, axis=0)[::3],
+    "a little apart": lambda codes: np.concatenate([codes, codes[:, :1]], axis=1)[:, :-1],
+    "backwards": lambda codes: codes[::-1].copy()[::-1],
+    "elements backwards": lambda codes: codes[:, ::-1].copy()[:, ::-1],
+    "by columns": np.asfortranarray,
+    "at an odd address": lambda codes: (
+        np.frombuffer(b"\0" + codes.tobytes(), np.uint8)[1:].view(codes.dtype).reshape(codes.shape)
+    ),
+    "all one": lambda codes: np.broadcast_to(codes[:1], codes.shape),
+}
+"""Ways in which the elements of dot products lie in memory. The last changes them."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("fmt", ["e4m3", "f16", "f32"])
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_wherever_operands_lie(simd: str, fmt: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of every length that is brought side by side in a way of its own, some of them in blocks that are
+    not full, and in every form."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng, of = np.random.default_rng(1), ["products", "c"]
+    for k in (*range(1, 10), 15, 16, 17, 33):
+        for cut, rounding in (("dropped", "toward_zero"), ("sticky_or", "down"), ("dropped", "down")):
+            unit = {
+                "unit": "laid_out",
+                "shape": {"k": k},
+                "formats": {"a": fmt, "b": fmt, "c": "f32", "d": "f32"},
+            }
+            unit["steps"] = [
+                {"multiply": {"to": "products"}},
+                {"special_values": {"of": of, "nan": 0x7FC00000}},
+                {"align": {"of": of, "fraction_bits": 24, "rounding": "toward_zero", "cut": cut}},
+                {"sum": {"of": of, "to": "total"} | ({"rounding": "down"} if rounding == "down" else {})},
+                {"round": {"of": "total", "rounding": rounding, "overflow": "infinity", "zero": "positive"}},
+            ]
+            own = load(json.dumps(unit))
+            for count in (1, 16, 31, 67):
+                kept = {
+                    name: rng.integers(0, 1 << own.formats[name].bits, (count, k), np.uint64).astype(
+                        own.formats[name].dtype
+                    )
+                    for name in "ab"
+                }
+                given = {name: LAYOUTS[layout](codes) for name, codes in kept.items()}
+                c = rng.integers(0, 1 << 32, (count, 1), np.uint64).astype(np.uint32)
+                given["c"], kept["c"] = LAYOUTS[layout](c)[:, 0], c[:, 0]
+                got = own.engine.compute(given, False)
+                wanted = own.engine.compute(
+                    {name: codes.copy() for name, codes in given.items()}, False, general=True
+                )
+                assert np.array_equal(got, wanted), (k, cut, rounding, count)

@@ -266,6 +266,38 @@ def test_a_chain_starts_from_what_fp32_does_not_hold(
 
 
 @pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("order", [[], ["a"], ["c"], ["b", "c", "a"], ["c", "b", "a"]], ids="".join)
+@pytest.mark.parametrize("fmt", ["f16", "bf16", "f32"])
+def test_nans_of_chains(fmt: str, order: list[str], simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NaNs with payloads, quiet or not, and such as numbers make, whose word may be a signalling one; beside
+    them the least normal number."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng = np.random.default_rng(len(order))
+    for made in (NAN, 0xFFC00005, 0x7F800001, 0xFFBFFFFF):
+        for start, flush in (("c", {"flush": "signed", "tiny": "unbounded"}), ("zero", {})):
+            fma = {
+                "to": "d",
+                "start": start,
+                "rounding": "nearest_even",
+                "nan": made,
+                "nan_order": order,
+                **flush,
+            }
+            formats = {"a": fmt, "b": fmt, "c": "f32", "d": "f32"}
+            unit = {"unit": "chain", "shape": {"k": 3}, "formats": formats, "steps": [{"fma": fma}]}
+            chain, given = load(json.dumps(unit)), {}
+            assert chain.engine.in_doubles or chain.engine.fast
+            for name, shape in (("a", (2000, 3)), ("b", (2000, 3)), ("c", (2000,))):
+                f = chain.formats[name]
+                sign, top, least = 1 << f.bits - 1, f.infinity, 1 << f.fraction_bits
+                quiet = least >> 1
+                words = [0, sign, top, sign | top, f.bias << f.fraction_bits, least, sign | least, 1]
+                nans = [top | 1, sign | top | 3, top | quiet, sign | top | quiet | 5]
+                given[name] = rng.choice(np.array(words * 3 + nans, f.dtype), shape)
+            check(chain, given, f"{made:#x} {start}")
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
 @pytest.mark.parametrize("of", [["c"], ["a", "c"]])
 def test_a_chain_of_aligned_numbers(of: list[str], simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
