@@ -247,9 +247,44 @@ static void mg_copy(const char *from, int64_t from_row, int64_t from_column, cha
         for (ptrdiff_t j = 0; j < columns; j++) memcpy(to + i * to_row + j * to_column, from + i * from_row + j * from_column, (size_t)width);
 }
 
+/* The chains of a tile that made a NaN, once more: the first NaN in the step's order is handed on, as bits, and what numbers make
+ * has the step's word. */
+#define MG_CHAINS_AGAIN(type, word, fma)                                                                                              \
+    for (ptrdiff_t i = 0; i < t->rows; i++)                                                                                           \
+        for (ptrdiff_t j = 0; j < t->columns; j++) {                                                                                  \
+            const type *a = (const type *)t->a.raw + (t->per_lane ? j : i * t->a_row), *b = (const type *)t->b.raw + j;               \
+            char *d = t->d + i * t->d_row + j * (ptrdiff_t)sizeof(type);                                                              \
+            type total;                                                                                                               \
+            memcpy(&total, d, sizeof total);                                                                                          \
+            if (total == total) continue;                                                                                             \
+            memcpy(&total, t->c + i * t->c_row + j * (ptrdiff_t)sizeof(type), sizeof total);                                          \
+            for (int32_t k = 0; k < o->k_count; k++) {                                                                                \
+                const ptrdiff_t row = o->k_index[k] * (ptrdiff_t)t->columns;                                                          \
+                const type *const operands[3] = {a + (t->per_lane ? row : o->k_index[k]), b + row, &total}, *handed = NULL;           \
+                const type sum = fma(*operands[0], *operands[1], total);                                                              \
+                word code = (word)step->nan;                                                                                          \
+                for (int n = step->nan_order_count; n-- > 0;)                                                                         \
+                    if (*operands[step->nan_order[n]] != *operands[step->nan_order[n]]) handed = operands[step->nan_order[n]];        \
+                if (handed) memcpy(&code, handed, sizeof code);                                                                       \
+                else if (sum == sum) memcpy(&code, &sum, sizeof code);                                                                \
+                code |= handed ? (word)1 << (o->out_format.fraction_bits - 1) : 0;                                                    \
+                memcpy(&total, &code, sizeof total);                                                                                  \
+            }                                                                                                                         \
+            memcpy(d, &total, sizeof total);                                                                                          \
+        }
+
+static void mg_run_kernel(mg_fast_form *f) {
+    const mg_tile *t = &f->tile;
+    const mg_operation *o = &f->program->operations[0];
+    const mg_step *step = o->steps;
+    if (!f->kernel->run(t)) return;
+    if (o->out_format.storage == 64) MG_CHAINS_AGAIN(double, uint64_t, fma)
+    else MG_CHAINS_AGAIN(float, uint32_t, fmaf)
+}
+
 int mg_takes_matrices(const mg_fast_form *f) { return !f->tile.per_lane; }
 
-int mg_run_matrices(mg_fast_form *f, int64_t batch) {
+void mg_run_matrices(mg_fast_form *f, int64_t batch) {
     const mg_program *p = f->program;
     const mg_call *call = f->call;
     mg_tile *t = &f->tile;
@@ -266,29 +301,17 @@ int mg_run_matrices(mg_fast_form *f, int64_t batch) {
     t->d = own_d ? f->d : d;
     t->d_row = own_d ? (ptrdiff_t)columns * d_width : call->d.row;
     if (own_c) mg_copy(c, call->c.row, call->c.column, f->c, t->c_row, c_width, rows, columns, c_width);
-    const int left = f->kernel->run(t);
+    mg_run_kernel(f);
     if (own_d) mg_copy(f->d, t->d_row, d_width, d, call->d.row, call->d.column, rows, columns, d_width);
-    return left;
 }
 
-int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes) {
+void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes) {
     mg_decode_tile(f, lanes, 0);
     mg_gather(f->program, f->call, lanes, MG_OPERAND_C, MG_LANES, f->c);
     f->tile.c = f->c;
     f->tile.d = f->d;
-    const int left = f->kernel->run(&f->tile);
+    mg_run_kernel(f);
     mg_scatter(f->program, lanes, f->d);
-    return left;
-}
-
-uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes) {
-    const mg_format *d = &f->program->d;
-    uint32_t left = 0;
-    for (int32_t l = 0; l < lanes->used; l++) {
-        const uint64_t code = mg_load(mg_lane_at(lanes, MG_OPERAND_D, l), d->storage), magnitude = code & ~(UINT64_C(1) << d->sign_shift);
-        left |= (uint32_t)(magnitude > d->infinity) << l;
-    }
-    return left;
 }
 
 /* Scratch ----------------------------------------------------------------------------------------------------------- */

@@ -146,7 +146,7 @@ typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char 
 /* The fast form for one length of vectors. */
 typedef struct {
     int32_t lanes; /* 0: no more */
-    int (*run)(const mg_tile *tile); /* whether results are left to the interpreter: see mg_lanes_left */
+    int (*run)(const mg_tile *tile); /* whether a chain of fused multiply-adds made a NaN, whose word is still to be found */
     mg_decoder decode;
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
     int32_t pairs; /* whether two rows of half as many columns can share a vector */
@@ -182,12 +182,10 @@ const mg_kernels *mg_choose(void);
 typedef struct mg_fast_form mg_fast_form;
 /* One piece of memory, to be freed; null when that is short. */
 mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call);
-/* Whether it runs whole matrices of one batch entry, or else lanes. Both return whether some of the results are left to the
- * interpreter, and mg_lanes_left says which (a bit a lane): NaNs of the hardware's own arithmetic, whose payload matters. */
+/* Whether it runs whole matrices of one batch entry, or else lanes. */
 int mg_takes_matrices(const mg_fast_form *f);
-int mg_run_matrices(mg_fast_form *f, int64_t batch);
-int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
-uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes);
+void mg_run_matrices(mg_fast_form *f, int64_t batch);
+void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 
 /* Blocks (mg_block.c, mg_block.h, mg_real.h) ------------------------------------------------------------------------ */
 

@@ -53,9 +53,8 @@ static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64
     if (w->watch) w->wrong |= seen.wrong;
 }
 
-/* Elements first ... last of D in lanes: by the fast form (`fresh`: it has not run them yet) or in a block, and what that leaves by the
- * interpreter. */
-static void mg_run_elements(mg_worker *w, int64_t first, int64_t last, int fresh) {
+/* Elements first ... last of D in lanes: by the fast form or in a block, and what that leaves by the interpreter. */
+static void mg_run_elements(mg_worker *w, int64_t first, int64_t last) {
     const int32_t lanes = w->block ? MG_BLOCK_LANES : MG_LANES;
     for (int64_t i = first; i < last; i += lanes) {
         uint32_t left = ~UINT32_C(0);
@@ -64,10 +63,11 @@ static void mg_run_elements(mg_worker *w, int64_t first, int64_t last, int fresh
             mg_point(w->program, w->call, from, (int32_t)(last - from < MG_LANES ? last - from : MG_LANES), &w->lanes[l / MG_LANES]);
         }
 #ifndef MG_GENERAL_ONLY
-        if (w->fast) left = fresh && !mg_run_lanes(w->fast, w->lanes) ? 0 : mg_lanes_left(w->fast, w->lanes);
-        else if (w->block) left = mg_run_block(w->block, w->lanes);
-#else
-        (void)fresh;
+        if (w->block) left = mg_run_block(w->block, w->lanes);
+        if (w->fast) {
+            mg_run_lanes(w->fast, w->lanes);
+            continue;
+        }
 #endif
         for (int32_t l = 0; left && l < lanes && i + l < last; l++)
             if (left >> l & 1) mg_run_lane(w, &w->lanes[l / MG_LANES], l % MG_LANES, i + l);
@@ -83,10 +83,9 @@ static void *mg_work(void *argument) {
     fesetenv(FE_DFL_ENV);
     int64_t first = w->first;
 #ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
-    for (; w->fast && mg_takes_matrices(w->fast) && first < w->last; first++)
-        if (mg_run_matrices(w->fast, first)) mg_run_elements(w, first * size, (first + 1) * size, 0);
+    for (; w->fast && mg_takes_matrices(w->fast) && first < w->last; first++) mg_run_matrices(w->fast, first);
 #endif
-    mg_run_elements(w, first * size, w->last * size, 1);
+    mg_run_elements(w, first * size, w->last * size);
     fesetenv(&environment);
     return NULL;
 }

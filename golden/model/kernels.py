@@ -395,8 +395,8 @@ def _subnormals_overflow(operation: Operation, unit: Signature, exponent: int | 
 
 
 def _fma(operation: Operation, unit: Signature) -> Kernel | None:
-    """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the
-    interpreter. The kernel runs one chain from c and nothing beside it."""
+    """A chain in f32 or f64 on the host's own; those that make a NaN are run once more by the rules for
+    NaNs. The kernel runs one chain from c and nothing beside it."""
     out, step = operation.out_format, operation.steps[0]
     same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (
@@ -404,6 +404,8 @@ def _fma(operation: Operation, unit: Signature) -> Kernel | None:
         or not same
         or out not in (get_format("f32"), get_format("f64"))
         or not is_step(step, Fma, "nan", "nan_order", to="d", format=out, rounding="nearest_even")
+        or step.nan is None
+        or out.decode(step.nan).kind is not Kind.NAN
         or operation.operand_format
         or operation.addends
         or operation.seed != "c"

@@ -83,6 +83,36 @@ def test_the_chain_of_the_hosts_own_takes_one_chain_from_c_alone(program: str, w
 
 
 @pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("order", [[], ["a"], ["c"], ["b", "c", "a"], ["c", "b", "a"]], ids="".join)
+@pytest.mark.parametrize("fmt", ["f32", "f64"])
+def test_nans_of_the_hosts_own_chain(
+    fmt: str, order: list[str], simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chains of numbers that make NaNs and of NaNs with payloads, quiet or not, as matrices that are tiles
+    and as dot products: the word of what numbers make may be a signalling one, too."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    bits, fraction = (32, 23) if fmt == "f32" else (64, 52)
+    top, sign = ((1 << (bits - 1 - fraction)) - 1) << fraction, 1 << (bits - 1)
+    words = [0, sign, top, sign | top, 1, top - 1, sign | (top - 1), (top >> 1) & top]
+    nans = [top | 1, sign | top | 5, top | (1 << (fraction - 1)), sign | top | (3 << (fraction - 2)) | 9]
+    rng = np.random.default_rng(len(order))
+    for made in nans:
+        step = {"fma": {"to": "d", "rounding": "nearest_even", "nan": made, "nan_order": order, "start": "c"}}
+        unit = {"unit": "chain", "shape": {"m": 8, "n": 16, "k": 5}, "formats": dict.fromkeys("abcd", fmt)}
+        ins = load(json.dumps(unit | {"steps": [step]}))
+        assert ins.engine.fast
+        for among in (words, words * 4 + nans, words + nans):
+            codes = np.array(among, ins.formats["a"].dtype)
+            a, b, c = (rng.choice(codes, (3, *shape)) for shape in ((8, 5), (5, 16), (8, 16)))
+            wanted = ins.engine.matrices(a, b, c, general=True)
+            assert np.array_equal(ins(a, b, c), wanted)
+            strided = (np.asfortranarray(one) for one in (a, b, c))
+            assert np.array_equal(ins(*strided), wanted)
+            rows, columns = np.repeat(a, 16, axis=1).reshape(-1, 5), np.tile(b.swapaxes(1, 2), (1, 8, 1))
+            assert np.array_equal(ins.dot(rows, columns.reshape(-1, 5), c.reshape(-1)), wanted.reshape(-1))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
 def test_a_nan_needs_no_fraction_bits(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of all ones of a format of powers of two is a NaN, not an infinity."""
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
