@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from golden.model.kernels import is_step
 from golden.number.formats import Format, Kind
-from golden.program.program import Operation
+from golden.program.program import NOTHING, Operation
 from golden.program.steps import (
     Additions,
     Align,
@@ -80,11 +80,9 @@ def _joined(ranges: Sequence[_Range]) -> _Range:
 
 def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
     """Whether every operation of a program does; see the module."""
-    if unit.absent:
-        return False
     if unit.scale_block is not None and not all(_scales(unit.formats[f"scale_{name}"]) for name in "ab"):
         return False
-    return all(_readable(unit.formats[name]) for name in "abc") and all(
+    return all(_readable(unit.formats[name]) for name in "abc" if name not in unit.absent) and all(
         _Walk(operation, unit).fits() for operation in operations
     )
 
@@ -150,7 +148,7 @@ class _Walk:
         operation, unit = self.operation, self.unit
         target = operation.operand_format
         formats = (operation.seed_format, operation.out_format)
-        if not all(_readable(f) for f in formats) or not _writable(operation.out_format):
+        if not all(_readable(f) or f == NOTHING for f in formats) or not _writable(operation.out_format):
             return False
         if target and not (
             _readable(target)

@@ -70,6 +70,9 @@ def test_the_programs_that_run_in_doubles() -> None:
     for name in IN_DOUBLES:
         unit = example(name)
         assert unit.engine.in_doubles and not unit.engine.fast, name
+    for name, left in (("ieee_add", [2]), ("ieee_multiply", [])):  # one has no b, the other no c
+        units = example(name).mode_units
+        assert [mode for mode, unit in units.items() if not unit.engine.in_doubles] == left, name
     for architecture in ("cdna1", "cdna2"):
         assert golden.instruction(architecture, "v_mfma_f32_16x16x16f16").engine.in_doubles
 
