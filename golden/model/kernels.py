@@ -480,17 +480,14 @@ _OF_ADDITIONS = ("of", "to", "order", "group", "flush", "tiny", "nan")
 def _ieee(operation: Operation, unit: Signature) -> Kernel | None:
     """Products and additions that each round to f32, nearest even, by the machine's own arithmetic; c is
     the first or the last term of the last addition."""
-    f32, steps = get_format("f32"), operation.steps
+    steps = operation.steps
     if isinstance(steps[0], Flush):
         steps = steps[1:]
     if (
         len(steps) < 2
         or not isinstance(steps[0], Multiply)
-        or {operation.out_format, operation.seed_format} != {f32}
-        or not all(_held_by_floats(_operand(operation, unit.formats[name])) for name in "ab")
-        or not _decodable(unit.formats["a"], unit.formats["b"])
+        or not _in_floats(operation, unit)
         or not _rounded_products(operation, steps[0], unit)
-        or operation.addends
         or len(operation.k_index) > _MAX_IEEE_TERMS
     ):
         return None
@@ -508,6 +505,16 @@ def _is_nan(word: int | None) -> bool:
 def _in_f32() -> dict[str, Any]:
     """Fields of a step that rounds so; a function, as importing this module reads no spec."""
     return {"format": get_format("f32"), "rounding": "nearest_even"}
+
+
+def _in_floats(operation: Operation, unit: Signature) -> bool:
+    """Whether c and d are numbers of f32, as are all of a and b, and no earlier results are added."""
+    return (
+        {operation.out_format, operation.seed_format} == {get_format("f32")}
+        and all(_held_by_floats(_operand(operation, unit.formats[name])) for name in "ab")
+        and _decodable(unit.formats["a"], unit.formats["b"])
+        and not operation.addends
+    )
 
 
 def _held_by_floats(f: Format) -> bool:
@@ -560,9 +567,7 @@ def _exact(operation: Operation, unit: Signature) -> Kernel | None:
             return None
     factors = [_operand(operation, unit.formats[name]) for name in "ab"]
     if (
-        {operation.out_format, operation.seed_format} != {get_format("f32")}
-        or not all(map(_held_by_floats, factors))
-        or not _decodable(unit.formats["a"], unit.formats["b"])
+        not _in_floats(operation, unit)
         or _product_width(operation, unit) > 24
         or not _two_doubles_hold_sum(factors, len(operation.k_index))
         or not is_step(multiply, Multiply, to="products")
@@ -572,7 +577,6 @@ def _exact(operation: Operation, unit: Signature) -> Kernel | None:
             final, Round, "nan", "overflow", of=("total",), to="d", zero="signed_underflow", **_in_f32()
         )
         or final.overflow not in ("ieee", "infinity")
-        or operation.addends
     ):
         return None
     return {"fast": "exact", "nan": special.nan}
