@@ -6,7 +6,7 @@ The search never sees more of a unit than this: formats, K, and codes for codes.
 from __future__ import annotations
 
 import time
-from collections.abc import Set
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,6 +116,9 @@ class Bank:
         self.kinds: list[str] = []
         self._kind = np.zeros(0, np.int64)
         self._trials: Trials | None = None
+        self._of_kinds: dict[frozenset[str], Bank] = {}
+        self.spent: dict[Hashable, int] = {}
+        """Programs from which a fit to these questions found nothing better, with what effort."""
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -134,6 +137,7 @@ class Bank:
         number = np.full(len(answers), self.kinds.index(kind))
         self._kind = np.concatenate([self._kind, number])
         self._trials = None
+        self._of_kinds, self.spent = {}, {}
 
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""
@@ -142,10 +146,13 @@ class Bank:
         found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
         return found
 
-    def of_kinds(self, kinds: Set[str]) -> Bank:
-        """The questions of some kinds."""
-        wanted = [number for number, kind in enumerate(self.kinds) if kind in kinds]
-        return self.part(np.flatnonzero(np.isin(self._kind, wanted)))
+    def of_kinds(self, kinds: frozenset[str]) -> Bank:
+        """The questions of some kinds; the same bank until more are added."""
+        found = self._of_kinds.get(kinds)
+        if found is None:
+            wanted = [number for number, kind in enumerate(self.kinds) if kind in kinds]
+            found = self._of_kinds[kinds] = self.part(np.flatnonzero(np.isin(self._kind, wanted)))
+        return found
 
     def wrong(self, program: Program) -> Mask:
         """Where a program with the box's formats answers otherwise than the box did, (n,)."""

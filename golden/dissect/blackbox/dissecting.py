@@ -393,7 +393,7 @@ class _Search:
             return
         self._tell("fitting orders of the sum", 0, 1)
         made = skeletons(self.takes, self.state.tree)
-        ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
+        ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = fitting.various(self.ranked, _MOST_FITS)
         self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE, quick=True)

@@ -62,15 +62,33 @@ def wrong_of(bank: Bank, one: Candidate) -> int:
     return int(bank.wrong(one.program).sum())
 
 
-def sample_of(bank: Bank, one: Candidate, seed: int) -> Bank:
+@dataclass(frozen=True)
+class Sample:
     """Some of the questions that a candidate gets wrong, and some of those that it gets right."""
+
+    missed: Bank
+    right: Bank
+
+    def wrong(self, one: Candidate, below: int | None = None) -> int:
+        """How many a candidate gets wrong; where those that were missed show that it is not below a number,
+        the others are not asked: most changes explain none of what is wrong."""
+        count = wrong_of(self.missed, one)
+        return count if below is not None and count >= below else count + wrong_of(self.right, one)
+
+    def alike(self, one: Candidate, other: Candidate) -> bool:
+        """Whether two candidates answer all of them the same."""
+        return all(part.alike(one.program, other.program) for part in (self.missed, self.right))
+
+
+def sample_of(bank: Bank, one: Candidate, seed: int) -> Sample:
+    """A sample for a candidate."""
     rng = np.random.default_rng(seed)
     wrong = bank.wrong(one.program)
-    picked = []
+    parts = []
     for mask, most in ((wrong, _WRONG), (~wrong, _RIGHT)):
         index = np.flatnonzero(mask)
-        picked.append(rng.choice(index, most, replace=False) if len(index) > most else index)
-    return bank.part(np.concatenate(picked))
+        parts.append(bank.part(rng.choice(index, most, replace=False) if len(index) > most else index))
+    return Sample(*parts)
 
 
 def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
@@ -303,26 +321,42 @@ def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
 
 
 def _climb(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort) -> Fit:
-    turn = 0
     while best.wrong and time.monotonic() < deadline:
-        turn += 1
-        sample = sample_of(bank, best.candidate, turn)
-        better = _step(bank, sample, best, moves(best.candidate, hints), deadline)
-        if better is None:
-            better = _step(bank, sample, best, joint(best.candidate), deadline)
-        if better is None and effort >= Effort.ANY:
-            better = _step(bank, sample, best, rare(best.candidate), deadline)
-            better = better or _step(bank, sample, best, alone(best.candidate, hints), deadline)
-        if better is None and effort >= Effort.INSTEAD:
-            better = _instead(bank, sample, best, hints, deadline)
-        if better is None and effort >= Effort.AGAIN:
-            better = _again(bank, best, hints, deadline)
-        if better is None and effort >= Effort.PAIRS:
-            better = _pairs(bank, sample, best, replace(hints, wide=False), deadline)
+        better = _better(bank, best, hints, deadline, effort)
         if better is None:
             break
         best = _more_causes(bank, better, hints, deadline)
     return best
+
+
+def _better(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort) -> Fit | None:
+    """What the least effort makes better that does; None where nothing did.
+
+    What did not help is not tried on the same bank again: candidates come back, from other starts and with
+    more effort.
+    """
+    key = best.candidate.operations
+    sample = sample_of(bank, best.candidate, 1)
+    for needed, tried in _EFFORTS:
+        if needed > effort or bank.spent.get(key, -1) >= needed:
+            continue
+        better = tried(bank, sample, best, hints, deadline)
+        if better is not None or time.monotonic() > deadline:
+            return better
+        bank.spent[key] = needed
+    return None
+
+
+def _plain(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+    """One change of a key or of a common step, or two words of one step."""
+    better = _step(bank, sample, best, moves(best.candidate, hints), deadline)
+    return better or _step(bank, sample, best, joint(best.candidate), deadline)
+
+
+def _any(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+    """Any other single change."""
+    better = _step(bank, sample, best, rare(best.candidate), deadline)
+    return better or _step(bank, sample, best, alone(best.candidate, hints), deadline)
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
@@ -342,19 +376,19 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 def _step(
-    bank: Bank, sample: Bank, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
+    bank: Bank, sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
 ) -> Fit | None:
     """The best single change, with all others that still help; None where none helps.
 
     `than`: what it has to be better than, where that is not what is changed.
     """
-    base = wrong_of(sample, (than or best).candidate)
+    base = sample.wrong((than or best).candidate)
     scored: list[tuple[int, int, int, Move, Candidate]] = []
     for index, move in enumerate(tried):
         if time.monotonic() > deadline:
             break
         new = move.apply(best.candidate)
-        if new is not None and (wrong := wrong_of(sample, new)) < base:
+        if new is not None and (wrong := sample.wrong(new, base)) < base:
             scored.append((wrong, move.rank, index, move, new))
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
@@ -378,7 +412,7 @@ def _step(
     return found
 
 
-def _instead(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+def _instead(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
     """Another change in the place of one that was taken before: the first that helps."""
     for reset in resets(best.candidate):
         start = reset.apply(best.candidate)
@@ -392,7 +426,7 @@ def _instead(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float)
     return None
 
 
-def _again(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+def _again(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
     """What is found from the candidate without one or two of its keys: the first that is better. Changes that
     explained a part together can stand in the way of those that explain all."""
     back = list(resets(best.candidate))
@@ -411,20 +445,31 @@ def _again(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
     return None
 
 
-def _pairs(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+def _pairs(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
     """Two changes together, where one alone does not help: the first among those that harm least."""
     firsts: list[tuple[int, int, Move, Candidate]] = []
+    near = replace(hints, wide=False)
     for index, move in enumerate(moves(best.candidate, Hints(hints.words))):
         if time.monotonic() > deadline:
             return None
         new = move.apply(best.candidate)
-        if new is not None and not sample.alike(new.program, best.candidate.program):
-            firsts.append((wrong_of(sample, new), index, move, new))
+        if new is not None and not sample.alike(new, best.candidate):
+            firsts.append((sample.wrong(new), index, move, new))
     firsts.sort(key=lambda one: one[:2])
     for _, _, move, new in firsts[:_BEAM]:
         better = _step(
-            bank, sample, Fit(new, best.wrong, [*best.told, move.text]), moves(new, hints), deadline
+            bank, sample, Fit(new, best.wrong, [*best.told, move.text]), moves(new, near), deadline
         )
         if better is not None and better.wrong < best.wrong:
             return better
     return None
+
+
+_EFFORTS = (
+    (Effort.SINGLE, _plain),
+    (Effort.ANY, _any),
+    (Effort.INSTEAD, _instead),
+    (Effort.AGAIN, _again),
+    (Effort.PAIRS, _pairs),
+)
+"""What is tried from which effort on."""
