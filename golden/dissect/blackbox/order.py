@@ -9,7 +9,7 @@ where the two meet; those numbers for all pairs are the tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -67,12 +67,21 @@ def terms_of(one: int | Node) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Marks:
-    """Codes of M, -M and y as products (a, b) and as c; y is 2^small."""
+    """Codes of M, -M, y and -y as products (a, b) and as c; y is 2^small. `turned`: the terms whose sign the
+    unit turns, which are given the other one."""
 
     large: tuple[int, int, int]
     minus: tuple[int, int, int]
     little: tuple[int, int, int]
+    less: tuple[int, int, int]
     small: int
+    turned: frozenset[int] = frozenset()
+
+    def of(self, place: int) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]:
+        """Codes of M, -M and y of one term."""
+        if place in self.turned:
+            return self.minus, self.large, self.less
+        return self.large, self.minus, self.little
 
 
 def _codes(takes: Signature, value: Fraction) -> tuple[int, int, int]:
@@ -91,8 +100,9 @@ def _marks(takes: Signature, tiny: bool) -> _Marks | None:
     if top - low < 8:
         return None
     try:
-        large, minus = _codes(takes, Fraction(2) ** top), _codes(takes, -(Fraction(2) ** top))
-        return _Marks(large, minus, _codes(takes, Fraction(2) ** low), low)
+        large, minus = (_codes(takes, sign * Fraction(2) ** top) for sign in (1, -1))
+        little, less = (_codes(takes, sign * Fraction(2) ** low) for sign in (1, -1))
+        return _Marks(large, minus, little, less, low)
     except Unreachable:
         return None
 
@@ -103,9 +113,12 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
         name: np.full((len(pairs), *shape), takes.at_rest(name), takes.code_format(name).dtype)
         for name, shape in takes.operand_shapes(matrices=False).items()
     }
-    rest["a"][:], rest["b"][:], rest["c"][:] = marks.little
+    for place in range(takes.k):
+        rest["a"][:, place], rest["b"][:, place], _ = marks.of(place)[2]
+    rest["c"][:] = marks.of(C)[2][2]
     for row, pair in enumerate(pairs):
-        for place, (a, b, c) in zip(pair, (marks.large, marks.minus), strict=False):
+        for place, which in zip(pair, (0, 1), strict=False):
+            a, b, c = marks.of(place)[which]
             if place == C:
                 rest["c"][row] = c
             else:
@@ -163,12 +176,27 @@ def find_order(box: Box, bank: Bank) -> Node | None:
     best: tuple[int, Node] | None = None
     for tiny in (False, True):
         marks = _marks(takes, tiny)
+        marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
         found = _by_pivots(box, bank, marks) if n * (n - 1) > _MOST_PAIRS else _by_all(box, bank, marks)
         if found is not None and (best is None or found[0] > best[0]):
             best = found
     return None if best is None else best[1]
+
+
+def _turned(box: Box, bank: Bank, marks: _Marks) -> frozenset[int]:
+    """The terms whose sign the unit turns: M in one term alone is a negative result."""
+    places = [*range(box.takes.k), C]
+    operands, answers = box.ask(_questions(box.takes, marks, [(place,) for place in places]))
+    fmt = box.takes.formats["d"]
+    told = [fmt.decode(code) for code in answers.tolist()]
+    found = frozenset(
+        place for place, one in zip(places, told, strict=True) if one.kind < Kind.INFINITY and one.value < 0
+    )
+    if found:
+        bank.add(KIND, operands, answers)
+    return found
 
 
 def _by_all(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:

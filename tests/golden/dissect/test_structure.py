@@ -3,6 +3,7 @@ them. Programs on the same operands, run by the search, answer what the units an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -14,13 +15,15 @@ import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox import order
+from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, moves, rare
 from golden.dissect.blackbox.simple import simple
 from golden.instruction import Instruction
 from golden.model.trials import Trials
+from golden.program.steps import Multiply
 from golden.unit import signature_of
 
 PLAIN = """\
@@ -181,3 +184,17 @@ def test_the_trials_are_empty_where_no_operands_are() -> None:
     }
     run: Callable[..., Any] = Trials(signature_of(ins), operands).answers
     assert run(ins.program).shape == (0,)
+
+
+@pytest.mark.parametrize("turned", ["c", "product", "both"])
+def test_masks_show_the_order_of_a_unit_that_turns_signs(turned: str) -> None:
+    """Two levels, so that a sign that each of them turns is turned twice."""
+    plain = golden.instruction("ampere", "HMMA.16816.F32")
+    operations = [
+        one.with_steps([replace(s, negate=turned) if isinstance(s, Multiply) else s for s in one.steps])
+        for one in plain.program.operations
+    ]
+    ins = replace(plain, program=replace(plain.program, operations=tuple(operations)))
+    boxes = [Box(one, 10_000, time.monotonic() + 60) for one in (plain, ins)]
+    found = [order.find_order(box, Bank(box.takes)) for box in boxes]
+    assert found[0] is not None and found[0] == found[1]
