@@ -21,13 +21,13 @@ from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import fitting, memory, telling
+from golden.dissect.blackbox import few_terms, fitting, memory, telling
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
-from golden.dissect.blackbox.moves import Move, nan_words
+from golden.dissect.blackbox.moves import Hints, Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
@@ -48,7 +48,7 @@ from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 Progress = Callable[[str, int, int], None]
 _FIRST = 96
 """Questions of each kind before the first candidate."""
-_SIMPLE = 12
+_SIMPLE = 20
 """The same of each number of terms and kind."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
@@ -58,7 +58,10 @@ _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
 _SHRUNK, _SHRUNK_ASKS = 3, 192
 """Counterexamples that are made simpler in one round, and questions at once for that."""
-_MOST_FITS = 6
+_MOST_FITS, _FIRST_FITS = 6, 2
+"""Starts that are fitted, and how many of them before what few terms show is asked for."""
+_HALVED, _HALVED_FITS = 16, 4
+"""Starts that take a few changes each before some are fitted, where the first ones explain too little."""
 _ALTERNATIVE_SECONDS = 5.0
 _TELLING = 1
 """Rounds of checking before a candidate is told from its rivals."""
@@ -392,14 +395,28 @@ class _Search:
         if kept is not None and not kept.wrong:
             return
         self._tell("fitting orders of the sum", 0, 1)
-        made = skeletons(self.takes, self.state.tree)
+        made = list(skeletons(self.takes, self.state.tree))
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = fitting.various(self.ranked, _MOST_FITS)
-        self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE, quick=True)
+        first = starts[:_FIRST_FITS]
+        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
+        now = self.state.fit
+        if now is not None and now.wrong:  # the order, or what happens beside it
+            nearest = self._nearer(ordinary, made)
+            self._refit([now, *nearest[:_HALVED_FITS]], fitting.Effort.SINGLE, quick=True)
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
+
+    def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
+        """More starts than widths alone show, by how near a few changes bring them: skeletons with the ends
+        that one product and c show, and those that were ranked."""
+        until = time.monotonic() + self.dense.left / _SHARERS
+        more = few_terms.starts(self.bank, ordinary, made, until)
+        ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, _HALVED))
+        hints = Hints(self._words(), wide=False)
+        return fitting.halved(ordinary, fitting.various(ranked, _HALVED), hints, until)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:
         """Fits candidates until one explains the bank; else keeps the nearest, and the others behind it.

@@ -8,7 +8,7 @@ are tried.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain, zip_longest
@@ -24,7 +24,9 @@ from golden.number.formats import Kind
 from golden.number.rounding import MODES
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-_WRONG, _RIGHT = 224, 224
+_WRONG = 224
+_ROUNDS, _COARSE, _LEFT = 4, 96, 4
+"""Rounds in which starts are halved, questions of each sample for that, and how many are left at least."""
 _CONFIRMED, _ALIKE = 6, 96
 """Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
 as one counterexample is explained by many a change that is wrong elsewhere."""
@@ -80,12 +82,12 @@ class Sample:
         return all(part.alike(one.program, other.program) for part in (self.missed, self.right))
 
 
-def sample_of(bank: Bank, one: Candidate, seed: int) -> Sample:
-    """A sample for a candidate."""
+def sample_of(bank: Bank, one: Candidate, seed: int, most: int = _WRONG) -> Sample:
+    """A sample for a candidate, `most` questions of each."""
     rng = np.random.default_rng(seed)
     wrong = bank.wrong(one.program)
     parts = []
-    for mask, most in ((wrong, _WRONG), (~wrong, _RIGHT)):
+    for mask in (wrong, ~wrong):
         index = np.flatnonzero(mask)
         parts.append(bank.part(rng.choice(index, most, replace=False) if len(index) > most else index))
     return Sample(*parts)
@@ -129,6 +131,32 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
             break
         found.append(_widths(bank, fit, Hints(wide=False), deadline))
     return _sorted([*found, *fits])
+
+
+def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> list[Fit]:
+    """Ranked starts after a few changes near what they are, of any key: in each round all that are left take
+    one, and the better half goes on. What is far off as it was made can be near with a word or two."""
+    going, done = list(fits), list[Fit]()
+    for turn in range(_ROUNDS):
+        moved: list[Fit] = []
+        for one in going:
+            if not one.wrong or time.monotonic() > deadline:
+                moved.append(one)
+                continue
+            sample = sample_of(bank, one.candidate, turn, _COARSE)
+            better = _step(bank, sample, one, moves(one.candidate, hints), deadline)
+            moved.append(better or one)
+        moved = _sorted(moved)
+        going = moved[: max(len(moved) // 2, _LEFT)]
+        done += moved[len(going) :]
+    return _sorted([*going, *done])
+
+
+def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
+    """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
+    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, _RANKED)]
+    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.told) for one in fits]
+    return _sorted([*best, *own])
 
 
 def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:

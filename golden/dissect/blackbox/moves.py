@@ -172,15 +172,19 @@ def joint(one: Candidate) -> Iterator[Move]:
 
 
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
-    """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone."""
+    """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone. Also
+    of the plain alignment, without what was found at a wrong width beside them."""
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Align)
     ):
-        for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
-            changed = replace(step, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)
-            if changed.rounding != step.rounding:
-                label = f"align of {' and '.join(step.of)}: fraction_bits"
-                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1)
+        plain = replace(step, cut="dropped", sticky_gap=0, window=(), spared=())
+        for base in dict.fromkeys((step, plain)):
+            for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
+                changed = replace(base, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)
+                if changed.rounding != step.rounding or base != step:
+                    label = f"align of {' and '.join(step.of)}: fraction_bits"
+                    said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
+                    yield Move(label, said, _replacing(step, changed), 1)
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:

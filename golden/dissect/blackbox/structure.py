@@ -74,13 +74,13 @@ def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:
         of = getattr(step, "of", ())
         if active and old in of and not isinstance(step, Multiply | _Fma):
             names = tuple(dict.fromkeys(new if one == old else one for one in of))
-            step = with_registers(_relabelled(step, old, new), names)
+            step = with_registers(relabelled(step, old, new), names)
         active = active and step.to != old
         found.append(step)
     return tuple(found)
 
 
-def _relabelled(step: Step, old: str, new: str) -> Step:
+def relabelled(step: Step, old: str, new: str) -> Step:
     """A step whose tables speak of another register."""
     changed: dict[str, Any] = {
         name: tuple((new if one == old else one, value) for one, value in getattr(step, name))

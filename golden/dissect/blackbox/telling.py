@@ -16,7 +16,7 @@ from itertools import takewhile
 import numpy as np
 
 from golden import stimuli
-from golden.dissect.blackbox import fitting
+from golden.dissect.blackbox import few_terms, fitting
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves
@@ -44,8 +44,9 @@ _TAKEN, _ENOUGH = 8, 4
 """Questions for one rival, and how many of those for others are enough for it, too."""
 _OF_ORDERS = 4
 """Of the operands that are drawn for the candidate, one of so many for another order."""
-_MOST_ORDERS, _ORDER_SECONDS, _FAR = 24, 0.5, 50
-"""Other orders that are looked at, time to fit each, and what is too far off: wrong on one in so many."""
+_MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
+"""Starts of which those of each shape come first; other orders that are looked at, time to fit each, and
+what is too far off: wrong on one in so many."""
 
 
 ORDER = "order of the sum"
@@ -81,15 +82,17 @@ def alike(
 def other_starts(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> list[fitting.Fit]:
-    """Skeletons of other orders as they are or with the steps of the candidate that they share, the best
-    first."""
+    """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
+    in the same place, the best first."""
     seen, found = {candidate.order}, []
-    for one in (fit.candidate for fit in ranked):
+    alone = len(candidate.operations) == 1
+    for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
         if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
             break
         if one.order not in seen:
             seen.add(one.order)
             starts = [new for new in (_with_steps_of(one, candidate), one) if new is not None]
+            starts += few_terms.with_ends(one, candidate) if alone else ()
             found.append(min((fitting.Fit(new, fitting.wrong_of(bank, new)) for new in starts), key=_wrong))
     return sorted(found, key=_wrong)
 

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import golden
 from golden import stimuli
-from golden.dissect.blackbox import fitting, moves
+from golden.dissect.blackbox import few_terms, fitting, moves
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.simple import simple
+from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
-from golden.program.steps import Step
+from golden.program.steps import Align, Fma
 from golden.unit import signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+Changed = Mapping[type, Mapping[str, Any]]
 
 
-def candidate(ins: Instruction, changed: dict[type[Step], dict[str, object]]) -> Candidate:
+def candidate(ins: Instruction, changed: Changed) -> Candidate:
     """An instruction's program with other keys in some kinds of steps."""
     whole = Candidate(signature_of(ins).stateless, ins.program.operations, "")
     steps = [
-        [replace(step, **changed.get(type(step), {})) for step in o.steps]  # type: ignore[arg-type]
-        for o in ins.program.operations
+        [replace(step, **changed.get(type(step), {})) for step in o.steps] for o in ins.program.operations
     ]
     found = whole.with_operations(o.with_steps(s) for o, s in zip(ins.program.operations, steps, strict=True))
     assert found is not None
@@ -60,3 +63,32 @@ def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
     bank.add("more", {name: codes[:4] for name, codes in bank.operands.items()}, bank.answers[:4])
     fitting.fit(bank, replace(first, wrong=fitting.wrong_of(bank, first.candidate)), time.monotonic() + 60)
     assert tried  # other questions may show what helps
+
+
+def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wrong_width() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    true = candidate(ins, {Align: {"rounding": "up", "fraction_bits": (("products", 25), ("c", 25))}})
+    stuck = {"cut": "sticky_added", "fraction_bits": (("products", 23), ("c", 23))}
+    bank, start = bank_of(true, 24), candidate(ins, {Align: stuck})
+    wrong = fitting.wrong_of(bank, start)
+    assert wrong
+    tried = fitting.Fit(start, wrong), fitting.sample_of(bank, start, 1)
+    plain = [move for move in moves.joint(start) if move.value == "25, up, nothing else"]
+    better = fitting._step(bank, tried[1], tried[0], plain, time.monotonic() + 60)
+    assert better is not None and better.wrong == 0
+
+
+def test_one_product_and_c_show_the_ends_of_every_order() -> None:
+    """c is not read, zero times infinity is one, what is subnormal is flushed: as it was made, no chain of
+    fused multiply-adds is near."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
+    changed = {"start": "zero", "flush": "positive", "zero_times_infinity": "infinity"}
+    true = candidate(ins, {Fma: changed})
+    bank = bank_of(true, 6)
+    for kind, operands in simple(true.takes, 20, np.random.default_rng(3)):
+        bank.add(kind, operands, true.dot(**operands))
+    made = list(skeletons(true.takes, None))
+    plain = sorted(fitting.wrong_of(bank, one) for one in made)
+    best = few_terms.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
+    assert [type(step) for step in best.operations[0].steps] == [Fma]
+    assert fitting.wrong_of(bank, best) < plain[0] // 4

@@ -1,0 +1,141 @@
+"""Starts from what one product and c show: there every order of the sum is the same, so that what is rounded,
+cut and looked for is decided before the order is.
+
+A few shapes are fitted to these questions alone. What they found goes into the skeletons of every order, and
+those are ranked again: one that is far off as it was made can be the nearest with the right ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from golden.dissect.blackbox import fitting, structure
+from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.fitting import Fit
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
+
+KINDS = frozenset(("c alone", "one product", "one product and c"))
+_SHAPES, _KEPT = 6, 3
+"""Shapes that are fitted, and how many of those say what the others' ends are."""
+_SECONDS = 1.0
+_FEW = 160
+"""Questions with all terms on which the starts are compared."""
+_OPERANDS = frozenset("abc")
+_OWN = ("of", "to", "group", "format")
+"""Keys that say where a step stands, not what it does."""
+
+
+def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons with the ends that one product and c show, by how many ordinary questions they get wrong,
+    the best first."""
+    shuffled = np.random.default_rng(1).permutation(len(ordinary))
+    few = ordinary.part(shuffled[:_FEW])
+    found: dict[object, Fit] = {}
+    for source in _fitted(bank.of_kinds(KINDS), skeletons, deadline):
+        for one in skeletons:
+            if time.monotonic() > deadline:
+                break
+            for new in with_ends(one, source.candidate):
+                found.setdefault(new.operations, Fit(new, fitting.wrong_of(few, new)))
+    return sorted(found.values(), key=lambda fit: fit.wrong)
+
+
+def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Programs of one operation, fitted to the questions with few terms: the best of each kind of steps."""
+    single = [one for one in skeletons if len(one.operations) == 1]
+    scored = [Fit(one, fitting.wrong_of(few, one)) for one in single if time.monotonic() < deadline]
+    scored.sort(key=lambda fit: (fit.wrong, len(fit.candidate.operations[0].steps)))
+    seen: dict[object, Fit] = {}
+    for fit in scored:
+        seen.setdefault(tuple(step.op for step in fit.candidate.operations[0].steps), fit)
+    found = []
+    for start in [*seen.values()][:_SHAPES]:
+        until = min(deadline, time.monotonic() + _SECONDS)
+        found.append(fitting.fit(few, start, until))
+    return sorted(found, key=lambda fit: fit.wrong)[:_KEPT]
+
+
+def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
+    """A candidate whose steps have the keys of those of a fitted program that stand in the same place: beside
+    c, on products, at the end. Sums without c stay as they are, or are cut as that with c."""
+    (operation,) = source.operations
+    made: dict[object, Candidate] = {}
+    for inner in (False, True):
+        new = one.with_operations(_changed(o, operation, inner) for o in one.operations)
+        if new is not None:
+            made.setdefault(new.operations, new)
+    yield from made.values()
+
+
+def _changed(operation: Operation, source: Operation, inner: bool) -> Operation:
+    steps: list[Step] = []
+    if operation.k_index:
+        steps += [step for step in source.steps if _of_operands(step)]
+    written = {step.to: step for step in source.steps if isinstance(step, Sum)}
+    for step in operation.steps:
+        found = _counterpart(step, source.steps, inner)
+        steps.append(step if found is None else _like(step, found))
+        if isinstance(step, Sum) and step.to in written:
+            steps += [s for s in source.steps if isinstance(s, Normalize) and s.of == (step.to,)]
+    return replace(operation.with_steps(steps), operand_format=source.operand_format)
+
+
+def _of_operands(step: Step) -> bool:
+    """Whether a step changes operands before anything reads them."""
+    return isinstance(step, Flush | HiddenBit | Normalize) and set(step.of) <= _OPERANDS
+
+
+def _counterpart(step: Step, steps: Sequence[Step], inner: bool) -> Step | None:
+    """The step of a fitted program in whose place another one stands."""
+    for one in steps:
+        if type(one) is not type(step):
+            continue
+        if isinstance(step, Multiply | SpecialValues | Scale | Fma):
+            return one
+        if isinstance(step, Round) and isinstance(one, Round) and step.to == one.to:
+            return one
+        with_c = "c" in step.of
+        if isinstance(step, Align | Sum | Additions) and "c" in one.of and (with_c or inner):
+            return one
+    return None
+
+
+def _like(step: Step, found: Step) -> Step:
+    """A step with the keys of another one, on its own registers."""
+    if isinstance(step, Align) and isinstance(found, Align):
+        return _aligned(step, found)
+    where: tuple[str, ...] = (*_OWN, "order") if isinstance(step, Additions) else _OWN
+    if isinstance(step, Multiply):  # whether products are rounded is what it does
+        where = ("to",)
+    own: dict[str, Any] = {one.name: getattr(step, one.name) for one in fields(step) if one.name in where}
+    return replace(found, **own)
+
+
+def _aligned(step: Align, found: Align) -> Align:
+    """An alignment with the keys of another one: what that says of products is said of what stands in their
+    place."""
+    first = next((name for name in found.of if name != "c"), "c")
+    place = next((name for name in step.of if name != "c"), "c")
+    moved = structure.with_registers(structure.relabelled(found, first, place), step.of)
+    assert isinstance(moved, Align)
+    return replace(moved, group=step.group)
