@@ -515,7 +515,8 @@ class _Search:
             orders = telling.other_orders(candidate, self.orders, self.bank, until)
             left = [(telling.ORDER, one) for one in orders]
             end = time.monotonic() + self._for_telling
-            left += telling.alike(candidate, self.bank, self._neighbours(candidate), end)
+            changes = telling.neighbours(candidate, self._words(), causes=True)
+            left += telling.alike(candidate, self.bank, changes, end)
         self.rivals = candidate.key, left
         return left
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from golden import stimuli
-from golden.program.signature import Operands, Signature
+from golden.number.formats import from_float, to_float
+from golden.program.signature import Bits, Operands, Signature
 
 _DRAWN = (
     *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
@@ -28,12 +29,56 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
     for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
         parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
         whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
-        rows = len(whole["a"])
-        ranks = np.argsort(rng.random((rows, k)), axis=1)
+        ranks = np.argsort(rng.random((len(whole["a"]), k)), axis=1)
         for operand in "ab":
-            whole[operand] = np.where(ranks < products, whole[operand], takes.at_rest(operand)).astype(
-                whole[operand].dtype
-            )
+            kept = np.where(ranks < products, whole[operand], takes.at_rest(operand))
+            whole[operand] = kept.astype(whole[operand].dtype)
         if not with_c:
             whole["c"] = np.full_like(whole["c"], takes.at_rest("c"))
         yield name, whole
+
+
+def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
+    """Dot products of which two neighbours, or two far apart, are left, among zeros of both signs; c as it is
+    or a zero, too. The sign of a number that is flushed, or which of two special values comes first, shows
+    where nothing else has a say: every second time the two cancel, but for the last bit of a factor, and
+    every fourth time the first stands there once more, which c cancels in the same way.
+    """
+    k, rows = takes.stored_k, np.arange(len(operands["a"]))
+    first, chance = rng.integers(0, k, len(rows)), rng.random((4, len(rows)))
+    second = np.where(chance[0] < 0.5, np.minimum(first ^ 1, k - 1), rng.integers(0, k, len(rows)))
+    third = np.where(chance[3] < 0.5, (first + 2) % k, rng.integers(0, k, len(rows)))
+    found = {name: _zeros(takes, name, operands[name].shape, rng) for name in "abc"}
+    cancel, more = chance[1] < 0.5, chance[1] < 0.25
+    for name in "ab":
+        codes, fmt = operands[name], takes.formats[name]
+        own = codes[rows, first]
+        found[name][rows, third] = np.where(more, own, found[name][rows, third])
+        same = own ^ ((chance[2] < 0.5) & (name == "b")).astype(codes.dtype)
+        same = stimuli.negate(fmt, same) if name == "a" else same
+        found[name][rows, second] = np.where(cancel, same, codes[rows, second])
+        found[name][rows, first] = own
+    kept = np.where(rng.random(len(rows)) < 0.5, found["c"], operands["c"])
+    found["c"] = np.where(more, _cancelling(takes, operands, first, rng), kept)
+    return {**operands, **{name: codes.astype(operands[name].dtype) for name, codes in found.items()}}
+
+
+def _cancelling(takes: Signature, operands: Operands, place: Bits, rng: np.random.Generator) -> Bits:
+    """c that is the negative of one product, or next to it: as near as doubles come."""
+    rows, fmt = np.arange(len(place)), takes.formats["c"]
+    if not (fmt.is_float and fmt.signed):
+        return operands["c"]
+    a, b = (
+        np.asarray(to_float(takes.formats[name], operands[name][rows, place]), np.float64) for name in "ab"
+    )
+    with np.errstate(all="ignore"):
+        c = from_float(fmt, np.nan_to_num(-a * b, nan=0.0))
+    last = (rng.random(len(rows)) < 0.5).astype(fmt.dtype)
+    return np.asarray(c ^ last)
+
+
+def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
+    """Zeros of both signs, where a format has them."""
+    zero, fmt = takes.at_rest(name), takes.formats[name]
+    other = stimuli.negate(fmt, np.full(shape, zero, fmt.dtype)) if fmt.is_float and fmt.signed else zero
+    return np.where(rng.random(shape) < 0.5, zero, other)

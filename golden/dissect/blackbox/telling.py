@@ -20,6 +20,7 @@ from golden.dissect.blackbox import few_terms, fitting
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves
+from golden.dissect.blackbox.simple import among_zeros
 from golden.program.signature import Operands
 from golden.program.steps import Align, Step, Sum
 
@@ -27,7 +28,8 @@ Rng = Callable[..., np.random.Generator]
 _FLOORS = ("floor", "min_exponent")
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48}
 """Kinds that tell least exponents, which few operands reach, and how many of each."""
-_WORDS_OF_NANS = (": nan", ": nans")
+_CAUSES = ": nans"
+_WORDS_OF_NANS = (": nan", _CAUSES)
 _AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
 """The same for words of NaNs: which cause comes first shows only where two meet."""
 _AIMED = dict.fromkeys(
@@ -38,6 +40,10 @@ _AIMED = dict.fromkeys(
     24,
 )
 """The same for all other keys."""
+_AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
+"""Kinds of which two products alone are asked, too."""
+_MANY = 6
+"""How many times more of them."""
 _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
@@ -58,13 +64,15 @@ def is_extra(key: str) -> bool:
     return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key
 
 
-def neighbours(candidate: Candidate, words: tuple[int, ...]) -> list[Move]:
+def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Move]:
     """Single changes of a candidate: all floors of exponents, others near what they are.
 
     Args:
         words: NaNs that the box answered.
+        causes: also tables of causes of NaNs with one more entry.
     """
-    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(_FLOORS)]
+    wide = _FLOORS + (_CAUSES,) * causes
+    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
     return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
 
 
@@ -145,7 +153,9 @@ def questions(
         _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
-    pool = _joined(drawn)
+    takes = candidate.takes
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
+    pool = _joined([*drawn, among_zeros(takes, few, rng(len(drawn), 1))])
     answers, chosen = candidate.dot(**pool), np.zeros(0, np.int64)
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
@@ -162,6 +172,7 @@ def questions(
         if aimed[key] > _OWN and not key.endswith(_FLOORS):
             continue
         own = _aimed_at(rival, _aims(key), partial(rng, 1000 + index))
+        own = _joined([own, among_zeros(takes, own, rng(1000 + index, 1))])
         told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
     if len(chosen):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import golden
 from golden import stimuli
+from golden.catalog.lookup import resolve
 from golden.dissect.blackbox import fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.simple import among_zeros
 from golden.instruction import Instruction
 from golden.program.signature import Operands
-from golden.program.steps import Align, Step
+from golden.program.steps import Additions, Align, SpecialValues, Step
 from golden.unit import signature_of
 
 CONVERTED = "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16"
@@ -99,3 +103,56 @@ def test_every_least_exponent_has_operands_aimed_at_it() -> None:
     asked = telling.questions(start, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
     assert asked is not None
     assert (start.dot(**asked) != ins.dot(**asked)).any()
+
+
+def without_opposite_products(step: Step) -> Step:
+    if not isinstance(step, SpecialValues):
+        return step
+    return replace(step, nans=tuple(cause for cause in step.nans if cause[0] != "opposite_products"))
+
+
+def positive_flush_of_pairs(step: Step) -> Step:
+    if isinstance(step, Additions) and step.group is not None:
+        return replace(step, flush="positive")
+    return step
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "key"),
+    [
+        ("cdna2:v_mfma_f32_32x32x4bf16", positive_flush_of_pairs, "sum of products: flush"),
+        ("rdna4:v_dot4_f32_bf8_fp8", without_opposite_products, "special_values of products and c: nans"),
+        ("rdna4:v_wmma_bf16_16x16x16_bf16_w64", without_opposite_products, "special_values: nans"),
+    ],
+)
+def test_what_shows_only_where_nothing_else_has_a_say_is_asked(
+    name: str, change: Callable[[Step], Step], key: str
+) -> None:
+    """Of a million operands of every kind aimed at the unit, one, eleven and some thousand tell the two."""
+    true = candidate(resolve(name))
+    taken = true.with_operations(o.with_steps(map(change, o.steps)) for o in true.operations)
+    assert taken is not None and taken.key != true.key
+    asked = telling.questions(
+        taken, [(key, true)], 1000, lambda *n: np.random.default_rng([3, *n]), time.monotonic() + 60
+    )
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_a_table_of_causes_with_one_more_is_a_rival() -> None:
+    true = candidate(resolve("rdna4:v_dot4_f32_bf8_fp8"))
+    taken = true.with_operations(
+        o.with_steps(map(without_opposite_products, o.steps)) for o in true.operations
+    )
+    assert taken is not None
+    words = (0xFFC0FFFD,)
+    made = [move.apply(taken) for move in telling.neighbours(taken, words, causes=True)]
+    bank = Bank(true.takes)
+    for index in range(8):
+        operands = stimuli.generate(
+            true.instruction, "special_values", 4000, np.random.default_rng([9, index])
+        )
+        bank.add("special_values", operands, true.dot(**operands))
+    few = among_zeros(true.takes, bank.operands, np.random.default_rng(1))
+    bank.add("few", few, true.dot(**few))
+    assert bank.wrong(taken.program).any()
+    assert any(one is not None and not bank.wrong(one.program).any() for one in made)
