@@ -1,4 +1,4 @@
-"""Questions with few terms: c alone, one product, one product and c, two products.
+"""Questions with few terms: c alone, one or two products with c and without; special values among zeros.
 
 What one term shows depends on no order of the sum: how products are rounded and special values looked for is
 fitted on these, also while the order is still wrong.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from golden import stimuli
 from golden.number.formats import from_float, to_float
@@ -20,7 +21,11 @@ _DRAWN = (
 )
 _SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
-KINDS = frozenset(name for name, *_ in (*_SHAPES, *_PAIRS))
+_CAUSES, _MORE = ("special_values", "special_pairs"), 8
+"""Kinds whose operands are asked among zeros, and how many times more of them: a table of causes of NaNs is
+read off what two of them give."""
+_AMONG_ZEROS = "special among zeros"
+KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
 
 
 def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tuple[str, Operands]]:
@@ -36,16 +41,24 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
         if not with_c:
             whole["c"] = np.full_like(whole["c"], takes.at_rest("c"))
         yield name, whole
+    if takes.formats["d"].is_float:
+        for kind in _CAUSES:
+            operands = stimuli.generate(takes, kind, _MORE * each, rng)
+            special = rng.choice(stimuli.special_codes(takes.formats["c"]), len(operands["c"]))
+            operands["c"] = np.where(rng.random(len(special)) < 0.5, special, operands["c"])
+            yield _AMONG_ZEROS, among_zeros(takes, operands, rng)
 
 
 def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
     """Dot products of which two neighbours, or two far apart, are left, among zeros of both signs; c as it is
     or a zero, too. The sign of a number that is flushed, or which of two special values comes first, shows
     where nothing else has a say: every second time the two cancel, but for the last bit of a factor, and
-    every fourth time the first stands there once more, which c cancels in the same way.
+    every fourth time the first stands there once more, which c cancels in the same way. The first is one with
+    a special value, where there is one.
     """
     k, rows = takes.stored_k, np.arange(len(operands["a"]))
-    first, chance = rng.integers(0, k, len(rows)), rng.random((4, len(rows)))
+    chance = rng.random((4, len(rows)))
+    first = np.argmax(rng.random((len(rows), k)) + _special(takes, operands), axis=1)
     second = np.where(chance[0] < 0.5, np.minimum(first ^ 1, k - 1), rng.integers(0, k, len(rows)))
     third = np.where(chance[3] < 0.5, (first + 2) % k, rng.integers(0, k, len(rows)))
     found = {name: _zeros(takes, name, operands[name].shape, rng) for name in "abc"}
@@ -61,6 +74,12 @@ def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) 
     kept = np.where(rng.random(len(rows)) < 0.5, found["c"], operands["c"])
     found["c"] = np.where(more, _cancelling(takes, operands, first, rng), kept)
     return {**operands, **{name: codes.astype(operands[name].dtype) for name, codes in found.items()}}
+
+
+def _special(takes: Signature, operands: Operands) -> npt.NDArray[np.bool_]:
+    """Where a or b is special, (n, k)."""
+    found = [np.isin(operands[name], stimuli.special_codes(takes.formats[name])) for name in "ab"]
+    return np.asarray(found[0] | found[1])
 
 
 def _cancelling(takes: Signature, operands: Operands, place: Bits, rng: np.random.Generator) -> Bits:

@@ -42,7 +42,7 @@ _AIMED = dict.fromkeys(
 """The same for all other keys."""
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds of which two products alone are asked, too."""
-_MANY = 6
+_MANY = 12
 """How many times more of them."""
 _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
@@ -93,7 +93,7 @@ def other_starts(
     """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
     in the same place, the best first."""
     seen, found = {candidate.order}, []
-    alone = len(candidate.operations) == 1
+    alone = len({o.steps for o in candidate.operations}) == 1
     for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
         if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
             break
@@ -155,18 +155,13 @@ def questions(
     ]
     takes = candidate.takes
     few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
-    pool = _joined([*drawn, among_zeros(takes, few, rng(len(drawn), 1))])
-    answers, chosen = candidate.dot(**pool), np.zeros(0, np.int64)
+    pools = [_Pool(candidate, one) for one in (_joined(drawn), among_zeros(takes, few, rng(len(drawn), 1)))]
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
     for index, (key, rival) in enumerate(rivals):
         if time.monotonic() > deadline:
             break
-        differ = rival.dot(**pool) != answers
-        if differ.any():
-            if int(differ[chosen].sum()) < _ENOUGH:
-                some = np.flatnonzero(differ)
-                chosen = np.union1d(chosen, rng(index).permutation(some)[:_TAKEN])
+        if any(pool.tells(rival, rng(index)) for pool in pools):
             continue
         aimed[key] += 1
         if aimed[key] > _OWN and not key.endswith(_FLOORS):
@@ -175,9 +170,29 @@ def questions(
         own = _joined([own, among_zeros(takes, own, rng(1000 + index, 1))])
         told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
-    if len(chosen):
-        found.append({name: codes[chosen] for name, codes in pool.items()})
+    found += [pool.taken for pool in pools if len(pool.chosen)]
     return _joined(found) if found else None
+
+
+class _Pool:
+    """Operands that were drawn for a candidate, and those of them that are worth asking."""
+
+    def __init__(self, candidate: Candidate, operands: Operands) -> None:
+        self.operands, self.answers = operands, candidate.dot(**operands)
+        self.chosen = np.zeros(0, np.int64)
+
+    def tells(self, rival: Candidate, rng: np.random.Generator) -> bool:
+        """Whether a rival answers any of them otherwise; then some that do are among the chosen."""
+        differ = rival.dot(**self.operands) != self.answers
+        some = np.flatnonzero(differ)
+        if len(some) and int(differ[self.chosen].sum()) < _ENOUGH:
+            self.chosen = np.union1d(self.chosen, rng.permutation(some)[:_TAKEN])
+        return bool(len(some))
+
+    @property
+    def taken(self) -> Operands:
+        """The operands that were chosen."""
+        return {name: codes[self.chosen] for name, codes in self.operands.items()}
 
 
 def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:

@@ -15,7 +15,7 @@ from golden.catalog.lookup import resolve
 from golden.dissect.blackbox import fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
-from golden.dissect.blackbox.simple import among_zeros
+from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.steps import Additions, Align, SpecialValues, Step
@@ -156,3 +156,16 @@ def test_a_table_of_causes_with_one_more_is_a_rival() -> None:
     bank.add("few", few, true.dot(**few))
     assert bank.wrong(taken.program).any()
     assert any(one is not None and not bank.wrong(one.program).any() for one in made)
+
+
+def test_first_questions_show_the_order_of_causes() -> None:
+    """Among all operands random ones have a NaN factor nearly always, and nothing else is seen."""
+    true = candidate(resolve("rdna4:v_wmma_bf16_16x16x16_bf16_w64"))
+    taken = true.with_operations(
+        o.with_steps(map(without_opposite_products, o.steps)) for o in true.operations
+    )
+    assert taken is not None
+    bank = Bank(true.takes)
+    for kind, operands in simple(true.takes, 20, np.random.default_rng(4)):
+        bank.add(kind, operands, true.dot(**operands))
+    assert bank.of_kinds(KINDS).wrong(taken.program).sum() > 4
