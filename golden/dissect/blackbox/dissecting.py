@@ -52,6 +52,9 @@ _SIMPLE = 20
 """The same of each number of terms and kind."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
+_FAR = 50
+"""A candidate that is wrong on more than one in so many adds in another order, rather than with two keys
+otherwise: orders come before more effort."""
 _LAST = 48
 """Questions of each kind that are asked at once, where there are no more for a third of them."""
 _TAKEN = 24
@@ -446,7 +449,7 @@ class _Search:
     def _check(self) -> bool:
         """Asks about operands of every kind until the limits end; fits again after every counterexample, the
         harder the more often that did not help. Returns whether the last candidate was asked about at all."""
-        efforts = iter(fitting.Effort)
+        efforts = list(fitting.Effort)
         while self.state.fit is not None:
             fit, candidate = self.state.fit, self.state.fit.candidate
             left = self._share_left()  # a round that finds a difference leaves enough for those behind it
@@ -454,15 +457,16 @@ class _Search:
             if share < _LEAST or self.dense.left < self.reserve:
                 return bool(self.state.differing)
             if fit.wrong:
-                effort = next(efforts, None)
-                if effort is None:
-                    others = self._others(fit)
-                    if others:
-                        self._refit([*others, fit], fitting.Effort.ANY)
-                        self.state.differing = {}
-                        continue
+                far = fit.wrong > len(self.bank) // _FAR and efforts[:1] == [fitting.Effort.INSTEAD]
+                others = self._others(fit) if far or not efforts else []
+                if others:
+                    self._refit([*others, fit], fitting.Effort.ANY)
+                    self.state.differing = {}
+                    continue
+                if not efforts:
                     self._round(share)
                     return True
+                effort = efforts.pop(0)
                 if effort is fitting.Effort.INSTEAD:  # the few questions left say little: more of them first
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
@@ -471,7 +475,7 @@ class _Search:
                 self._refit([*others, fit, *self.ranked[1:beside]], effort)
                 self.state.differing = {}
                 continue
-            efforts = iter(fitting.Effort)
+            efforts = list(fitting.Effort)
             self.tried.clear()
             wrong = self._round(share)
             turns = self.told.get(candidate.key, 0)

@@ -61,13 +61,16 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
 
 
 def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Programs of one operation, fitted to the questions with few terms: the best of each kind of steps."""
-    single = [one for one in skeletons if len(one.operations) == 1]
+    """Programs whose operations are alike, fitted to the questions with few terms: the best of each kind of
+    steps, of one operation where there is one."""
+    alike = [one for one in skeletons if len({o.steps for o in one.operations}) == 1]
+    least = min((len(one.operations) for one in alike), default=0)
+    single = [one for one in alike if len(one.operations) == least]
     scored = [Fit(one, fitting.wrong_of(few, one)) for one in single if time.monotonic() < deadline]
-    scored.sort(key=lambda fit: (fit.wrong, len(fit.candidate.operations[0].steps)))
+    scored.sort(key=lambda fit: (fit.wrong, len(_steps(fit))))
     seen: dict[object, Fit] = {}
     for fit in scored:
-        seen.setdefault(tuple(step.op for step in fit.candidate.operations[0].steps), fit)
+        seen.setdefault(tuple(step.op for step in _steps(fit)), fit)
     found = []
     for start in [*seen.values()][:_SHAPES]:
         until = min(deadline, time.monotonic() + _SECONDS)
@@ -75,10 +78,14 @@ def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[
     return sorted(found, key=lambda fit: fit.wrong)[:_KEPT]
 
 
+def _steps(fit: Fit) -> tuple[Step, ...]:
+    return fit.candidate.operations[-1].steps
+
+
 def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
     """A candidate whose steps have the keys of those of a fitted program that stand in the same place: beside
     c, on products, at the end. Sums without c stay as they are, or are cut as that with c."""
-    (operation,) = source.operations
+    operation = source.operations[-1]
     made: dict[object, Candidate] = {}
     for inner in (False, True):
         new = one.with_operations(_changed(o, operation, inner) for o in one.operations)

@@ -177,7 +177,8 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Align)
     ):
-        plain = replace(step, cut="dropped", sticky_gap=0, window=(), spared=())
+        rest: dict[str, Any] = {"window": (), "spared": (), "shift_limit": None, "left_out": ()}
+        plain = replace(step, cut="dropped", sticky_gap=0, **rest)
         for base in dict.fromkeys((step, plain)):
             for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
                 changed = replace(base, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)

@@ -92,3 +92,11 @@ def test_one_product_and_c_show_the_ends_of_every_order() -> None:
     best = few_terms.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
     assert [type(step) for step in best.operations[0].steps] == [Fma]
     assert fitting.wrong_of(bank, best) < plain[0] // 4
+
+
+def test_ends_are_shown_for_chains_of_operations_too() -> None:
+    """Masks showed a chain: no skeleton of it is one operation."""
+    true = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "up"}})
+    plain = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "down"}})
+    assert len(true.operations) > 1
+    assert any(one.operations == true.operations for one in few_terms.with_ends(plain, true))
