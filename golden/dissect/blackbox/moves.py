@@ -129,7 +129,7 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     for step in seen:
         for faults in (False, True):
             yield from _keys(one, step, hints, faults)
-        yield from _registers(one, step)
+        yield from _registers(one, step, hints)
     yield from _operands(one)
     yield from _structure(one, hints)
     yield from _outs(one)
@@ -506,20 +506,18 @@ def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
     yield from (group for group in structure.groups(k) if k <= _MOST_GROUPED or k % group[1] == 0)
 
 
-def _registers(one: Candidate, step: Step) -> Iterator[Move]:
+def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
     """Special values that are looked for elsewhere; scales of groups instead of products."""
     if isinstance(step, SpecialValues):
-        for of in (
-            ("products",),
-            ("products", "c"),
-            ("c",),
-            ("products", "c", "scales"),
-            ("total",),
-            ("dot", "c"),
-        ):
+        terms = ("products", "c", *(("scales",) if one.takes.scale_block else ()))
+        sets = [of for size in range(1, len(terms) + 1) for of in combinations(terms, size)]
+        for of, word in product([*sets, ("total",), ("dot", "c")], dict.fromkeys((step.nan, *hints.words))):
             if of != step.of:
-                changed = replace(step, of=of)
-                yield Move("special_values: of", " and ".join(of), _replacing(step, changed))
+                changed = replace(step, of=of, nan=word)
+                said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}")
+                where = None if word == step.nan else one.formats["d"]
+                rank = int(word != step.nan)
+                yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
         if not step.nans:
             for cause in ("a", "b", "factor", "c"):
                 yield Move(
