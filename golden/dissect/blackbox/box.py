@@ -6,7 +6,7 @@ The search never sees more of a unit than this: formats, K, and codes for codes.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,9 +150,12 @@ class Bank:
         """The questions of some kinds; the same bank until more are added."""
         found = self._of_kinds.get(kinds)
         if found is None:
-            wanted = [number for number, kind in enumerate(self.kinds) if kind in kinds]
-            found = self._of_kinds[kinds] = self.part(np.flatnonzero(np.isin(self._kind, wanted)))
+            found = self._of_kinds[kinds] = self.part(np.flatnonzero(self.is_of(kinds)))
         return found
+
+    def is_of(self, kinds: Set[str]) -> Mask:
+        """Which questions are of some kinds, (n,)."""
+        return np.isin(self._kind, [number for number, kind in enumerate(self.kinds) if kind in kinds])
 
     def wrong(self, program: Program) -> Mask:
         """Where a program with the box's formats answers otherwise than the box did, (n,)."""

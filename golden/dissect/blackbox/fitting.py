@@ -8,13 +8,15 @@ are tried.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cached_property
 from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
@@ -24,7 +26,8 @@ from golden.number.formats import Kind
 from golden.number.rounding import MODES
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-_WRONG = 224
+_WRONG, _PART = 224, 1024
+"""Questions of each half of a sample, and of the parts in which all others are held against a change."""
 _ROUNDS, _COARSE, _LEFT = 4, 96, 4
 """Rounds in which starts are halved, questions of each sample for that, and how many are left at least."""
 _CONFIRMED, _ALIKE = 6, 96
@@ -66,10 +69,12 @@ def wrong_of(bank: Bank, one: Candidate) -> int:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the questions that a candidate gets wrong, and some of those that it gets right."""
+    """Some of the questions that a candidate gets wrong, some of those that it gets right, and all others."""
 
+    bank: Bank
     missed: Bank
     right: Bank
+    others: tuple[npt.NDArray[np.int64], ...]
 
     def wrong(self, one: Candidate, below: int | None = None) -> int:
         """How many a candidate gets wrong; where those that were missed show that it is not below a number,
@@ -77,20 +82,38 @@ class Sample:
         count = wrong_of(self.missed, one)
         return count if below is not None and count >= below else count + wrong_of(self.right, one)
 
+    def of_all(self, one: Candidate, below: int) -> int:
+        """How many of the whole bank a candidate gets wrong, or at least `below`, part by part."""
+        count = 0
+        for part in (self.missed, self.right, *self._rest):
+            count += wrong_of(part, one)
+            if count >= below:
+                break
+        return count
+
+    @cached_property
+    def _rest(self) -> list[Bank]:
+        return [self.bank.part(index) for index in self.others]
+
     def alike(self, one: Candidate, other: Candidate) -> bool:
-        """Whether two candidates answer all of them the same."""
+        """Whether two candidates answer all of the sample the same."""
         return all(part.alike(one.program, other.program) for part in (self.missed, self.right))
 
 
-def sample_of(bank: Bank, one: Candidate, seed: int, most: int = _WRONG) -> Sample:
-    """A sample for a candidate, `most` questions of each."""
+def sample_of(
+    bank: Bank, one: Candidate, seed: int, most: int = _WRONG, first: Set[str] = frozenset()
+) -> Sample:
+    """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
     rng = np.random.default_rng(seed)
-    wrong = bank.wrong(one.program)
-    parts = []
-    for mask in (wrong, ~wrong):
-        index = np.flatnonzero(mask)
-        parts.append(bank.part(rng.choice(index, most, replace=False) if len(index) > most else index))
-    return Sample(*parts)
+    wrong, early = bank.wrong(one.program), bank.is_of(first)
+    mixed = [
+        np.concatenate([rng.permutation(np.flatnonzero(mask & some)) for some in (early, ~early)])
+        for mask in (wrong, ~wrong)
+    ]
+    missed, right = (bank.part(index[:most]) for index in mixed)
+    others = [index[most:] for index in mixed]
+    parts = [others[0], *np.split(others[1], range(_PART, len(others[1]), _PART))]
+    return Sample(bank, missed, right, tuple(part for part in parts if len(part)))
 
 
 def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
@@ -144,7 +167,7 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
                 moved.append(one)
                 continue
             sample = sample_of(bank, one.candidate, turn, _COARSE)
-            better = _step(bank, sample, one, moves(one.candidate, hints), deadline)
+            better = _step(sample, one, moves(one.candidate, hints), deadline)
             moved.append(better or one)
         moved = _sorted(moved)
         going = moved[: max(len(moved) // 2, _LEFT)]
@@ -298,7 +321,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
             break
         sample = sample_of(bank, fit.candidate, turn)
         tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
-        better = _step(bank, sample, fit, tried, deadline)
+        better = _step(sample, fit, tried, deadline)
         if better is None:
             break
         fit = better
@@ -377,14 +400,14 @@ def _better(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort
 
 def _plain(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
     """One change of a key or of a common step, or two words of one step."""
-    better = _step(bank, sample, best, moves(best.candidate, hints), deadline)
-    return better or _step(bank, sample, best, joint(best.candidate), deadline)
+    better = _step(sample, best, moves(best.candidate, hints), deadline)
+    return better or _step(sample, best, joint(best.candidate), deadline)
 
 
 def _any(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
     """Any other single change."""
-    better = _step(bank, sample, best, rare(best.candidate), deadline)
-    return better or _step(bank, sample, best, alone(best.candidate, hints), deadline)
+    better = _step(sample, best, rare(best.candidate), deadline)
+    return better or _step(sample, best, alone(best.candidate, hints), deadline)
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
@@ -392,11 +415,10 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     has to be tried in between."""
     if not best.told[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
-    special = bank.of_kinds(_SPECIAL | set(KINDS))
     for turn in range(_MOST_CAUSES):
-        sample = sample_of(special, best.candidate, turn)
+        sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
         tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
-        better = _step(bank, sample, best, tried, deadline) if best.wrong else None
+        better = _step(sample, best, tried, deadline) if best.wrong else None
         if better is None:
             break
         best = better
@@ -404,7 +426,7 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 def _step(
-    bank: Bank, sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
+    sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
 ) -> Fit | None:
     """The best single change, with all others that still help; None where none helps.
 
@@ -422,8 +444,8 @@ def _step(
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
     for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
-        wrong = wrong_of(bank, new)
-        if wrong < (best if found is None else found).wrong:
+        least = (best if found is None else found).wrong
+        if (wrong := sample.of_all(new, least)) < least:
             found = Fit(new, wrong, [*best.told, move.text])
             if not wrong:
                 break
@@ -434,7 +456,7 @@ def _step(
         if not found.wrong or move.key in taken:
             continue
         both = move.apply(found.candidate)
-        if both is not None and (wrong := wrong_of(bank, both)) < found.wrong:
+        if both is not None and (wrong := sample.of_all(both, found.wrong)) < found.wrong:
             found = Fit(both, wrong, [*found.told, move.text])
             taken.add(move.key)
     return found
@@ -448,7 +470,7 @@ def _instead(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: floa
             continue
         told = [*best.told, reset.text]
         tried = chain(moves(start, hints), joint(start))
-        better = _step(bank, sample, Fit(start, best.wrong, told), tried, deadline, best)
+        better = _step(sample, Fit(start, best.wrong, told), tried, deadline, best)
         if better is not None:
             return better
     return None
@@ -485,9 +507,7 @@ def _pairs(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float)
             firsts.append((sample.wrong(new), index, move, new))
     firsts.sort(key=lambda one: one[:2])
     for _, _, move, new in firsts[:_BEAM]:
-        better = _step(
-            bank, sample, Fit(new, best.wrong, [*best.told, move.text]), moves(new, near), deadline
-        )
+        better = _step(sample, Fit(new, best.wrong, [*best.told, move.text]), moves(new, near), deadline)
         if better is not None and better.wrong < best.wrong:
             return better
     return None

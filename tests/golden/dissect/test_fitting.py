@@ -18,7 +18,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
-from golden.program.steps import Align, Fma
+from golden.program.steps import Align, Fma, SpecialValues
 from golden.unit import signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -74,7 +74,7 @@ def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wro
     assert wrong
     tried = fitting.Fit(start, wrong), fitting.sample_of(bank, start, 1)
     plain = [move for move in moves.joint(start) if move.value == "25, up, nothing else"]
-    better = fitting._step(bank, tried[1], tried[0], plain, time.monotonic() + 60)
+    better = fitting._step(tried[1], tried[0], plain, time.monotonic() + 60)
     assert better is not None and better.wrong == 0
 
 
@@ -100,3 +100,25 @@ def test_ends_are_shown_for_chains_of_operations_too() -> None:
     plain = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "down"}})
     assert len(true.operations) > 1
     assert any(one.operations == true.operations for one in few_terms.with_ends(plain, true))
+
+
+def test_a_part_of_the_bank_is_enough_to_tell_that_a_change_is_worse() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    true, near = candidate(ins, {}), candidate(ins, {Align: {"rounding": "up"}})
+    bank = bank_of(true, 60)
+    sample = fitting.sample_of(bank, near, 1)
+    assert sample.of_all(near, len(bank)) == fitting.wrong_of(bank, near)
+    assert sample.of_all(true, 1) == 0
+    assert 5 <= sample.of_all(near, 5) < fitting.wrong_of(bank, near)
+
+
+def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
+    """Two keys at once: a scale that is a NaN shows the word, and the word shows where it is looked for."""
+    name = (
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+    )
+    ins = golden.instruction("rtx_blackwell", name)
+    start = candidate(ins, {})
+    true = candidate(ins, {SpecialValues: {"of": ("c", "scales"), "nan": 0x7FC00001}})
+    tried = moves.moves(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
+    assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
