@@ -152,6 +152,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
+    yield from _results(one)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         defaults = {name: default for name, _, default in declared(step)}
         words = [
@@ -186,6 +187,21 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, _replacing(step, changed), 1)
+
+
+def _results(one: Candidate) -> Iterator[Move]:
+    """How many bits a result keeps together with how it is rounded to them: with the other rounding fewer
+    bits are as wrong as all of them."""
+    for step in dict.fromkeys(
+        s for operation in one.operations for s in operation.steps if isinstance(s, Round)
+    ):
+        if not step.format.is_float:
+            continue
+        for bits, mode in product(range(step.format.fraction_bits), keys.ROUNDING.words):
+            changed = replace(step, result_fraction_bits=bits, rounding=mode)
+            if step.rounding != mode and step.result_fraction_bits != bits:
+                label = f"round of {' and '.join(step.of)}: fraction_bits"
+                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1)
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:

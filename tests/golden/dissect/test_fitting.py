@@ -18,7 +18,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
-from golden.program.steps import Align, Fma, SpecialValues
+from golden.program.steps import Align, Fma, Round, SpecialValues
 from golden.unit import signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -122,3 +122,10 @@ def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
     true = candidate(ins, {SpecialValues: {"of": ("c", "scales"), "nan": 0x7FC00001}})
     tried = moves.moves(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
+
+
+def test_fewer_bits_of_a_result_are_tried_with_every_rounding() -> None:
+    ins = golden.instruction("ada", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    true = candidate(ins, {})
+    start = candidate(ins, {Round: {"result_fraction_bits": None, "rounding": "nearest_even"}})
+    assert any((new := move.apply(start)) is not None and new.key == true.key for move in moves.joint(start))
