@@ -48,8 +48,9 @@ from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 Progress = Callable[[str, int, int], None]
 _FIRST = 96
 """Questions of each kind before the first candidate."""
-_SIMPLE = 20
-"""The same of each number of terms and kind."""
+_SIMPLE, _OF_SIMPLE = 20, 800
+"""The same of each number of terms and kind; of so many questions that may be asked, one at most is one of
+those."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
 _FAR = 50
@@ -95,7 +96,7 @@ _KEPT_BACK = 6
 """One of so many questions is kept for after the first report: what it shows is asked, too."""
 _SHARERS = 3
 """One start takes a third of the time that is left at most, while others wait; the best go on later."""
-_QUICK = 10
+_QUICK = 6
 """The same share where all starts are to be compared soon."""
 _RESUME = "argument 'resume' (option --continue)"
 _SMALLEST = 8_000
@@ -383,7 +384,9 @@ class _Search:
         for index, kind in enumerate(stimuli.KINDS):
             operands = stimuli.generate(self.takes, kind, _FIRST, self._rng(1, index))
             self.bank.add(kind, *self.dense.ask(operands))
-        for kind, operands in simple(self.takes, _SIMPLE, self._rng(1, len(stimuli.KINDS))):
+        questions = self.dense.asks // (2 if self.own.state else 1)
+        each = min(_SIMPLE, questions // _OF_SIMPLE)
+        for kind, operands in simple(self.takes, each, self._rng(1, len(stimuli.KINDS))):
             self.bank.add(kind, *self.dense.ask(operands))
 
     def _begin_with(self, start: Candidate | None) -> None:

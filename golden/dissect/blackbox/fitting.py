@@ -26,8 +26,9 @@ from golden.number.formats import Kind
 from golden.number.rounding import MODES
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-_WRONG, _PART = 224, 1024
-"""Questions of each half of a sample, and of the parts in which all others are held against a change."""
+_WRONG, _GLANCE, _PART = 224, 48, 1024
+"""Questions of each half of a sample, those that are looked at first, and of the parts in which all others
+are held against a change."""
 _ROUNDS, _COARSE, _LEFT = 4, 96, 4
 """Rounds in which starts are halved, questions of each sample for that, and how many are left at least."""
 _CONFIRMED, _ALIKE = 6, 96
@@ -90,6 +91,11 @@ class Sample:
             if count >= below:
                 break
         return count
+
+    @cached_property
+    def glance(self) -> Bank:
+        """A few of those that were missed: most changes explain none of them."""
+        return self.missed.part(np.arange(min(len(self.missed), _GLANCE)))
 
     @cached_property
     def _rest(self) -> list[Bank]:
@@ -425,6 +431,36 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     return best
 
 
+_Scored = tuple[int, int, int, Move, Candidate]
+"""Wrong on the sample, rank and place of a move; the move, and what it makes."""
+
+
+def _scored(
+    sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Move], deadline: float
+) -> list[_Scored]:
+    """The moves that help on a sample: those that explain something of a small part of it, where there are
+    any; else of all of it."""
+    base, glance = sample.wrong(than), wrong_of(sample.glance, than)
+    scored: list[_Scored] = []
+    later: list[tuple[int, Move, Candidate]] = []
+    for index, move in enumerate(tried):
+        if time.monotonic() > deadline:
+            break
+        new = move.apply(start)
+        if new is None:
+            continue
+        if wrong_of(sample.glance, new) >= glance:
+            later.append((index, move, new))
+        elif (wrong := sample.wrong(new, base)) < base:
+            scored.append((wrong, move.rank, index, move, new))
+    for index, move, new in () if scored else later:
+        if time.monotonic() > deadline:
+            break
+        if (wrong := sample.wrong(new, base)) < base:
+            scored.append((wrong, move.rank, index, move, new))
+    return scored
+
+
 def _step(
     sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
 ) -> Fit | None:
@@ -432,14 +468,7 @@ def _step(
 
     `than`: what it has to be better than, where that is not what is changed.
     """
-    base = sample.wrong((than or best).candidate)
-    scored: list[tuple[int, int, int, Move, Candidate]] = []
-    for index, move in enumerate(tried):
-        if time.monotonic() > deadline:
-            break
-        new = move.apply(best.candidate)
-        if new is not None and (wrong := sample.wrong(new, base)) < base:
-            scored.append((wrong, move.rank, index, move, new))
+    scored = _scored(sample, best.candidate, (than or best).candidate, tried, deadline)
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
