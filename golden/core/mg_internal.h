@@ -62,7 +62,7 @@ enum mg_operand { MG_OPERAND_A, MG_OPERAND_B, MG_OPERAND_C, MG_OPERAND_D, MG_OPE
 /* Elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
  * last. `step`: bytes from a lane to the next, where all are as far apart, and `at` has the first one alone; else MG_UNEVEN.
  * `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
-#define MG_UNEVEN PTRDIFF_MIN
+#define MG_UNEVEN (-(ptrdiff_t)(~(size_t)0 >> 1) - 1) /* PTRDIFF_MIN, which NVRTC does not have */
 typedef struct {
     int32_t used;
     char *at[MG_OPERANDS][MG_LANES];
