@@ -411,9 +411,23 @@ class _Search:
         if now is not None and now.wrong:  # the order, or what happens beside it
             nearest = self._nearer(ordinary, made)
             self._refit([now, *nearest[:_HALVED_FITS]], fitting.Effort.SINGLE, quick=True)
+        elif now is not None:
+            self._simpler(now, starts)
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
+
+    def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:
+        """Takes a start with half the steps or fewer, which was as near, where that explains all, too: what a
+        unit does is said in few steps, and fewer of them have keys that no question decides."""
+        before, nearest = self.ranked, min((one.wrong for one in starts), default=0)
+        near = [one for one in starts if one.wrong <= nearest + nearest // 4]
+        few = [one for one in near if 2 * one.steps <= found.steps][:_FIRST_FITS]
+        if few:
+            self._refit(few, fitting.Effort.SINGLE, quick=True)
+            now = self.state.fit
+            if now is None or now.wrong:
+                self.state.fit, self.ranked = found, before
 
     def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
         """More starts than widths alone show, by how near a few changes bring them: skeletons with the ends

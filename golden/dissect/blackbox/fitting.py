@@ -62,6 +62,11 @@ class Fit:
     told: list[str] = field(default_factory=list)
     """The changes that were taken, in order."""
 
+    @property
+    def steps(self) -> int:
+        """How many steps its program has, in all operations."""
+        return sum(len(operation.steps) for operation in self.candidate.operations)
+
 
 def wrong_of(bank: Bank, one: Candidate) -> int:
     """How many questions a candidate gets wrong."""
@@ -299,9 +304,9 @@ def widened(one: Candidate, more: int) -> Candidate | None:
 
 
 def _sorted(fits: Iterable[Fit]) -> list[Fit]:
-    """The best first, each program once."""
+    """The best first, of equal ones those with fewer steps, each program once."""
     seen: dict[object, Fit] = {}
-    for fit in sorted(fits, key=lambda fit: fit.wrong):
+    for fit in sorted(fits, key=lambda fit: (fit.wrong, fit.steps)):
         seen.setdefault(fit.candidate.key, fit)
     return list(seen.values())
 

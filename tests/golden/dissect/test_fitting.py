@@ -15,11 +15,13 @@ from golden import stimuli
 from golden.dissect.blackbox import few_terms, fitting, moves
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.dissecting import _Search
+from golden.dissect.blackbox.order import find_order
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
 from golden.program.steps import Align, Fma, Round, SpecialValues
-from golden.unit import signature_of
+from golden.unit import FunctionUnit, signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 Changed = Mapping[type, Mapping[str, Any]]
@@ -129,3 +131,14 @@ def test_fewer_bits_of_a_result_are_tried_with_every_rounding() -> None:
     true = candidate(ins, {})
     start = candidate(ins, {Round: {"result_fraction_bits": None, "rounding": "nearest_even"}})
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in moves.joint(start))
+
+
+def test_what_few_steps_explain_is_not_said_in_many() -> None:
+    """Eight operations of rounded products give nearly the same: of a million dot products two differ."""
+    unit = golden.instruction("cdna2", "v_mfma_f32_32x32x8bf16_1k")
+    search = _Search(FunctionUnit.like(unit, unit.dot), 300, 100_000, 0, None)
+    search.state.tree = find_order(search.dense, search.bank)
+    search._first_questions()
+    search._first_candidate()
+    assert search.state.fit is not None and search.state.fit.wrong == 0
+    assert len(search.state.fit.candidate.operations) == 1
