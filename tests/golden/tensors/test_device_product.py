@@ -16,6 +16,7 @@ from long_run import long_after
 import golden
 from golden.errors import MetadataError, OperandError, ShapeError
 from golden.gemm import conversion
+from golden.gemm.options import leaves
 from golden.gemm.plan import Plan
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mmagold[torch]'")
@@ -163,8 +164,10 @@ PLANS = [
 
 
 def length(plan: Plan, k: int) -> int:
-    """K, or what the plan's own parts make."""
-    return sum(plan.options.parts or (k,))
+    """K, or what the plan's own parts make, as many as its order of sums has."""
+    options = plan.options
+    many = () if isinstance(options.reduce, str) else leaves(options.reduce)
+    return len(many) * options.part if many else sum(options.parts or (k,))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
