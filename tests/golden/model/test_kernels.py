@@ -18,6 +18,7 @@ from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_f
 from instruction_sets import instruction_sets
 from random_units import load
 
+import golden
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.model import kernels
@@ -110,6 +111,28 @@ def test_nans_of_the_hosts_own_chain(
             assert np.array_equal(ins(*strided), wanted)
             rows, columns = np.repeat(a, 16, axis=1).reshape(-1, 5), np.tile(b.swapaxes(1, 2), (1, 8, 1))
             assert np.array_equal(ins.dot(rows, columns.reshape(-1, 5), c.reshape(-1)), wanted.reshape(-1))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_the_hosts_own_chain_reads_the_rows_of_b_that_a_sparse_a_meets(
+    simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tile of a chain with sparse A, which no family has and a new one may bring, as matrices."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    step = {"fma": {"to": "d", "rounding": "nearest_even", "nan": 0x7FC00000, "start": "c"}}
+    unit = {"unit": "chain", "shape": {"m": 4, "n": 16, "k": 8}, "formats": dict.fromkeys("abcd", "f32")}
+    dense = load(json.dumps(unit | {"steps": [step]}))
+    pattern = next(ins.pattern for ins in golden.instructions("ampere") if ins.pattern)
+    ins, rng = replace(dense, pattern=pattern, k=16), np.random.default_rng(1)
+    legal = np.array(pattern.legal(ins.ordered_metadata), np.uint8)
+    given = {
+        name: rng.choice(legal, shape)
+        if name == "metadata"
+        else golden.from_float("f32", rng.standard_normal(shape))
+        for name, shape in ins.operand_shapes(matrices=True).items()
+    }
+    wanted = ins.engine.compute(given, True, general=True)
+    assert np.array_equal(ins.engine.compute(given, True), wanted)
 
 
 @pytest.mark.parametrize("simd", instruction_sets())
