@@ -130,19 +130,23 @@ MG_INLINE ptrdiff_t MG_OF(mg_k)(const mg_operation *o, const mg_part *x, int32_t
 
 MG_INLINE ptrdiff_t MG_OF(mg_row_of_b)(const mg_part *x, ptrdiff_t k) { return x->plain ? k * x->b_row : x->row_of_b[k]; }
 
+/* Codes of c and d lie where the caller has them, at any address. */
 MG_INLINE mg_vi MG_OF(mg_load)(const char *at, int32_t storage) {
-    if (storage == 32) return MG_AT(mg_vi, at);
+    mg_vi words;
+    if (storage == 32) return memcpy(&words, at, sizeof words), words;
 #ifdef MG_NATIVE_WIDEN_8 /* GCC does this an element at a time */
     if (storage == 8) return (mg_vi)MG_NATIVE_WIDEN_8(at);
     return (mg_vi)MG_NATIVE_WIDEN_16(at);
 #endif
     if (storage == 8) return __builtin_convertvector(MG_AT(mg_vb, at), mg_vi);
-    return __builtin_convertvector(MG_AT(mg_vh, at), mg_vi);
+    mg_vh halves;
+    return memcpy(&halves, at, sizeof halves), __builtin_convertvector(halves, mg_vi);
 }
 
 MG_INLINE void MG_OF(mg_store)(char *at, int32_t storage, mg_vi codes) {
-    if (storage == 32) *(mg_vi *)at = codes;
-    else *(mg_vh *)at = __builtin_convertvector((mg_vu)codes, mg_vh);
+    const mg_vh halves = __builtin_convertvector((mg_vu)codes, mg_vh);
+    if (storage == 32) memcpy(at, &codes, sizeof codes);
+    else memcpy(at, &halves, sizeof halves);
 }
 
 #ifdef MG_HALF
@@ -678,7 +682,7 @@ MG_INLINE void MG_OF(mg_quick_rounded_down)(const mg_operation *o, const mg_part
     MG_EACH_ROW {
         if (o->group == 2) { /* they meet */
             const mg_vi all = MG_OF(mg_max)(top[0][r], top[1][r]);
-            total[0][r] = MG_OF(mg_right)(total[0][r], all - top[0][r]) + MG_OF(mg_right)(total[1][r], all - top[1][r]);
+            total[0][r] = MG_PLUS(MG_OF(mg_right)(total[0][r], all - top[0][r]), MG_OF(mg_right)(total[1][r], all - top[1][r]));
             top[0][r] = all;
         }
         const mg_vi exponent = (mg_vi)((mg_vu)c[r] << 1 >> 24) - 127, sign = c[r] >> 31, special = 127 - exponent;

@@ -396,12 +396,13 @@ def _subnormals_overflow(operation: Operation, unit: Signature, exponent: int | 
 
 def _fma(operation: Operation, unit: Signature) -> Kernel | None:
     """A chain in f32 or f64 on the host's own; those that make a NaN are run once more by the rules for
-    NaNs. The kernel runs one chain from c and nothing beside it."""
+    NaNs. The kernel runs one chain from c and nothing beside it, and reads each row of B: A is not sparse."""
     out, step = operation.out_format, operation.steps[0]
     same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (
         len(operation.steps) != 1
         or not same
+        or unit.pattern is not None
         or out not in (get_format("f32"), get_format("f64"))
         or not is_step(step, Fma, "nan", "nan_order", to="d", format=out, rounding="nearest_even")
         or step.nan is None
