@@ -2,9 +2,9 @@
 tests/core/test_sanitizers.py runs it as a script.
 
 One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits,
-once contiguous and again through transposed and broadcast views, so that every stride is in use, then on the
-general interpreter (with status flags, too), then as dot products, then with every register observed. Prints
-what it did as JSON.
+once contiguous and again through transposed and broadcast views, so that every stride is in use, those of
+the batch at odd addresses, too, then on the general interpreter (with status flags, too), then as dot
+products, then with every register observed. Prints what it did as JSON.
 """
 
 from __future__ import annotations
@@ -67,6 +67,13 @@ def strided(array: Bits) -> Bits:
     return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def misplaced(array: Bits) -> Bits:
+    """The same elements at an odd address."""
+    room = np.ndarray(array.shape, array.dtype, np.zeros(array.nbytes + 1, np.uint8), offset=1)
+    room[...] = array
+    return room
+
+
 def observe(ins: Instruction, given: dict[str, Bits], wanted: Bits) -> None:
     """Reads every register of every step, in blocks of one dot product and in one whole."""
     registers = Registers(ins.engine)
@@ -95,7 +102,9 @@ def main() -> None:
         assert d.shape == (BATCH, ins.m, ins.n) and d.dtype == ins.formats["d"].dtype, ins.name
         same = call(ins, {name: strided(array) for name, array in given.items()})
         assert np.array_equal(d, same), f"{ins.architecture} {ins.name}: result depends on the strides"
-        one = call(ins, {name: np.broadcast_to(array[0], array.shape) for name, array in given.items()})
+        one = call(
+            ins, {name: np.broadcast_to(misplaced(array[0]), array.shape) for name, array in given.items()}
+        )
         assert np.array_equal(one, np.broadcast_to(d[0], d.shape)), (
             f"{ins.architecture} {ins.name}: result depends on the batch"
         )
