@@ -190,6 +190,7 @@ def test_models_of_ours_are_found_again(name: str) -> None:
     assert fresh_differences(found, unit, 300) == 0
 
 
+@pytest.mark.long
 def test_which_cause_of_a_nan_comes_first_is_asked_where_two_meet() -> None:
     """A NaN in c beside infinities of both signs: one dot product in 500 with special values shows it."""
     unit = golden.instruction("rdna3", "v_wmma_f32_16x16x16_bf16_w32")

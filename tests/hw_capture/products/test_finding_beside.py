@@ -29,7 +29,7 @@ def recorded(call: str, k: int, **options: Any) -> tuple[Any, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("call", "k", "options", "name"),
     [
-        ("sparse_mm", 208, {}, "cusparselt_f16.f16"),
+        pytest.param("sparse_mm", 208, {}, "cusparselt_f16.f16", marks=pytest.mark.long),
         ("scaled_mm", 208, {"rows": True}, "cublas_fp8_rows.e4m3.e4m3.bf16"),
         pytest.param(
             "scaled_mm", 4096, {"blocks": "1x128"}, "cublas_fp8_blocks.1x128", marks=pytest.mark.long
