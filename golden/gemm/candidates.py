@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -30,6 +30,7 @@ MOST_CUTS = 64
 _FILLED = 4
 """Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment."""
 ORDERS = ("ascending", "descending", "tree")
+_SCALES = frozenset({"scale_a", "scale_b"})
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterato
     """All of them, simple ones first; plans that are the same at this K come once, a named one with its
     name."""
     tried: set[object] = set()
-    named = [one for one in plans(architecture) if _takes(one, formats)]
+    named = [one for one in plans(architecture) if takes(one, formats)]
     units = _units(architecture, formats)
     made = [_as_candidate([one], tried, k) for one in named]
     for one in (each for each in named if each.options.edge == "first"):
@@ -62,7 +63,7 @@ def shaped(
     """The same of ways to cut K that are known, those of named plans replaced by them."""
     tried: set[object] = set()
     for one in plans(architecture):
-        for options in structures if _takes(one, formats) else ():
+        for options in structures if takes(one, formats) else ():
             found = []
             for order in ORDERS:
                 try:
@@ -78,9 +79,9 @@ def shaped(
 
 def candidates_of(units: list[Instruction], formats: dict[str, Format], k: int) -> Iterator[Plan]:
     """Plans of these instructions, those of one arithmetic once, in every way to cut K."""
-    tried: set[object] = set()
+    tried, different = set[object](), _different(units)
     for options in _structures(k):
-        for unit in _different(units):
+        for unit in different:
             yield from _as_candidate(_same(_variants(unit, options, formats), formats), tried, k).plans
 
 
@@ -89,11 +90,11 @@ def scaled(
 ) -> Iterator[Plan]:
     """The same with each of these options, of one chain, with promotion, or in parts that are added as they
     come; those that promote anyway in one way alone."""
-    tried: list[set[object]] = [set() for _ in scales]
+    tried, different = [set[object]() for _ in scales], _different(units)
     for options in _structures(k):
         if len(options.keys() - {"tile_k"}) > 1 or "slices" in options:
             continue
-        for unit in _different(units):
+        for unit in different:
             for more, known in zip(scales, tried, strict=True):
                 if "promote" not in more or not options:
                     made = _variants(unit, {**options, **more, "reduce": "ascending"}, formats)
@@ -123,14 +124,17 @@ def _told(candidate: Candidate) -> list[Candidate]:
     return [candidate] if candidate.plans else []
 
 
-def _takes(plan: Plan, formats: dict[str, Format]) -> bool:
-    """Whether A and B of these formats are all that the plan asks for."""
-    alone = _is_dense(plan.instruction) and plan.options.scales == "none"
-    return alone and all(plan.formats[name] == fmt for name, fmt in formats.items())
+def takes(plan: Plan, formats: dict[str, Format], more: Set[str] = frozenset()) -> bool:
+    """Whether A and B of these formats, and these operands beside, are all that the plan asks for."""
+    scales = _SCALES if plan.options.scales != "none" else frozenset()
+    bias = {"bias"} if plan.options.bias != "none" else set[str]()
+    return bool(_same([plan], formats)) and beside(plan.instruction) | scales | bias == more
 
 
-def _is_dense(unit: Instruction) -> bool:
-    return unit.pattern is None and unit.scale_block is None
+def beside(unit: Instruction) -> frozenset[str]:
+    """The operands beside A, B and C that an instruction takes."""
+    sparse = {"metadata"} if unit.pattern is not None else set[str]()
+    return frozenset(sparse) | (_SCALES if unit.scale_block is not None else frozenset())
 
 
 def _fits(plan: Plan, k: int) -> bool:
@@ -207,7 +211,7 @@ def _units(architecture: str, formats: dict[str, Format]) -> list[tuple[Instruct
     seen: set[object] = set()  # those that differ in M and N alone share a program
     for unit in instructions(architecture):
         key = id(unit.program), unit.k, *(unit.formats[name] for name in "abcd")
-        if not _is_dense(unit) or key in seen:
+        if beside(unit) or key in seen:
             continue
         seen.add(key)
         for convert in _conversions(unit, formats):

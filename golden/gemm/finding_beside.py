@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instructions
 from golden.errors import MmagoldError, OperandError, ShapeError
-from golden.gemm.candidates import candidates_of, cuts, scaled
+from golden.gemm.candidates import beside as operands_beside
+from golden.gemm.candidates import candidates_of, cuts, scaled, takes
 from golden.gemm.found import Search, told
 from golden.gemm.plan import Plan
 from golden.gemm.plan_files import plans
 from golden.gemm.product import gemm
-from golden.instruction import Instruction
 from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]
@@ -113,27 +113,15 @@ class _Trial:
 
 def _plans(arch: str, formats: dict[str, Format], more: set[str], k: int) -> Iterator[Plan]:
     """Named plans and their cuts of K, then instructions in every way to cut K."""
-    named = [one for one in plans(arch) if _takes(one, formats, more)]
+    named = [one for one in plans(arch) if takes(one, formats, more)]
     yield from named
     for one in named:
         yield from (one.but(part=size) for size in cuts(one, k))
-    units = [unit for unit in instructions(arch) if _beside(unit) == more]
+    units = [unit for unit in instructions(arch) if operands_beside(unit) == more]
     yield from candidates_of(units, formats, k)
     if more == {"scale_a", "scale_b"}:
-        dense = [unit for unit in instructions(arch) if not _beside(unit)]
+        dense = [unit for unit in instructions(arch) if not operands_beside(unit)]
         yield from scaled(dense, formats, k, [{"scales": "tensor"}, {"scales": "row"}, *SCALES_OF_BLOCKS])
-
-
-def _beside(unit: Instruction) -> set[str]:
-    """The operands beside A, B and C that an instruction takes."""
-    sparse = {"metadata"} if unit.pattern is not None else set()
-    return sparse | ({"scale_a", "scale_b"} if unit.scale_block is not None else set())
-
-
-def _takes(plan: Plan, formats: dict[str, Format], more: set[str]) -> bool:
-    scaled = {"scale_a", "scale_b"} if plan.options.scales != "none" else set()
-    same = all(plan.formats[name] == fmt for name, fmt in formats.items())
-    return same and plan.options.bias == "none" and _beside(plan.instruction) | scaled == more
 
 
 def _of_corner(plan: Plan, name: str, array: Bits, rows: int, columns: int) -> Bits:
