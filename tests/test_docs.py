@@ -36,6 +36,9 @@ SLOW = {
     "sass",
     "timing",
     "c-header",
+    "getting-started",
+    "vectors",
+    "uvm",
 }
 """Pages whose commands take longest; the tests of the commands run in the short run, too."""
 # What the site builder makes; only the start page links there.

@@ -193,6 +193,7 @@ def selected(ins: golden.Instruction, operands: dict[str, np.ndarray]) -> list[i
     return [int(operands["b"][place]) for place in places]
 
 
+@pytest.mark.long
 def test_equal_forms_are_equal_on_other_operands() -> None:
     """Drawn anew, the elements of b picked one by one, and by the reference model."""
     count = 0

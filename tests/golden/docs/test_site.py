@@ -216,6 +216,7 @@ def test_link_without_target_fails_with_page_and_link(monkeypatch: pytest.Monkey
     assert unchanged(earlier)
 
 
+@pytest.mark.long
 def test_link_to_a_missing_heading_fails_with_the_page(
     monkeypatch: pytest.MonkeyPatch, earlier: Path
 ) -> None:
@@ -284,6 +285,7 @@ def test_the_site_does_not_depend_on_the_environment(
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("environment", long_after(1, ENVIRONMENTS[1:]), ids=str)
 def test_warnings_are_understood_in_any_language(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environment: dict[str, str]
@@ -313,6 +315,7 @@ def test_interrupted_build_leaves_the_earlier_site(
     assert unchanged(earlier)
 
 
+@pytest.mark.long
 def test_interrupted_processes_leave_nothing(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
     """Pages that were being written when the interrupt came do not bring the folder back."""
     # A function of the package: the other processes cannot import the tests.

@@ -35,7 +35,7 @@ HOSTILE = [
     "??/",
     "ümläut 行",
 ]
-each = pytest.mark.parametrize("text", long_after(6, HOSTILE))
+each = pytest.mark.parametrize("text", long_after(3, HOSTILE))
 STEPS = [
     {"multiply": {"to": "products"}},
     {"special_values": {"of": ["products", "c"], "nan": 0x7FFFFFFF}},
@@ -120,7 +120,7 @@ def test_documents_have_the_elements_of_a_plain_unit(
     assert json.loads(call("export", str(other), "--format", "json"))["instruction"] == text
 
 
-@pytest.mark.parametrize("text", HOSTILE[:6])
+@pytest.mark.parametrize("text", long_after(2, HOSTILE[:6]))
 def test_a_pdf_is_made(text: str, tmp_path: Path) -> None:
     pytest.importorskip("typst")
     call(

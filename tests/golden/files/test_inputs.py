@@ -262,7 +262,7 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     return content
 
 
-ROUNDS = int(os.environ.get("MMAGOLD_FUZZ", "12"))
+ROUNDS = int(os.environ.get("MMAGOLD_FUZZ", "6"))
 
 
 def attack(path: Path, rng: random.Random, *arguments: str, statuses: tuple[int, ...] = (0, 2)) -> None:

@@ -200,7 +200,7 @@ def test_the_units_to_mutate_work(text: str) -> None:
     assert tolerate(text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_characters(text: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
@@ -213,7 +213,7 @@ def test_mutated_characters(text: str, data: st.DataObject) -> None:
     tolerate(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_lines(text: str, data: st.DataObject) -> None:
     lines = text.splitlines(keepends=True)
@@ -288,7 +288,7 @@ def as_section(value: Any) -> Any:
     return [as_section(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_values(text: str, data: st.DataObject) -> None:
     document = parse(text, "unit.yaml")
@@ -306,7 +306,7 @@ def test_mutated_values(text: str, data: st.DataObject) -> None:
         assert ".yaml" in str(error) and "\n" not in str(error)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.text(alphabet=st.sampled_from(" \n:-{}[]ab01,'\"&*!|>#?%@`~"), max_size=60))
 def test_any_text(text: str) -> None:
     try:

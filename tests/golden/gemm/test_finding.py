@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden.gemm.candidates import same_sums
@@ -44,7 +45,7 @@ def operands(fmt: str, m: int, n: int, k: int, spread: int, seed: int) -> tuple[
 
 @pytest.mark.parametrize(
     ("architecture", "name", "fmt", "k", "options"),
-    [*HIDDEN[:3], *(pytest.param(*one, marks=pytest.mark.long) for one in HIDDEN[3:])],
+    long_after(2, HIDDEN),
 )
 def test_the_plan_behind_a_product(
     architecture: str, name: str, fmt: str, k: int, options: dict[str, Any]

@@ -70,7 +70,7 @@ def checked(file: Path, engine: str = "fast", simulator: str = "verilator", **op
 # Engines ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("engine", "simulator"), long_after(2, ENGINES))
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, ENGINES))
 def test_a_right_unit_passes_and_a_wrong_flag_is_found(tmp_path, engine, simulator):
     """The planted mistake is in underflow alone: d is right in every vector.
 
@@ -123,6 +123,7 @@ def test_a_policy_about_nans_is_of_d_alone(tmp_path):
         assert found.verdict.wrong_flags["invalid"] == found.verdict.wrong.sum() > 0, engine
 
 
+@pytest.mark.long
 def test_a_wrong_d_is_diagnosed_as_ever(tmp_path):
     found = checked(planted(tmp_path, 6))
     assert found.verdict.wrong_d.any() and found.diagnosis is not None
@@ -221,6 +222,7 @@ def test_an_edited_flag_is_found(tmp_path):
         files.check(tmp_path / "v.csv", UNIT)
 
 
+@pytest.mark.long
 def test_a_check_of_vectors_from_a_file(tmp_path):
     files.write(tmp_path / "v.npz", default_set(UNIT, 3000, 9))
     assert checked(planted(tmp_path), vectors=tmp_path / "v.npz").passed
@@ -248,6 +250,7 @@ def test_tininess_before_rounding_is_found_where_it_shows(tmp_path):
     assert found.verdict.wrong_flags["underflow"] == differ.sum()
 
 
+@pytest.mark.long
 def test_a_failure_capsule_repeats(tmp_path):
     found = checked(planted(tmp_path, 2), failures=tmp_path / "failures")
     lines = (found.capsule / "actual.txt").read_text().splitlines()

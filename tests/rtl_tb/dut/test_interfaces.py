@@ -175,6 +175,7 @@ def typed(folder, **types):
     return folder / "dut.yaml"
 
 
+@pytest.mark.long
 def test_types_are_given_as_parameters(tmp_path):
     assert checked(typed(tmp_path)).passed
 

@@ -72,6 +72,7 @@ def test_headers_wherever_the_simulator_finds_them(tmp_path, engine, simulator):
     assert not passes(dut, engine, simulator)
 
 
+@pytest.mark.long
 def test_modules_that_verilator_finds_by_itself(tmp_path):
     """Verilator looks for the file of a missing module in the include folders."""
     small.write_small(tmp_path)
@@ -99,6 +100,7 @@ sys.exit(0 if check(Path(file), options).passed else 3)
 """
 
 
+@pytest.mark.long
 def test_a_header_of_cpp_in_the_text(tmp_path):
     """Verilator copies C++ out of a source, and lists nothing that it includes: compiled each time."""
     dut = small.write_small(tmp_path)
@@ -201,6 +203,7 @@ def test_a_build_is_found_again(tmp_path):
     assert selfcheck.build(job, other) != first
 
 
+@pytest.mark.long
 def test_a_wrapper_in_the_build_folder_is_no_source(tmp_path):
     """A pattern that reaches into build/ finds the wrappers of earlier checks,
     with other parameters in them."""

@@ -78,6 +78,7 @@ def test_a_right_unit_passes_under_every_traffic(dut: Dut, simulator: str, traff
     assert outcome.cycles < 345 if traffic == Traffic() else outcome.cycles > 345
 
 
+@pytest.mark.long
 def test_traffic_follows_its_seed(dut: Dut, monkeypatch: pytest.MonkeyPatch) -> None:
     first, other = (run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=seed)).cycles for seed in (1, 2))
     assert first != other

@@ -68,6 +68,7 @@ def test_the_same_answers_as_on_icarus(tmp_path, calls, simulator):
     )
 
 
+@pytest.mark.long
 def test_a_check_compiles_once(tmp_path, calls, simulator="questa"):
     small.write_small(tmp_path / "unit")
     words = [

@@ -161,6 +161,10 @@ EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), pytest.param("cocotb", "verilato
 
 
 LATE_RESULT, LATE_READY = 10, 11
+DELAYED = [
+    pytest.param(*ENGINES[0], marks=pytest.mark.long),
+    *EVERY_ENGINE[1:],
+]  # delays compile long in Verilator
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +193,7 @@ def delayed(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(("engine", "simulator"), DELAYED)
 def test_delays_in_rtl_without_a_timescale(delayed, engine, simulator):
     """A delay of #1 is 1 ns, neither 1 s nor 1 ps: the clock has 10 ns for every engine,
     and what comes later comes too late."""
@@ -225,7 +229,7 @@ def test_two_modules_of_one_name(tmp_path, engine, simulator):
         engines.run(engine, Job(dut, tmp_path / "build", small.small_vectors(dut, 4), simulator))
 
 
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(("engine", "simulator"), DELAYED)
 def test_delays_from_an_input(delayed, engine, simulator):
     """Inputs change with the rising edge in every engine: a path from an input has the whole cycle."""
     verdict = delayed(engine, simulator, LATE_READY, Traffic(backpressure=0.4))

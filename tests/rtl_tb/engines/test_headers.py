@@ -14,6 +14,7 @@ from rtl_tb.engines import headers
 from rtl_tb.simulators import simulators
 
 
+@pytest.mark.long
 def test_made_once_and_again_when_a_header_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
     dut, simulator = small.write_small(tmp_path), simulators.verilator()

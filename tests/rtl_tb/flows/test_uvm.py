@@ -84,6 +84,7 @@ def test_a_sound_unit_passes_and_is_covered_as_golden_counts(built):
     assert hits == {name: wanted[name] for name in hits}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -107,6 +108,7 @@ def test_a_fault_fails(built, fault, said):
     assert said in done.text, done.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
@@ -137,6 +139,7 @@ def flipped(line):
     return f"{word[:-1]}{int(word[-1], 16) ^ 1:x} {rest}"
 
 
+@pytest.mark.long
 def test_one_kind_alone(built):
     done = run(built[0], "+kind=zeros", "+random=0")
     assert done.passed, done.text

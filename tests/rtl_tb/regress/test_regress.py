@@ -129,6 +129,7 @@ def test_every_vector_is_run_once_and_a_rerun_runs_none(tmp_path, here):
     assert (more["vectors"], more["run"], more["reused"]) == (2100, 2, 4)
 
 
+@pytest.mark.long
 def test_a_shard_has_the_vectors_of_its_place_in_the_stream(tmp_path, here):
     """The fault is on vector 520 of the stream of seed 3, which the second shard has."""
     dut = small.write_small(tmp_path)
@@ -197,6 +198,7 @@ def test_the_simulator_that_tries_more_than_the_other_counts_too(monkeypatch):
     assert simulator_digest("verilator") != before["verilator"]
 
 
+@pytest.mark.long
 def test_a_unit_that_may_read_other_files_is_run_every_time(tmp_path, here):
     small.write_small(tmp_path)
     text = small.RTL.replace(
@@ -219,6 +221,7 @@ def test_what_a_header_of_any_name_reads_is_in_no_list(tmp_path):
     assert not unit_state(dut, "icarus").listed
 
 
+@pytest.mark.long
 def test_what_the_verdict_of_a_unit_leaves_open_stands_in_every_report(tmp_path, here):
     small.write_small(tmp_path)
     cell = "`ifdef SYNTHESIS\nvendor_cell theirs ();\n`endif\nendmodule"
