@@ -21,6 +21,7 @@ struct mg_fast_form {
     const mg_call *call;
     const mg_tile_kernel *kernel;
     mg_decoder decode; /* the widest */
+    const mg_tile_kernel *filled; /* whose vectors rows of B fill */
     mg_significands significands;
     int32_t reached; /* whether the exponents of the tile before did, as those of the next may */
     mg_tile tile;
@@ -29,7 +30,7 @@ struct mg_fast_form {
     char *c, *d;      /* a tile's, where the caller's are not packed */
     int32_t *selected; /* rows of B that one row of A meets */
     char *gathered;   /* codes of one operand: [k][lane] */
-    char *turned;     /* or two rows by turns */
+    char *turned;     /* two rows by turns */
 };
 
 /* Choosing ---------------------------------------------------------------------------------------------------------- */
@@ -107,7 +108,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     f->kernel = kernels;
     f->decode = kernels->decode;
     for (int i = 0; i < 3 && kernels[i].lanes && !t->rows; i++) {
-        const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA;
+        const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA && p->operations[0].fast != MG_FAST_INTEGER;
         if ((n << paired) % kernels[i].lanes || m % (4 << paired)) continue;
         f->kernel = &kernels[i];
         t->paired = paired;
@@ -116,6 +117,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->per_lane = !t->rows;
     t->columns = t->per_lane ? MG_LANES : n;
     t->rows = t->per_lane ? 1 : t->rows;
+    for (f->filled = kernels; t->columns % f->filled->lanes;) f->filled++;
     t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
     f->significands = mg_needs_significands(p);
     t->quick = 1;
@@ -135,9 +137,9 @@ static void mg_plan_tile(mg_fast_form *f) {
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
 /* Decodes rows x columns of an operand; raw codes are copied where the hardware's own arithmetic takes them. Returns
- * whether there is an infinity or a NaN. `form`: enum mg_form. */
+ * whether there is an infinity or a NaN. */
 static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, int64_t column, const mg_format *format, const mg_table *table,
-                         int32_t rows, int32_t columns, int form, mg_plane *plane) {
+                         int32_t rows, int32_t columns, int significands, mg_plane *plane) {
     const int32_t width = format->storage / 8;
     int specials = 0;
     if (column == width && row == column * columns) { /* one run in memory */
@@ -150,7 +152,7 @@ static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, i
         else if (plane->raw)
             for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
         else
-            specials |= f->decode(format, table, at, column, columns, form, plane->value + (i * columns >> (form == MG_AS_PAIRS)), plane->exponent + i * columns);
+            specials |= f->decode(format, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
     }
     return specials;
 }
@@ -198,8 +200,7 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
     const mg_format *format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
     const mg_table *table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
     const int32_t depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
-    const int form = is_scale ? MG_AS_SIGNIFICANDS : f->integers ? MG_AS_WORDS + f->tile.pairs : f->tile.significands;
-    const int by_k = form == MG_AS_PAIRS && (lanes || of_b), by_row = f->tile.paired && !of_b, pairs = form == MG_AS_PAIRS;
+    const int integers = f->integers && !is_scale, pairs = integers && f->tile.pairs, by_k = pairs && (lanes || of_b), by_row = f->tile.paired && !of_b;
     int32_t rows = lanes || of_b ? depth : f->tile.rows << by_row, columns = lanes ? MG_LANES : of_b ? f->tile.columns : depth;
     int64_t row = array->row, column = array->column, width = format->storage / 8;
     const char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
@@ -207,14 +208,18 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
         mg_gather(p, call, lanes, operand, MG_LANES, f->gathered);
         row = MG_LANES * (column = width);
     }
-    if (by_k || by_row) {
-        if (by_k) mg_pair_rows(data, row, column, rows, columns, (int32_t)width, f->turned);
-        else mg_pair_rows(data, row, column * (1 + pairs), rows, columns >> pairs, (int32_t)width << pairs, f->turned);
+    if (by_row) {
+        mg_pair_rows(data, row, column * (1 + pairs), rows, columns >> pairs, (int32_t)width << pairs, f->turned);
         data = f->turned;
         rows /= 2;
         row = (columns *= 2) * (column = width);
     }
-    return mg_load_plane(f, data, row, column, format, table, rows, columns, form, plane);
+    if (!integers) return mg_load_plane(f, data, row, column, format, table, rows, columns, is_scale || f->tile.significands, plane);
+    if (by_k) f->filled->integers(format, table, data, 2 * row, rows / 2, column, columns, 1, row, plane->value);
+    else if (pairs && row == columns) f->filled->integers(format, table, data, 0, 1, 2, (ptrdiff_t)rows * columns / 2, 1, 1, plane->value); /* one run */
+    else if (pairs) f->filled->integers(format, table, data, row, rows, 2, columns / 2, 1, 1, plane->value);
+    else f->filled->integers(format, table, data, row, rows, column, columns, 0, 0, plane->value);
+    return 0;
 }
 
 /* `lanes` is null for whole matrices. */
@@ -348,7 +353,7 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
     f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : 0);
-    f->turned = mg_take(&at, &bytes, t->pairs && a_rows * k < b_rows * columns ? b_rows * columns : t->paired || t->pairs ? a_rows * k * 4 : 0);
+    f->turned = mg_take(&at, &bytes, t->paired ? a_rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;
 }

@@ -114,11 +114,8 @@ static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
-/* What elements become: values or significands, with an exponent each; integers of 16 bits, in a word of their own or (pairs)
- * two that follow each other in k side by side in one. */
-enum mg_form { MG_AS_VALUES, MG_AS_SIGNIFICANDS, MG_AS_WORDS, MG_AS_PAIRS };
-
-/* One decoded operand: [row][column]. `raw`: codes as they are, for the hardware's own arithmetic. */
+/* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two that follow
+ * each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic. */
 typedef struct {
     float *value;
     int32_t *exponent;
@@ -140,7 +137,7 @@ typedef struct {
     ptrdiff_t c_row, d_row; /* bytes */
 } mg_tile;
 
-typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int form,
+typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
                           float *value, int32_t *exponent);
 
 /* The fast form for one length of vectors. */
@@ -148,6 +145,8 @@ typedef struct {
     int32_t lanes; /* 0: no more */
     int (*run)(const mg_tile *tile); /* whether a chain of fused multiply-adds made a NaN, whose word is still to be found */
     mg_decoder decode;
+    void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int pairs,
+                     int64_t other, void *words);
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
     int32_t pairs; /* whether two rows of half as many columns can share a vector */
 } mg_tile_kernel;

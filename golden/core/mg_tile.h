@@ -15,12 +15,14 @@
 #define mg_vf MG_OF(mg_vf)
 #define mg_vh MG_OF(mg_vh)
 #define mg_vb MG_OF(mg_vb)
+#define mg_many MG_OF(mg_many)
 #define mg_half MG_OF(mg_half)
 #define mg_vs MG_OF(mg_vs)
 typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
+typedef int16_t mg_many __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
 typedef int32_t mg_half __attribute__((vector_size(2 * MG_V), aligned(4), may_alias));
 typedef int64_t MG_OF(mg_vp) __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -59,7 +61,7 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
- * operation lie side by side; `pairs`, integers lie as MG_AS_PAIRS says. */
+ * operation lie side by side; `pairs`, two integers that follow each other in k share a word. */
 typedef struct {
     int rows, per_lane, paired, significands, specials, quick, plain, pairs;
     const float *a, *b;
@@ -260,39 +262,68 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const cha
     return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
 }
 
-/* Codes of 8 bits to integers of 16: those of E2M1 in units of 1/2, with MG_PRESENT where they are not zero. */
-static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int form, void *out) {
-    typedef int16_t mg_short __attribute__((may_alias));
-    mg_short *pairs = out;
-    mg_word *words = out;
-    int8_t units[16];
-    const int16_t sign = f->is_signed ? (int16_t)(1 << (f->bits - 1)) : 0, mask = (int16_t)((1 << f->bits) - 1); /* in vectors of as many bits */
-    ptrdiff_t i = 0;
-    for (int code = 0; code < 16; code++) units[code] = f->is_float ? (int8_t)(table->value[code] * 2) : 0;
+/* Codes of 8 bits, in halves of words, to integers of 16: those of E2M1, whose `units` are halves, with MG_PRESENT where they are not zero. */
+MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, mg_vi codes) {
+    mg_many x = (mg_many)codes;
+    if (!f) return (mg_vi)((x ^ 128) - 128); /* of 8 bits, with a sign */
+    const int16_t sign = (int16_t)(units ? 128 : f->is_signed ? 1 << (f->bits - 1) : 0);
+    x &= (int16_t)((1 << f->bits) - 1);
+    if (units) {
 #ifdef MG_NATIVE_LOOK_UP
-    typedef int16_t mg_many __attribute__((vector_size(32), aligned(2), may_alias));
-    for (; f->is_float && form == MG_AS_PAIRS && step == 1 && i + 16 <= count; i += 16) {
-        const mg_many x = (mg_many)MG_NATIVE_LOOK_UP(units, data + i);
-        *(mg_many *)(pairs + i) = x + ((mg_many)(x != 0) & MG_PRESENT);
-    }
+        x = (mg_many)MG_NATIVE_LOOK_UP(units, x);
+#else
+        for (int h = 0; h < 2 * MG_V; h++) x[h] = (uint8_t)units[x[h]];
 #endif
-    if (form == MG_AS_PAIRS && step == 1 && !f->is_float)
-        for (; i < count; i++) pairs[i] = (mg_short)(((data[i] & mask) ^ sign) - sign);
-    for (; i < count; i++) {
-        const int code = data[i * step] & mask, unit = units[code & 15], x = !f->is_float ? (code ^ sign) - sign : unit ? unit + MG_PRESENT : 0;
-        if (form == MG_AS_PAIRS) pairs[i] = (mg_short)x;
-        else words[i] = x & 0xffff;
     }
+    x = (x ^ sign) - sign;
+    if (units) x += (mg_many)(x != 0) & MG_PRESENT;
+    return (mg_vi)x;
 }
 
-/* Decodes `count` codes that lie `step` bytes apart; returns whether there is an infinity or a NaN. `form`: enum mg_form. */
-static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int form,
+/* Codes to such words: `rows` of them, `row` bytes apart, of `count` codes `step` bytes apart; a word holds (pairs) the one that lies `other`
+ * bytes behind, too. */
+MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
+                                      int pairs, int64_t other, mg_word *words) {
+    ptrdiff_t i = 0;
+    for (; pairs && step == 2 && other == 1 && i + MG_V <= count; i += MG_V)
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const char *at = data + r * row + 2 * i;
+            const mg_vi two = MG_OF(mg_load)(at, 16);
+            mg_vi x = MG_OF(mg_integers_of)(f, units, (two | two << 8) & 0xff00ff);
+#ifdef MG_NATIVE_SIGNED_8
+            if (!f) x = (mg_vi)MG_NATIVE_SIGNED_8(at);
+#endif
+            *(mg_vi *)(words + r * count + i) = x;
+        }
+    for (; step == 1 && i + MG_V <= count; i += MG_V)
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const char *at = data + r * row + i;
+            const mg_vi one = MG_OF(mg_load)(at, 8), beside = pairs ? MG_OF(mg_load)(at + other, 8) << 16 : (mg_vi){0};
+            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, one | beside);
+        }
+    for (; i < count; i++)
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const char *at = data + r * row + i * step;
+            const int32_t beside = pairs ? (uint8_t)at[other] << 16 : 0;
+            words[r * count + i] = MG_OF(mg_integers_of)(f, units, MG_SPLAT((uint8_t)*at | beside))[0];
+        }
+}
+
+/* The same, compiled once for each kind of integer. */
+static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
+                                      int pairs, int64_t other, void *words) {
+    const mg_format format = *f;
+    int8_t units[16] = {0};
+    for (int code = 0; f->is_float && code < 16; code++) units[code] = (int8_t)(table->value[code] * 2);
+    if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, pairs, other, words);
+    else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, pairs, other, words);
+    else MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, pairs, other, words);
+}
+
+/* Decodes `count` codes that lie `step` bytes apart, to values or significands; returns whether there is an infinity or a NaN. */
+static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
                                   float *value, int32_t *exponent) {
-    const int significands = form == MG_AS_SIGNIFICANDS, kind = MG_OF(mg_decode_kind)(f, significands);
-    if (form >= MG_AS_WORDS) {
-        MG_OF(mg_decode_integers)(f, table, data, step, count, form, value);
-        return 0;
-    }
+    const int kind = MG_OF(mg_decode_kind)(f, significands);
     if (table && table->looked_up) {
         const float *values = significands ? table->significand : table->value;
         int32_t any = 0;
@@ -794,15 +825,18 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
     }
 }
 
-/* c + sum of a[i] op b[i]: modulo 2^32, or saturated. */
+/* Modulo 2^32, or saturated. */
+MG_INLINE mg_vi MG_OF(mg_integer_sum)(int saturate, mg_vi x, mg_vi c) {
+    const mg_vi total = MG_PLUS(x, c);
+    if (!saturate) return total;
+    return MG_PICK(((x ^ total) & (c ^ total)) >> 31, (c >> 31) ^ INT32_MAX, total);
+}
+
+/* c + sum of a[i] op b[i]. */
 MG_INLINE void MG_OF(mg_integer_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
     mg_vi sum[MG_ROWS];
     MG_OF(mg_exact_sums)(o, x, 0, o->k_count, sum);
-    MG_EACH_ROW {
-        const mg_vi added = sum[r], total = MG_PLUS(added, c[r]);
-        const mg_vi beyond = ((added ^ total) & (c[r] ^ total)) >> 31;
-        out[r] = MG_PICK(beyond & -o->saturate, (c[r] >> 31) ^ INT32_MAX, total);
-    }
+    MG_EACH_ROW out[r] = MG_OF(mg_integer_sum)(o->saturate, sum[r], c[r]);
 }
 
 /* One IEEE addition, nearest even: f32 on the hardware, f16 exactly in fixed point. */
@@ -949,6 +983,30 @@ static int MG_OF(mg_fma_chain)(const mg_tile *t) {
     return any;
 }
 
+/* Matrices of integers in pairs, where a program is one sum that c joins. `differ`: bits that do are counted. */
+MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int differ) {
+    const mg_operation *o = &t->program->operations[0];
+    const ptrdiff_t first = o->k_index[0] / 2, last = first + o->k_count / 2, columns = t->columns, next = t->a_row, rows = t->rows;
+    const ptrdiff_t c_row = t->c_row, d_row = t->d_row, saturate = o->saturate;
+    const mg_word *a = (const mg_word *)t->a.value;
+    const char *c = t->c;
+    char *d = t->d;
+    for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * next, c += MG_ROWS * c_row, d += MG_ROWS * d_row)
+        for (ptrdiff_t j = 0; j < columns; j += MG_V) {
+            const mg_word *b = (const mg_word *)t->b.value + j;
+            mg_vi sum[MG_ROWS] = {{0}};
+            MG_UNROLL for (ptrdiff_t k = first; k < last; k++) {
+                const mg_vi y = MG_AT(mg_vi, b + k * columns);
+                MG_UNROLL for (int r = 0; r < MG_ROWS; r++) {
+                    const mg_vi x = MG_SPLAT(a[r * next + k]);
+                    sum[r] += differ ? MG_OF(mg_dot_pairs)(x ^ y, x ^ y) : MG_OF(mg_dot_pairs)(x, y);
+                }
+            }
+            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r], MG_OF(mg_load)(c + r * c_row + j * 4, 32));
+            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store)(d + r * d_row + j * 4, 32, sum[r]);
+        }
+}
+
 /* Tiles ------------------------------------------------------------------------------------------------------------- */
 
 MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
@@ -1007,8 +1065,13 @@ MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
 
 static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const int significands = t->significands;
-    if (t->program->operations[0].fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
-    if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1);
+    const mg_operation *o = &t->program->operations[0];
+    if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
+    const int one_sum = o->fast == MG_FAST_INTEGER && t->program->operation_count == 1 && o->seed == 0 && t->program->c.storage == 32;
+    if (one_sum && t->pairs && !t->per_lane) {
+        if (o->combine == MG_OPERATION_XOR) MG_OF(mg_integer_rows)(t, 1);
+        else MG_OF(mg_integer_rows)(t, 0);
+    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1);
     else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0);
 #ifdef MG_HALF
     else if (t->paired) MG_OF(mg_run_shared)(t, 1);
@@ -1030,5 +1093,6 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_DOT_PAIRS
 #undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
+#undef MG_NATIVE_SIGNED_8
 #undef MG_DOUBLES
 #undef MG_V

@@ -4,8 +4,9 @@
 #define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm256_madd_epi16((__m256i)(x), (__m256i)(y))
-#define MG_NATIVE_LOOK_UP(table, at) _mm256_cvtepi8_epi16(_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(table)), _mm_loadu_si128((const __m128i *)(at))))
+#define MG_NATIVE_LOOK_UP(table, x) _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table))), (__m256i)(x))
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_SIGNED_8(at) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(at)))
 #include "mg_tile.h"

@@ -18,10 +18,11 @@
 #define MG_NATIVE_HALF(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_TRUNCATED(x) _mm512_cvt_roundepi32_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm512_madd_epi16((__m512i)(x), (__m512i)(y))
-#define MG_NATIVE_LOOK_UP(table, at) _mm256_cvtepi8_epi16(_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(table)), _mm_loadu_si128((const __m128i *)(at))))
+#define MG_NATIVE_LOOK_UP(table, x) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table))), (__m512i)(x))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
+#define MG_NATIVE_SIGNED_8(at) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(at)))
 /* Two rows of eight columns fill a vector, too. */
 #define MG_HALF 8
 #define MG_NATIVE_ZIP(x, y) \
@@ -45,7 +46,7 @@
 #include "mg_block.h"
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_reaches_16, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_reaches_8, 0}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_integers_16, mg_reaches_16, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_integers_8, mg_reaches_8, 0}}, mg_run_block_steps, mg_run_real_block};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

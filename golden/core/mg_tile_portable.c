@@ -10,6 +10,8 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm_madd_epi16((__m128i)(x), (__m128i)(y))
+#define MG_NATIVE_WIDEN_8(at) _mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_loadu_si32(at), _mm_setzero_si128()), _mm_setzero_si128())
+#define MG_NATIVE_WIDEN_16(at) _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)(at)), _mm_setzero_si128())
 #endif
 #include "mg_tile.h"
 
@@ -17,4 +19,4 @@
 #include "mg_block.h"
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4, mg_reaches_4, 0}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4, mg_decode_integers_4, mg_reaches_4, 0}}, mg_run_block_steps, mg_run_real_block};
