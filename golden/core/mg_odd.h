@@ -33,6 +33,17 @@ MG_INLINE mg_df MG_ODD(mg_odd_sum_of_three)(mg_df x, mg_df y, mg_df z) {
     return (mg_df)MG_PICK((mg_dw)(lost == 0), (mg_dw)sum, (mg_dw)MG_ODD(mg_odd_sum)(sum, lost)); /* a zero keeps the sign that its addends gave it */
 }
 
+/* A number below 2^52 cut to an integer. */
+MG_INLINE mg_df MG_ODD(mg_whole)(mg_df x) {
+#ifdef MG_NATIVE_CUT
+    return (mg_df)MG_NATIVE_CUT(x);
+#else
+    const mg_dw sign = (mg_dw)x & INT64_MIN;
+    const mg_df magnitude = (mg_df)((mg_dw)x ^ sign), nearest = magnitude + 0x1p52 - 0x1p52, one = (mg_df){0} + 1;
+    return (mg_df)((mg_dw)(nearest - (mg_df)((mg_dw)(nearest > magnitude) & (mg_dw)one)) | sign);
+#endif
+}
+
 /* Whether some bit of a mask is set. */
 MG_INLINE int MG_ODD(mg_any_double)(mg_dw mask) {
     int64_t any = 0;

@@ -61,9 +61,10 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
- * operation lie side by side; `pairs`, two integers that follow each other in k share a word. */
+ * operation lie side by side; `pairs`, two integers that follow each other in k share a word; `groups`, a program is one sum of scaled
+ * groups of them. */
 typedef struct {
-    int rows, per_lane, paired, significands, specials, quick, plain, pairs;
+    int rows, per_lane, paired, significands, specials, quick, plain, pairs, groups;
     const float *a, *b;
     const int32_t *a_exponent, *b_exponent;
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
@@ -418,6 +419,45 @@ MG_INLINE mg_vi MG_OF(mg_round_wide)(const mg_operation *o, int kept, int neares
     return MG_AT(mg_vi, out);
 }
 
+/* Half a vector of floats as doubles, and back, rounded to nearest even. */
+MG_INLINE mg_df MG_OF(mg_doubles_of)(mg_vf x, int half) {
+    mg_vs part[2];
+    memcpy(part, &x, sizeof x);
+#ifdef MG_NATIVE_DOUBLES /* GCC does this in more steps */
+    return (mg_df)MG_NATIVE_DOUBLES(part[half]);
+#else
+    return __builtin_convertvector(part[half], mg_df);
+#endif
+}
+
+MG_INLINE mg_vi MG_OF(mg_floats_of)(const mg_df *halves) {
+    const mg_vs part[2] = {__builtin_convertvector(halves[0], mg_vs), __builtin_convertvector(halves[1], mg_vs)};
+    return MG_AT(mg_vi, part);
+}
+
+/* Rounds `sum` * 2^unit, integers below 2^52 in doubles, toward zero to f32 as mg_round_wide does; zeros are +0. Below the least unit and
+ * above the largest that are told apart here lies nothing but what rounds to zero, and what is infinite. */
+MG_INLINE mg_vi MG_OF(mg_cut_doubles)(const mg_df *sum, mg_vi unit) {
+    const mg_vi near = MG_OF(mg_max)(-MG_OF(mg_max)(-unit, MG_SPLAT(-254)), MG_SPLAT(-252)), half = near >> 1; /* two powers that are floats */
+    mg_df x[2];
+    MG_EACH_HALF {
+        x[h] = sum[h] * MG_OF(mg_doubles_of)(MG_POWER(half), h) * MG_OF(mg_doubles_of)(MG_POWER(near - half), h);
+        const mg_dw subnormal = (mg_dw)(x[h] < 0x1p-126) & (mg_dw)(x[h] > -0x1p-126), whole = (mg_dw)(MG_ODD(mg_whole)(x[h] * 0x1p149) * 0x1p-149);
+        x[h] = (mg_df)MG_PICK(subnormal, whole, (mg_dw)x[h] & -(INT64_C(1) << 29));
+    }
+    const mg_vi code = MG_OF(mg_floats_of)(x);
+    return code & (mg_vi)(code != INT32_MIN);
+}
+
+/* The same to any format and rounding. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_round_doubles)(const mg_operation *o, const mg_df *sum, mg_vi unit) {
+    int64_t total[MG_V];
+    int32_t lsb[MG_V];
+    *(mg_vi *)lsb = unit;
+    MG_EACH_LANE total[l] = (int64_t)sum[l / MG_DOUBLES][l % MG_DOUBLES];
+    return MG_OF(mg_round_wide)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, total, lsb);
+}
+
 /* An integer as a float, cut to 24 bits. */
 MG_INLINE mg_vf MG_OF(mg_truncated)(mg_vi x) {
 #ifdef MG_NATIVE_TRUNCATED
@@ -740,8 +780,8 @@ MG_INLINE void MG_OF(mg_quick_rounded_down)(const mg_operation *o, const mg_part
     }
 }
 
-/* The exact sum of products of integers, from `first` on. */
-MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vi *sum) {
+/* The exact sum of products of integers, or of bits that differ, from `first` on. */
+MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, const int differ, mg_vi *sum) {
     const int in_line = x->plain || x->pairs;
     const ptrdiff_t start = (o->k_index[0] + first) >> x->pairs; /* of pairs, two terms share a word */
     MG_EACH_ROW sum[r] = (mg_vi){0};
@@ -749,8 +789,8 @@ MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int
         const ptrdiff_t k = in_line ? start + i : o->k_index[first + i];
         const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW {
-            const mg_vi a = MG_OF(mg_of_a)(x, x->a + r * x->a_row, k), other = a ^ b; /* bits are 0 and 1 */
-            sum[r] += o->combine == MG_OPERATION_XOR ? MG_OF(mg_dot_pairs)(other, other) : MG_OF(mg_dot_pairs)(a, b);
+            const mg_vi a = MG_OF(mg_of_a)(x, x->a + r * x->a_row, k);
+            sum[r] += differ ? MG_OF(mg_dot_pairs)(a ^ b, a ^ b) : MG_OF(mg_dot_pairs)(a, b);
         }
     }
 }
@@ -762,7 +802,7 @@ MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int
     MG_EACH_ROW sum[r] = present[r] = (mg_vi){0};
     for (int32_t i = 0; i < count; i += MG_PRESENT_TERMS) {
         mg_vi part[MG_ROWS];
-        MG_OF(mg_exact_sums)(o, x, first + i, count - i < MG_PRESENT_TERMS ? count - i : MG_PRESENT_TERMS, part);
+        MG_OF(mg_exact_sums)(o, x, first + i, count - i < MG_PRESENT_TERMS ? count - i : MG_PRESENT_TERMS, 0, part);
         MG_EACH_ROW {
             sum[r] += part[r] << MG_PRESENT_SHIFT >> MG_PRESENT_SHIFT;
             present[r] |= (mg_vi)(part[r] != 0);
@@ -770,59 +810,51 @@ MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int
     }
 }
 
-/* The sum of c and of groups, MG_ROWS vectors apart, cut to F bits below `top` and rounded. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_sum_groups)(const mg_operation *o, int32_t groups, const mg_vi *value, const mg_vi *exponent,
-                                                            mg_vi top, const mg_late *c) {
-    const int32_t widen = o->fraction_bits - o->product_fraction, widen_c = o->fraction_bits - o->seed_format.fraction_bits;
-    int64_t sum[MG_V];
-    int32_t lsb[MG_V], cs[MG_V], ce[MG_V], tops[MG_V];
-    *(mg_vi *)tops = top;
-    *(mg_vi *)lsb = top - o->fraction_bits;
-    MG_OF(mg_integer_c)(o, c, cs, ce);
-    MG_EACH_LANE {
-        const int64_t y = cs[l], magnitude = (int64_t)((uint64_t)(y < 0 ? -y : y) << widen_c), distance = tops[l] - ce[l], shift = distance < 63 ? distance : 63;
-        sum[l] = y < 0 ? -(magnitude >> shift) : magnitude >> shift;
-    }
-    for (int32_t g = 0; g < groups; g++) {
-        int32_t v[MG_V], ve[MG_V];
-        *(mg_vi *)v = value[g * MG_ROWS];
-        *(mg_vi *)ve = exponent[g * MG_ROWS];
-        MG_EACH_LANE {
-            const int64_t y = v[l], magnitude = (int64_t)((uint64_t)(y < 0 ? -y : y) << widen), distance = tops[l] - ve[l], shift = distance < 63 ? distance : 63;
-            sum[l] += y < 0 ? -(magnitude >> shift) : magnitude >> shift;
-        }
-    }
-    return MG_OF(mg_round_wide)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, sum, lsb);
-}
-
-/* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. */
+/* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. A float holds a group, and a double their
+ * sum in units of the last bit that is kept. */
 MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    const int32_t groups = o->k_count / o->group, scale_fraction = o->product_fraction - 2;
-    mg_vi e[MG_MAX_GROUPS][MG_ROWS], value[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
-    mg_vf floats[MG_ROWS];
+    const int32_t groups = o->k_count / o->group;
+    mg_vi e[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
+    mg_vf value[MG_MAX_GROUPS][MG_ROWS], floats[MG_ROWS];
+    mg_df total[MG_ROWS][2];
     MG_EACH_ROW {
         top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
-        floats[r] = (mg_vf){0};
+        floats[r] = (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
     }
-    for (int32_t g = 0; g < groups; g++) {
-        const int32_t s = g * o->group / o->scale_block;
+    for (int32_t g = 0, s = 0, next = o->scale_block; g < groups; g++) {
+        if (g * o->group == next) s++, next += o->scale_block;
         const mg_vf scale_b = (mg_vf)MG_OF(mg_of_b)(x, x->scale_b + s * x->b_row);
         const mg_vi exponent_b = MG_OF(mg_of_b)(x, x->scale_b_exponent + s * x->b_row);
         mg_vi sum[MG_ROWS], present[MG_ROWS];
         MG_OF(mg_small_sums)(o, x, g * o->group, o->group, sum, present);
         MG_EACH_ROW {
-            const mg_vf scale = MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b;
+            mg_vf scale = MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b;
             const mg_vi exponent = MG_OF(mg_of_a)(x, x->scale_a_exponent + r * x->scale_row, s) + exponent_b;
-            e[g][r] = MG_PICK(present[r] | MG_IS_TOP(scale), exponent, MG_SPLAT(MG_E_ZERO));
+            if (x->specials) {
+                const mg_vi special = MG_IS_TOP(scale);
+                present[r] |= special;
+                floats[r] += (mg_vf)(special & (mg_vi)scale);
+                scale = (mg_vf)(~special & (mg_vi)scale);
+            }
+            e[g][r] = MG_PICK(present[r], exponent, MG_SPLAT(MG_E_ZERO));
             top[r] = MG_OF(mg_max)(top[r], e[g][r]);
-            value[g][r] = __builtin_convertvector(__builtin_convertvector(sum[r], mg_vf) * scale * (float)(1 << scale_fraction), mg_vi) & ~MG_IS_TOP(scale);
-            floats[r] += (mg_vf)(MG_IS_TOP(scale) & (mg_vi)scale);
+            value[g][r] = __builtin_convertvector(sum[r], mg_vf) * scale;
         }
     }
-    for (int r = 0; r < x->rows; r++) {
-        const mg_vf end = floats[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
-        out[r] = MG_OF(mg_with_specials)(o, end, MG_OF(mg_sum_groups)(o, groups, &value[0][r], &e[0][r], top[r], &c[r]));
+    MG_EACH_ROW {
+        const mg_vi units = o->fraction_bits - top[r], finite = (mg_vi)c[r].significand & ~MG_IS_TOP(c[r].significand);
+        const mg_vf late = (mg_vf)finite * MG_POWER(MG_OF(mg_max)(units + c[r].exponent, MG_LEAST_POWER));
+        MG_EACH_HALF total[r][h] = MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(late, h));
+        for (int32_t g = 0; g < groups; g++) {
+            const mg_vf term = value[g][r] * MG_POWER(MG_OF(mg_max)(units + e[g][r] - 2, MG_LEAST_POWER)); /* in units of 1/4 before */
+            MG_EACH_HALF total[r][h] += MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(term, h));
+        }
     }
+    if (o->rounding == MG_ROUNDING_TOWARD_ZERO && o->zero_rule == MG_ZERO_POSITIVE && o->result_fraction_bits == 23 && mg_is_ieee(&o->out_format, 8, 23))
+        MG_EACH_ROW out[r] = MG_OF(mg_cut_doubles)(total[r], top[r] - o->fraction_bits);
+    else
+        MG_EACH_ROW out[r] = MG_OF(mg_round_doubles)(o, total[r], top[r] - o->fraction_bits);
+    MG_EACH_ROW out[r] = MG_OF(mg_with_specials)(o, floats[r], out[r]);
 }
 
 /* Modulo 2^32, or saturated. */
@@ -835,7 +867,7 @@ MG_INLINE mg_vi MG_OF(mg_integer_sum)(int saturate, mg_vi x, mg_vi c) {
 /* c + sum of a[i] op b[i]. */
 MG_INLINE void MG_OF(mg_integer_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
     mg_vi sum[MG_ROWS];
-    MG_OF(mg_exact_sums)(o, x, 0, o->k_count, sum);
+    MG_OF(mg_exact_sums)(o, x, 0, o->k_count, o->combine == MG_OPERATION_XOR, sum);
     MG_EACH_ROW out[r] = MG_OF(mg_integer_sum)(o->saturate, sum[r], c[r]);
 }
 
@@ -864,18 +896,6 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_add)(const mg_operation *o, mg_v
     const mg_vi zeros = (mg_vi)(y[0].significand == 0) & (mg_vi)(y[1].significand == 0); /* -0 only from two of them */
     const mg_vi code = MG_PICK(zeros, seed & addend, MG_OF(mg_round_wide)(o, f->fraction_bits, 1, total, lsb));
     return MG_OF(mg_with_specials)(o, y[0].significand + y[1].significand, code);
-}
-
-/* Half a vector of floats as doubles, and back, rounded to nearest even. */
-MG_INLINE mg_df MG_OF(mg_doubles_of)(mg_vf x, int half) {
-    mg_vs part[2];
-    memcpy(part, &x, sizeof x);
-    return __builtin_convertvector(part[half], mg_df);
-}
-
-MG_INLINE mg_vi MG_OF(mg_floats_of)(const mg_df *halves) {
-    const mg_vs part[2] = {__builtin_convertvector(halves[0], mg_vs), __builtin_convertvector(halves[1], mg_vs)};
-    return MG_AT(mg_vi, part);
 }
 
 /* The exact sum of products and c, rounded once to FP32, nearest even. Two doubles hold that of the products. */
@@ -1012,7 +1032,10 @@ MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int differ) {
 MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
     const mg_vi *seed = results[o->seed];
     mg_late c[MG_ROWS];
-    if (x->quick && !x->significands && o->fast == MG_FAST_FDRDA) {
+    if (x->groups) {
+        MG_EACH_ROW MG_OF(mg_decode_codes)(&o->seed_format, seed[r], &c[r].significand, &c[r].exponent);
+        MG_OF(mg_scaled_groups)(o, x, c, out);
+    } else if (x->quick && !x->significands && o->fast == MG_FAST_FDRDA) {
         MG_OF(mg_quick_rounded_down)(o, x, seed, out);
     } else if (x->quick) {
         MG_OF(mg_quick_dot_add)(o, x, seed, out);
@@ -1033,7 +1056,7 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
 }
 
 MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials,
-                                  const int quick, const int plain) {
+                                  const int quick, const int plain, const int groups) {
     const mg_program *p = t->program;
     const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
     const ptrdiff_t width = (ptrdiff_t)t->columns << paired;
@@ -1041,7 +1064,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
             const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, t->pairs, t->a.value + a, t->b.value + b,
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups || t->pairs, groups, t->a.value + a, t->b.value + b,
                                   t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
@@ -1055,12 +1078,14 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 
 /* Rows of A that all columns share, compiled once for each combination that has to be quick. */
 MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
+    const mg_program *p = t->program;
     const int significands = t->significands;
-    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0);
-    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1);
-    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1);
-    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1);
-    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 1, 1);
+    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0);
+    else if (t->pairs && p->operation_count == 1 && p->operations[0].fast == MG_FAST_GDFS) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, t->specials, 0, 1, 1);
+    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0);
+    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0);
+    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0);
+    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 1, 1, 0);
 }
 
 static int MG_OF(mg_run_tile)(const mg_tile *t) {
@@ -1071,8 +1096,8 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     if (one_sum && t->pairs && !t->per_lane) {
         if (o->combine == MG_OPERATION_XOR) MG_OF(mg_integer_rows)(t, 1);
         else MG_OF(mg_integer_rows)(t, 0);
-    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1);
-    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0);
+    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0);
+    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0);
 #ifdef MG_HALF
     else if (t->paired) MG_OF(mg_run_shared)(t, 1);
 #endif
@@ -1093,6 +1118,8 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_DOT_PAIRS
 #undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
+#undef MG_NATIVE_CUT
+#undef MG_NATIVE_DOUBLES
 #undef MG_NATIVE_SIGNED_8
 #undef MG_DOUBLES
 #undef MG_V

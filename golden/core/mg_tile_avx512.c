@@ -23,6 +23,8 @@
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_SIGNED_8(at) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(at)))
+#define MG_NATIVE_CUT(x) _mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define MG_NATIVE_DOUBLES(x) _mm512_cvtps_pd((__m256)(x))
 /* Two rows of eight columns fill a vector, too. */
 #define MG_HALF 8
 #define MG_NATIVE_ZIP(x, y) \

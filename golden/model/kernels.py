@@ -281,6 +281,10 @@ def _gdfs(operation: Operation, unit: Signature) -> Kernel | None:
     fraction = a.fraction_bits + b.fraction_bits + sa.fraction_bits + sb.fraction_bits
     if not max(operation.seed_format.fraction_bits, fraction) <= kept <= 35:
         return None
+    quarters, scales = 4 * 36, ((2 << sa.fraction_bits) - 1) * ((2 << sb.fraction_bits) - 1)
+    terms = quarters * len(operation.k_index) + 2  # below 4 of the significand of two scales, and c below 2
+    if quarters * size * scales >= 1 << 24 or terms << kept >= 1 << 52:
+        return None  # a float holds a scaled group, and a double the sum in units of its last bit
     floor = align.floor if align.floor is not None else -(1 << 17)
     return {
         "fast": "gdfs",
