@@ -213,6 +213,41 @@ class Trial:
             width = (layout.result_width + 7) // 8
             return layout.unpack_results(np.fromfile(files["results"], np.uint8).reshape(answered, width))
 
+    def many(self, runs: Sequence[Mapping[str, str]], seconds: float) -> list[dict[str, Bits] | None]:
+        """The same of several runs, one after the other in one program, `seconds` for each: what it costs to
+        start a program is spent once."""
+        none: list[dict[str, Bits] | None] = [None] * len(runs)
+        count, layout = len(self.job.vectors), self.job.dut.layout
+        width = (layout.result_width + 7) // 8
+        with tempfile.TemporaryDirectory(prefix="trials_", dir=self.folder) as name:
+            files = _files(Path(name)) | {"operands": _files(self.folder)["operands"]}
+            lines = (" ".join(f"{key}={value}" for key, value in run.items()) for run in runs)
+            (Path(name) / "runs").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            words = [
+                self.program,
+                *files.values(),
+                *_settings(self.job),
+                Path(name) / "runs",
+                int(seconds) + 1,
+            ]
+            quiet, most = subprocess.DEVNULL, (seconds + 1) * len(runs)
+            try:
+                subprocess.run(
+                    [str(word) for word in words],
+                    env=dict(self.env),
+                    stdout=quiet,
+                    stderr=quiet,
+                    timeout=most,
+                    check=True,
+                )
+                good = files["answers"].read_text(encoding="utf-8").strip()
+            except (subprocess.SubprocessError, OSError):
+                return none
+            if len(good) != len(runs):
+                return none
+            out = np.fromfile(files["results"], np.uint8).reshape(len(runs), count, width)
+            return [layout.unpack_results(out[at]) if mark == "1" else None for at, mark in enumerate(good)]
+
 
 def _files(folder: Path) -> dict[str, Path]:
     """The files of a run, in the order in which the program takes them."""

@@ -8,6 +8,12 @@
 // handshake, "C cycle vector pins in_flight before now" with the words in hex, as they lie in RESULTS, for each vector that was
 // answered again with other bits, then "D answered cycles resets waited lines"; or "E cycle message" where the DUT ended the simulation.
 //
+//   dut ... start RUNS seconds
+//
+// RUNS holds a line for each of many runs of the same vectors: variables of the environment for it, NAME=VALUE, with a space
+// between. Each runs in a process of its own, `seconds` at most; RESULTS holds the results of all, one run after the other, and
+// ANSWERS a character for each: 1 where all vectors were answered and the handshake was kept.
+//
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
 // back to `answered` and the vectors are sent again. It also clears a state: both then go back to the last vector with `clear`
 // (bit 0 of a word), which is sent without it, since after a reset the state is zero; what was answered before must be
@@ -15,6 +21,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +29,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -78,6 +87,7 @@ struct Progress {
     volatile uint64_t answered, cycles;
 };
 
+static bool one_of_many = false;  // whether this process is one run of many, whose exit status alone is looked at
 static const char* answers_path;
 static Progress* progress;
 
@@ -90,6 +100,7 @@ static std::FILE* open_answers() {
 // A design that calls $fatal, $stop or $finish ends the run with a message in ANSWERS, at once: nothing may be thrown through
 // a process of the design that waits for time to pass.
 void vl_fatal(const char* file, int line, const char*, const char* message) {
+    if (one_of_many) _exit(3);
     std::string text = message && *message ? message : "$fatal";
     std::replace(text.begin(), text.end(), '\n', ' ');
     std::FILE* answers = open_answers();
@@ -148,6 +159,8 @@ public:
         }
         for (unsigned i = 0; i < kTail; ++i) idle_cycle();
     }
+
+    bool answered_all() const { return answered == s.count && !failure_count && changed.empty(); }
 
     // `final` blocks of the design may complain, too.
     void finish() { top->final(); }
@@ -371,17 +384,59 @@ static void* map_file(const char* path, size_t size, int flags) {
     return at;
 }
 
+// Each line of a file as one run, in a process of its own.
+static int run_many(const Settings& settings, const uint8_t* in, uint8_t* out, const char* path, unsigned seconds) {
+    std::string good;
+    std::ifstream runs(path);
+    for (std::string line; std::getline(runs, line); out += settings.count * MG_OUT_BYTES) {
+        const pid_t process = fork();
+        if (process < 0) return std::perror("fork"), 2;
+        if (!process) {
+            one_of_many = true;
+            alarm(seconds);
+            std::istringstream words(line);
+            for (std::string word; words >> word;) {
+                const size_t sign = word.find('=');
+                setenv(word.substr(0, sign).c_str(), word.substr(sign + 1).c_str(), 1);
+            }
+            static Progress own;
+            progress = &own;
+            Harness harness(settings, in, out);
+            harness.run();
+            harness.finish();
+            _exit(harness.answered_all() ? 0 : 3);
+        }
+        int status = 0;
+        good += waitpid(process, &status, 0) == process && status == 0 ? '1' : '0';
+    }
+    std::FILE* answers = open_answers();
+    std::fprintf(answers, "%s\n", good.c_str());
+    return std::fclose(answers) == 0 ? 0 : 2;
+}
+
+static size_t lines_of(const char* path) {
+    std::ifstream file(path);
+    size_t count = 0;
+    for (std::string line; std::getline(file, line);) ++count;
+    return count;
+}
+
 int main(int argc, char** argv) {
-    if (argc != 5 + kSettings) return 2;
+    const bool many = argc == 5 + kSettings + 2;
+    if (argc != 5 + kSettings && !many) return 2;
     uint64_t numbers[kSettings];
     for (int i = 0; i < kSettings; ++i) numbers[i] = std::strtoull(argv[5 + i], nullptr, 10);
     Settings settings;
     std::memcpy(&settings, numbers, sizeof settings);
     const void* in = map_file(argv[1], settings.count * MG_IN_BYTES, O_RDONLY);
-    void* out = map_file(argv[2], settings.count * MG_OUT_BYTES, O_RDWR | O_CREAT);
+    const size_t runs = many ? lines_of(argv[5 + kSettings]) : 1;
+    void* out = map_file(argv[2], runs * settings.count * MG_OUT_BYTES, O_RDWR | O_CREAT);
     progress = static_cast<Progress*>(map_file(argv[3], sizeof(Progress), O_RDWR | O_CREAT));
     dup2(2, 1);  // what the DUT prints
     answers_path = argv[4];
+    if (many)
+        return run_many(settings, static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), argv[5 + kSettings],
+                        static_cast<unsigned>(std::strtoul(argv[6 + kSettings], nullptr, 10)));
     Harness harness(settings, static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out));
     harness.run();
     harness.finish();

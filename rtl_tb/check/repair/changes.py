@@ -19,8 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rtl_tb.check.repair.exchanged import as_another, exchanged_inputs, exchanged_values
+from rtl_tb.check.repair.forms import Form, Forms
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import ELSE, Addition, Missing, Stage
+from rtl_tb.check.repair.terms import TERM, Family, Terms
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import GET_PYSLANG, elaborated
@@ -83,6 +86,9 @@ class Change:
         when: see Addition there.
         rest: the same, where it stands.
         beside: texts that are added elsewhere with it: declarations, statements of registers.
+        too: another place, and what stands there then.
+        pattern, term: of one of several texts that differ in a bit that they read: the text with TERM in its
+            place, and the bit.
     """
 
     place: Place
@@ -92,21 +98,30 @@ class Change:
     when: str = ""
     rest: Place | None = None
     beside: tuple[tuple[Place, str], ...] = ()
+    too: tuple[tuple[Place, str], ...] = ()
+    pattern: str = ""
+    term: str = ""
 
     @property
     def pieces(self) -> list[tuple[Place, str]]:
         """All that is written, place by place."""
         word = f" else {self.after}" if self.form == ELSE else f" {self.after} " if self.form else self.after
-        return [(self.place, word), *self.beside]
+        return [(self.place, word), *self.beside, *self.too]
 
     @property
     def asked(self) -> Place:
         """Where a text that holds every choice asks for it: an item in the `default` that runs without it."""
         return self.rest or self.place
 
+    @property
+    def choices(self) -> dict[Place, str]:
+        """Where a text that holds every choice asks for it, and what stands there then."""
+        return {self.asked: self.after, **dict(self.too)}
+
     def meets(self, other: Change) -> bool:
         """Whether one of two changes is within the other."""
-        return self.place.lies_in(other.place) or other.place.lies_in(self.place)
+        here, there = ([one.place, *(place for place, _ in one.too)] for one in (self, other))
+        return any(one.lies_in(two) or two.lies_in(one) for one in here for two in there)
 
 
 @dataclass
@@ -117,6 +132,8 @@ class Changes:
     constants: dict[Place, dict[str, None]] = field(default_factory=dict)
     parameters: dict[Place, None] = field(default_factory=dict)
     """Values of parameters and local parameters that nothing overrides; the constants in them."""
+    families: dict[Place, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    """Choices that differ in a bit that they read; of each its pattern and the bit."""
     added: dict[Change, None] = field(default_factory=dict)
     """Choices that are added to the text."""
     in_subroutines: set[Place] = field(default_factory=set)
@@ -146,8 +163,14 @@ class Changes:
         return found
 
     def of_choices(self) -> list[Change]:
-        """Every choice, those that add something last."""
-        return [*self._listed(self.choices), *self.added]
+        """Every choice, those that add something and those of many terms last."""
+        terms = [
+            Change(place, self.texts[place.file][place.start : place.end], after, pattern=pattern, term=term)
+            for place, others in self.families.items()
+            for after, (pattern, term) in others.items()
+            if after not in self.choices.get(place, ())
+        ]
+        return [*self._listed(self.choices), *self.added, *terms]
 
     def of_constants(self, hinted: Container[tuple[Path, int]] = ()) -> list[Change]:
         """Every constant: those on lines of `hinted` first, then the likeliest of each place, those of
@@ -230,8 +253,8 @@ def _driven(compilation: Any) -> set[Any]:
 
 
 class _Finder:
-    """Walks an elaborated design. A module that stands in it several times is read once for each, and a place
-    is noted once."""
+    """Walks an elaborated design. A module that stands in it several times is read once for all of the same
+    parameters, and a place is noted once."""
 
     def __init__(self, manager: Any, driven: set[Any], found: Changes) -> None:
         self.ast, self.syntax = (importlib.import_module(f"pyslang.{name}") for name in ("ast", "syntax"))
@@ -239,6 +262,12 @@ class _Finder:
         self.by_type: dict[Any, dict[str, list[str]]] = {}
         self.in_subroutine = False
         self.missing = Missing(self._text, self._alike, driven)
+        self.forms = Forms(self._text, self._alike, literals)
+        self.terms = Terms(self._text)
+        self.bodies: set[Any] = set()
+        """Modules that were read, each with its parameters."""
+        self.root: Place | None = None
+        """The value or condition whose parts are looked at."""
         self.before: dict[Any, str] = {}
         """What registers take, by where they are declared."""
         self.steps: list[Place] = []
@@ -270,14 +299,23 @@ class _Finder:
             case ast.GenerateBlockSymbol():
                 self._note_use(node.syntax)
                 return ast.VisitAction.Advance
+            case ast.InstanceSymbol():
+                self._exchange(exchanged_inputs(node, self._text))
+                return ast.VisitAction.Advance
+            case ast.InstanceBodySymbol() if self._again(node):
+                pass
             case ast.InstanceBodySymbol():
                 self._note_use(node.definition.syntax)
+                self._note_all(as_another(_given(node), self._text))
                 self._add(self.missing.in_module(node))
                 self.before |= self.missing.registers(node)
                 return ast.VisitAction.Advance
             case ast.ProceduralBlockSymbol():
                 self._add(self.missing.in_procedure(node))
                 self._add_stages(self.missing.stages(node))
+                return ast.VisitAction.Advance
+            case ast.BlockStatement():
+                self._exchange(exchanged_values(node, self._text))
                 return ast.VisitAction.Advance
             case ast.SubroutineSymbol():
                 self.in_subroutine = True
@@ -305,9 +343,22 @@ class _Finder:
                 return ast.VisitAction.Advance
         return ast.VisitAction.Skip
 
+    def _again(self, body: Any) -> bool:
+        """Whether an instance is as one that was read."""
+        given = tuple((each.name, str(each.value), each.isOverridden) for each in body.parameters)
+        key = (
+            (body.definition.name, given)
+            if all(hasattr(each, "value") for each in body.parameters)
+            else id(body)
+        )
+        again = key in self.bodies
+        self.bodies.add(key)
+        return again
+
     def _expression(self, node: Any) -> Any:
         """An expression whose value is read while the unit runs."""
         ast = self.ast
+        self._forms(node)
         match node:
             case ast.AssignmentExpression():
                 value = node.right
@@ -317,6 +368,8 @@ class _Finder:
                     return ast.VisitAction.Skip
                 if not node.isCompound:
                     self._assigned(node.right)
+                    self._note_families(self.terms.enabled(node))
+                    self._note_families(self.terms.gathered(node))
                     self._target(node.left)
                 self.below(node.right)
             case ast.RangeSelectExpression():
@@ -359,6 +412,39 @@ class _Finder:
         return ast.VisitAction.Skip
 
     # What may stand instead --------------------------------------------------------------------------------
+
+    def _forms(self, node: Any) -> None:
+        """Other forms of an expression; those of a whole value come with the first look at any part of it."""
+        compound = node.kind.name == "BinaryOp" and node.left.kind.name == "LValueReference"
+        place = self._place(node.sourceRange)
+        if place is None or compound or node.kind.name == "Assignment":
+            return
+        root = self.root is None or not place.lies_in(self.root)
+        if root:
+            self.root = place
+        self._note_all(self.forms.of(node, root))
+        self._note_families(self.terms.of(node, root))
+
+    def _note_all(self, forms: Iterable[Form]) -> None:
+        for node, after in forms:
+            self._note(node, after)
+
+    def _note_families(self, families: Iterable[Family]) -> None:
+        for node, pattern, terms in families:
+            if TERM not in pattern:
+                self._note(node, pattern)
+            for term in terms:
+                self._note(node, pattern.replace(TERM, term), (pattern, term))
+
+    def _exchange(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Two expressions, each in the other's place."""
+        for pair in pairs:
+            one, two = (self._place(each.sourceRange) for each in pair)
+            left, right = (self._text(each) for each in pair)
+            if one is None or two is None or left is None or right is None or one.file != two.file:
+                continue
+            if one.end <= two.start and not any("\n" in text or "//" in text for text in (left, right)):
+                self.found.added[Change(one, left, right, too=((two, left),))] = None
 
     def _binary(self, node: Any) -> None:
         written = node.syntax
@@ -554,7 +640,7 @@ class _Finder:
         text = self.found.texts[place.file]
         return f"{text[place.start : token.start]}{other}{text[token.end : place.end]}"
 
-    def _note(self, node: Any, after: str | None) -> None:
+    def _note(self, node: Any, after: str | None, family: tuple[str, str] | None = None) -> None:
         place = self._place(node.sourceRange)
         if after is None or place is None or not node.type.isIntegral:
             return
@@ -566,7 +652,11 @@ class _Finder:
             if "//" in after:
                 return
             after = " ".join(after.split())
-        self.found.choices.setdefault(place, {})[after] = None
+            family = None if family is None else (" ".join(family[0].split()), family[1])
+        if family is None:
+            self.found.choices.setdefault(place, {})[after] = None
+        else:
+            self.found.families.setdefault(place, {})[after] = family
         if self.in_subroutine:
             self.found.in_subroutines.add(place)
 
@@ -635,6 +725,17 @@ class _Finder:
             return
         for other in others:
             self.found.constants.setdefault(place, {})[other] = None
+
+
+def _given(body: Any) -> list[tuple[Any, Any]]:
+    """The signals of a module that have one value for good, each with it."""
+    found = []
+    for each in body:
+        if each.kind.name == "ContinuousAssign" and each.assignment.left.kind.name == "NamedValue":
+            found.append((each.assignment.left.symbol, each.assignment.right))
+        elif each.kind.name == "Net" and each.initializer is not None:
+            found.append((each, each.initializer))
+    return found
 
 
 def _is_number(kind: Any) -> bool:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,8 @@ _PART, _MAKE_UP = 10, 20
 some vectors, and the repair of one breaks these: so many it has to mend for each."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
+_AT_ONCE = 32
+"""Changes that one program tries."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
 _PLACE = re.compile(r"/(\d+)_[^/\s]*:(\d+):")
@@ -236,10 +239,10 @@ class _Search:
         """Every choice that mends more than it breaks; those first that mend most."""
         few = self._trial(self._few(trials.probe, trials.as_it_is), trials.program, trials.folder / "few")
 
-        def one(number: int) -> _Score | None:
-            return None if self.budget.over(CHOICES) else trials.score(few, number + 1)
+        def some(places: range) -> list[_Score]:
+            return [] if self.budget.over(CHOICES) else trials.scores(few, [(at + 1,) for at in places])
 
-        return self._tried(one, len(trials.listed))
+        return self._tried(some, len(trials.listed), at_once=_AT_ONCE)
 
     def _pairs(
         self,
@@ -295,14 +298,14 @@ class _Search:
         likely = [numbered[one.changes[0]] for one in singles if one.changes[0] in numbered]
         order = list(dict.fromkeys([*likely, *range(len(trials.listed))]))
 
-        def one(place: int) -> _Score | None:
-            number = order[place]
-            if self.budget.over(PAIRS) or trials.listed[number].meets(first):
-                return None
-            score = trials.score(few, *at, number + 1)
-            return None if score is None or score.left >= int(left.sum()) else score
+        def some(places: range) -> list[_Score]:
+            numbers = [order[place] for place in places if not trials.listed[order[place]].meets(first)]
+            if self.budget.over(PAIRS):
+                return []
+            scores = trials.scores(few, [(*at, number + 1) for number in numbers])
+            return [score for score in scores if score.left < int(left.sum())]
 
-        return self._tried(one, len(order), lambda score: score.clean)
+        return self._tried(some, len(order), lambda score: score.clean, _AT_ONCE)
 
     def _widened(self, trials: _Trials, at: tuple[int, ...], folder: Path) -> _Trials | None:
         """The same build on the vectors that tell something of a second change."""
@@ -334,23 +337,27 @@ class _Search:
 
     def _tried(
         self,
-        one: Callable[[int], _Score | None],
+        some: Callable[[range], list[_Score]],
         count: int,
         enough: Callable[[_Score], bool] = lambda _score: False,
+        at_once: int = 1,
     ) -> list[_Score]:
         """What mends more than it breaks, those first that mend most; the search ends with one that is
-        `enough` and breaks nothing."""
+        `enough` and breaks nothing.
+
+        Args:
+            some: tries changes, `at_once` of them.
+        """
         scores: list[_Score] = []
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            trials = [pool.submit(one, number) for number in range(count)]
-            for done, trial in enumerate(trials):
+            parts = [range(start, min(start + at_once, count)) for start in range(0, count, at_once)]
+            for part, trial in [(part, pool.submit(some, part)) for part in parts]:
                 if self.progress:
-                    self.progress(done, count)
-                score = trial.result()
-                if score is not None and score.mended > score.broken:
-                    scores.append(score)
-                    if enough(score) and not score.broken:
-                        break
+                    self.progress(part.start, count)
+                found = [score for score in trial.result() if score.mended > score.broken]
+                scores += found
+                if any(enough(score) and not score.broken for score in found):
+                    break
             pool.shutdown(wait=False, cancel_futures=True)
         return sorted(scores, key=_order)
 
@@ -388,7 +395,12 @@ class _Search:
             return _Score(chosen, int(mended.sum()), int(broken.sum()), int(as_it_is.sum()))
 
         left = [number for number in range(len(constants.listed)) if number not in constants.done]
-        constants.scores += self._tried(lambda at: one(left[at]), len(left), lambda score: score.clean)
+
+        def some(places: range) -> list[_Score]:
+            scores = (one(left[place]) for place in places)
+            return [score for score in scores if score is not None]
+
+        constants.scores += self._tried(some, len(left), lambda score: score.clean)
         constants.scores.sort(key=_order)
 
     def _built(
@@ -436,14 +448,7 @@ class _Search:
     def _trial(self, job: Job, program: Path, folder: Path) -> Callable[..., Flags | None]:
         """Runs the changes of some numbers; which vectors are wrong then, None where not all results came."""
         folder.mkdir()
-        trial = fast.Trial(job, program, folder, simulators.verilator().env)
-        fmt, expected = self.dut.instruction.formats["d"], job.vectors.results
-
-        def run(*chosen: int) -> Flags | None:
-            came = trial(numbers(*chosen), _ONE_RUN)
-            return None if came is None else ~self.dut.compare.right(fmt, expected, came)
-
-        return run
+        return _Run(fast.Trial(job, program, folder, simulators.verilator().env), self.dut)
 
     def _whole(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """Of changes that mend all vectors that they were tried on those that mend every one of the check."""
@@ -494,6 +499,31 @@ class _Search:
 
 
 @dataclass(frozen=True)
+class _Run:
+    """Runs the build of all choices on some vectors; which are wrong then, None where not all results came."""
+
+    trial: fast.Trial
+    dut: Dut
+
+    def __call__(self, *chosen: int) -> Flags | None:
+        """With the changes of some numbers."""
+        return self._wrong(self.trial(numbers(*chosen), _ONE_RUN))
+
+    def each(self, many: Sequence[tuple[int, ...]]) -> list[Flags | None]:
+        """The same of several, one after the other."""
+        came = self.trial.many([numbers(*chosen) for chosen in many], _ONE_RUN)
+        return [self._wrong(one) for one in came]
+
+    def _wrong(self, came: Mapping[str, Any] | None) -> Flags | None:
+        fmt, expected = self.dut.instruction.formats["d"], self.trial.job.vectors.results
+        return None if came is None else ~self.dut.compare.right(fmt, expected, came)
+
+
+def _each(run: Callable[..., Flags | None], many: Sequence[tuple[int, ...]]) -> list[Flags | None]:
+    return run.each(many) if isinstance(run, _Run) and many else [run(*one) for one in many]
+
+
+@dataclass(frozen=True)
 class _Ran:
     """Changes, the unit with them, and which vectors of the check fail then."""
 
@@ -526,15 +556,18 @@ class _Trials:
         """Wrong vectors of `probe`."""
         return int(self.as_it_is.sum())
 
-    def score(self, few: Callable[..., Flags | None], *chosen: int) -> _Score | None:
-        """What the changes of some numbers do, where they mend any of a few vectors."""
-        first = few(*chosen)
-        wrong = None if first is None or first.all() else self.whole(*chosen)
-        if wrong is None:
-            return None
-        mended, broken = self.as_it_is & ~wrong, wrong & ~self.as_it_is
-        changes = (*self.made, *(self.listed[number - 1] for number in chosen))
-        return _Score(changes, int(mended.sum()), int(broken.sum()), self.wrong)
+    def scores(self, few: Callable[..., Flags | None], many: Sequence[tuple[int, ...]]) -> list[_Score]:
+        """What changes do that mend any of a few vectors: of several runs, each by the numbers of its own."""
+        first = zip(many, _each(few, many), strict=True)
+        likely = [chosen for chosen, wrong in first if wrong is not None and not wrong.all()]
+        found = []
+        for chosen, wrong in zip(likely, _each(self.whole, likely), strict=True):
+            if wrong is None:
+                continue
+            mended, broken = self.as_it_is & ~wrong, wrong & ~self.as_it_is
+            changes = (*self.made, *(self.listed[number - 1] for number in chosen))
+            found.append(_Score(changes, int(mended.sum()), int(broken.sum()), self.wrong))
+        return found
 
 
 @dataclass
@@ -575,6 +608,11 @@ def _edit(changes: Changes, change: Change) -> Edit:
     file, line = change.place.file, changes.line(change)
     text = changes.texts[file].split("\n")[line - 1].strip()
     after = f"else {change.after}" if change.form == ELSE else change.after
+    if change.too:  # an exchange
+        before = " and ".join(
+            [change.before, *(changes.texts[at.file][at.start : at.end] for at, _ in change.too)]
+        )
+        return Edit(file, line, text, before, " and ".join([after, *(text for _, text in change.too)]))
     return Edit(file, line, text, change.before, " ... ".join([*(text for _, text in change.beside), after]))
 
 

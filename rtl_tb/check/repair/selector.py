@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rtl_tb.check.repair.changes import Change, Changes, Place, write
 from rtl_tb.check.repair.missing import ASSIGN, ELSE, ITEM, STATEMENT
+from rtl_tb.check.repair.terms import TERM
 from rtl_tb.dut.description import Dut
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
@@ -69,7 +70,10 @@ def with_selector(
             sources.append(path)
             continue
         here = [
-            (change.asked, number) for number, change in enumerate(listed, 1) if change.asked.file == file
+            (place, number)
+            for number, change in enumerate(listed, 1)
+            for place in change.choices
+            if place.file == file
         ]
         beside = dict.fromkeys(piece for one in listed for piece in one.beside if piece[0].file == file)
         target = folder / f"{index}_{path.name}"
@@ -129,10 +133,25 @@ class _Writer:
                 written.append(_added(site, self.listed))
             else:
                 own = self.written(site.within, place.start, place.end)
-                after = {number: self.listed[number - 1].after for number in site.numbers}
-                choices = "".join(f"{_made(number)} ? ({other}) : " for number, other in after.items())
-                written.append(f"({choices}({own}))")
+                written.append(f"({''.join(self._choices(site))}({own}))")
         return "".join([*written, text[at : len(text) if end < 0 else end]])
+
+    def _choices(self, site: _Site) -> Iterator[str]:
+        """Each choice of a place; those of one pattern as one, with the terms that are chosen."""
+        families: dict[str, list[int]] = {}
+        for number in site.numbers:
+            change = self.listed[number - 1]
+            if change.term:
+                families.setdefault(change.pattern, []).append(number)
+            else:
+                yield f"{_made(number)} ? ({change.choices[site.place]}) : "
+        for pattern, numbers in families.items():
+            terms = ", ".join(self.listed[number - 1].term for number in numbers)
+            made = f"{{{', '.join(map(_made, numbers))}}}"
+            if numbers == list(range(numbers[0], numbers[-1] + 1)):
+                terms = ", ".join(self.listed[number - 1].term for number in reversed(numbers))
+                made = f"{PACKAGE}::is[{numbers[-1]}:{numbers[0]}]"
+            yield f"(|{made}) ? ({pattern.replace(TERM, f'(|({{{terms}}} & {made}))')}) : "
 
 
 def _added(site: _Site, listed: Sequence[Change]) -> str:

@@ -1,0 +1,91 @@
+"""Two texts of one type, each in the other's place: inputs of an instance, values of neighbouring statements;
+and the value of one signal written as that of another one.
+
+    u_pair (.b0(x[1]), .a1(x[2]))            // .b0(x[2]), .a1(x[1])?
+    assign ey = y[14:10];                    // y[14:10] + !my[10], as ex = x[14:10] + !mx[10]?
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator
+from itertools import combinations, pairwise
+from typing import Any
+
+from rtl_tb.check.repair.forms import bare
+from rtl_tb.check.repair.missing import name_parts
+
+_PAIRS = 24
+"""Exchanges that are tried among the inputs of one instance."""
+_SIMILAR = 0.5
+_NEAR = 3
+_WORD = re.compile(r"(?<![\w.'$])[A-Za-z_]\w*")
+
+
+def exchanged_inputs(instance: Any, text: Callable[[Any], str | None]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of inputs of an instance whose values have one type, neighbours first."""
+    given = []
+    for each in instance.portConnections:
+        value = each.expression
+        direction = getattr(each.port, "direction", None)
+        if value is None or direction is None or direction.name != "In" or value.constant is not None:
+            continue
+        if text(bare(value)) is not None and bare(value).kind.name != "Assignment":
+            given.append(bare(value))
+    numbered = sorted(combinations(range(len(given)), 2), key=lambda pair: pair[1] - pair[0])
+    same = [(given[one], given[two]) for one, two in numbered if _alike(given[one], given[two])]
+    yield from [pair for pair in same if text(pair[0]) != text(pair[1])][:_PAIRS]
+
+
+def exchanged_values(block: Any, text: Callable[[Any], str | None]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of values of one type that neighbouring statements assign."""
+    inner = list(getattr(block.body, "list", []))
+    for one, two in pairwise(inner):
+        values = [_value(each) for each in (one, two)]
+        if None in values or not _alike(*values):
+            continue
+        said = [text(each) for each in values]
+        if None not in said and said[0] != said[1]:
+            yield values[0], values[1]
+
+
+def as_another(
+    assigned: list[tuple[Any, Any]], text: Callable[[Any], str | None]
+) -> Iterator[tuple[Any, str]]:
+    """Values, each as a signal with a similar name and of the same type has it.
+
+    Args:
+        assigned: the signals of one scope, each with the value that it is given.
+    """
+    by_name = {symbol.name: (symbol, value) for symbol, value in assigned}
+    for name, (symbol, value) in by_name.items():
+        kind = str(symbol.type)
+        others = [each for each, (other, _) in by_name.items() if each != name and str(other.type) == kind]
+        names = {each.name for each in symbol.parentScope}
+        for near in difflib.get_close_matches(name, others, _NEAR, _SIMILAR):
+            said, own = text(by_name[near][1]), text(value)
+            one, two = name_parts(near, name)
+            if said is None or own is None or not one or not two:
+                continue
+            other = _WORD.sub(lambda at, x=one, y=two: _renamed(at[0], x, y, names), said)  # type: ignore[misc]
+            if "".join(other.split()) != "".join(own.split()):
+                yield value, f"({other})"
+
+
+def _renamed(name: str, one: str, two: str, names: set[str]) -> str:
+    for part in re.finditer(re.escape(one), name):
+        other = name[: part.start()] + two + name[part.end() :]
+        if other in names:
+            return other
+    return name
+
+
+def _value(statement: Any) -> Any:
+    if statement.kind.name != "ExpressionStatement" or statement.expr.kind.name != "Assignment":
+        return None
+    return None if statement.expr.isCompound else bare(statement.expr.right)
+
+
+def _alike(one: Any, two: Any) -> bool:
+    return bool(one.type.isIntegral and str(one.type) == str(two.type))

@@ -1,0 +1,205 @@
+"""One term more or less: a condition that is missing, a bit beside another, a sign, a register's enable.
+
+    if (e > top)                             // if ((e > top) && used)?
+    {sign, fraction}                         // {sign && |difference, fraction}?
+    count <= count_next;                     // count <= move ? count_next : count?
+
+The terms are the bits that can be read at the place: signals and members of one bit, the highest bits of
+vectors, whether a vector has any one, those with the most similar names first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rtl_tb.check.repair.forms import bare, operation
+
+TERM = "\0"
+"""Where a text has its term."""
+Family = tuple[Any, str, list[str]]
+"""An expression, the text that may have to stand in its place, and the terms that this may have."""
+
+_MOST = 8
+"""Bits that are tried at one place, and as many that say whether a vector is zero."""
+_SOME = 4
+_LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
+_CONTROL = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
+_ZERO = re.compile(r"\d+'[bodhBODH]0+")
+_SIGNALS = ("Variable", "Net", "FormalArgument")
+_PLAIN = ("NamedValue", "ElementSelect", "MemberAccess")
+
+
+class Terms:
+    """Says what may be added to an expression, and which bit may stand for another.
+
+    Args:
+        text: the text of a node, None where it is in no source.
+    """
+
+    def __init__(self, text: Callable[[Any], str | None]) -> None:
+        self.ast = importlib.import_module("pyslang.ast")
+        self.text = text
+        self.inner: set[tuple[int, int]] = set()
+        """Parts of a chain of one operator, whose whole has been seen."""
+
+    def of(self, node: Any, root: bool) -> Iterator[Family]:
+        """What is tried of one expression; see Forms.of."""
+        if self.text(node) is None or not node.type.isIntegral or node.type.isEnum:
+            return
+        kind = node.kind.name
+        if kind == "BinaryOp":
+            yield from self._of_operator(node)
+        if kind == "Concatenation":
+            for part in node.operands:
+                if part.type.bitWidth == 1 and part.constant is None:
+                    yield from self._bit(part)
+        values = [node.left, node.right] if kind == "ConditionalOp" else [node] if root else []
+        for value in map(bare, values):
+            yield from self._zero(value)
+        if root and node.type.bitWidth == 1 and kind != "BinaryOp":
+            yield from self._bit(bare(node))
+
+    def enabled(self, assignment: Any) -> Iterator[Family]:
+        """A register that keeps its value, or a value that is added to what is there."""
+        target, value = self.text(assignment.left), self.text(assignment.right)
+        if target is None or value is None or not assignment.isNonBlocking or _CONTROL.search(value):
+            return
+        if not assignment.left.type.isIntegral or "'{" in value:
+            return
+        bits = self._bits(assignment, zero=False)
+        yield assignment.right, f"({TERM} ? ({value}) : {target})", bits
+        yield assignment.right, f"({TERM} ? {target} : ({value}))", bits
+
+    def gathered(self, assignment: Any) -> Iterator[Family]:
+        """What is assigned in a loop, beside what was there."""
+        target, value = self.text(assignment.left), self.text(assignment.right)
+        plain = assignment.left.kind.name == "NamedValue" and assignment.left.type.isIntegral
+        kind = assignment.left.type
+        number = plain and not (kind.isStruct or kind.isEnum) and "'{" not in (value or "'{")
+        if target is None or value is None or assignment.isNonBlocking or not number or target in value:
+            return
+        for sign in ("|", "&", "+"):
+            yield assignment.right, f"({target} {sign} ({value}))", []
+
+    # Where --------------------------------------------------------------------------------------------------
+
+    def _of_operator(self, node: Any) -> Iterator[Family]:
+        name = operation(node)
+        place = (node.sourceRange.start.offset, node.sourceRange.end.offset)
+        sides = (bare(node.left), bare(node.right))
+        for side in sides:
+            if side.kind.name == "BinaryOp" and operation(side) == name:
+                self.inner.add((side.sourceRange.start.offset, side.sourceRange.end.offset))
+        if name == "Add" and place not in self.inner:
+            yield node, f"({self.text(node)}) + {TERM}", self._bits(node, zero=False)
+        if node.type.bitWidth != 1:
+            return
+        if place not in self.inner:
+            yield from self._added(node)
+        if name in _LOGIC:
+            for side in sides:
+                if side.type.bitWidth == 1 and side.kind.name != "BinaryOp":
+                    yield from self._added(side)
+
+    def _added(self, node: Any) -> Iterator[Family]:
+        """A condition with one term more."""
+        text, bits = self.text(node), self._bits(node)
+        for form in (f"(({text}) && {TERM})", f"(({text}) && !{TERM})", f"(({text}) || {TERM})"):
+            yield node, form, bits
+
+    def _bit(self, node: Any) -> Iterator[Family]:
+        """A bit of a word, or the condition of something: none, another one, or with one more."""
+        yield node, "1'b0", []
+        yield node, "1'b1", []
+        if node.kind.name in _PLAIN:
+            yield node, TERM, self._bits(node, zero=False)
+        yield from self._added(node)
+
+    def _zero(self, node: Any) -> Iterator[Family]:
+        """A zero that has a sign."""
+        if (
+            node.kind.name == "IntegerLiteral"
+            and node.type.bitWidth > 1
+            and _ZERO.fullmatch(self.text(node) or "")
+        ):
+            yield node, f"{{{TERM}, {node.type.bitWidth - 1}'b0}}", self._bits(node, zero=False)
+
+    # What ---------------------------------------------------------------------------------------------------
+
+    def _bits(self, node: Any, zero: bool = True) -> list[str]:
+        """The bits that can be read where a node stands, the likeliest first.
+
+        Args:
+            zero: also whether a vector has any one.
+        """
+        scope, text = self._scope(node), self.text(node) or ""
+        bits: dict[str, None] = {}
+        vectors: dict[str, None] = {}
+        index = self._index(node)
+        start = node.sourceRange.start
+        while scope is not None:
+            for one in scope:
+                if one.kind.name not in _SIGNALS or _CONTROL.search(one.name):
+                    continue
+                if one.location.buffer == start.buffer and one.location.offset < start.offset:
+                    bits |= dict.fromkeys(_bits_of(one, index))
+                    if one.type.isIntegral and one.type.bitWidth > 1 and not one.type.isStruct:
+                        vectors[f"(|{one.name})"] = None
+            scope = getattr(scope, "parentScope", None)  # a module or a function has none that is told
+        likely = difflib.get_close_matches(text, [bit for bit in bits if bit != text], _MOST, 0.0)
+        return [*likely, *(difflib.get_close_matches(text, vectors, _SOME, 0.0) if zero else [])]
+
+    def _scope(self, node: Any) -> Any:
+        """The innermost scope whose names an expression reads."""
+        found: list[tuple[int, Any]] = []
+
+        def note(part: Any) -> None:
+            if isinstance(part, self.ast.NamedValueExpression):
+                scope, depth = part.symbol.parentScope, 0
+                above = scope
+                while above is not None and depth < 64:
+                    above, depth = getattr(above, "parentScope", None), depth + 1
+                found.append((depth, scope))
+
+        node.visit(note)
+        return max(found, key=lambda each: each[0])[1] if found else None
+
+    def _index(self, node: Any) -> tuple[str, int] | None:
+        """The name that chooses elements in an expression, and how many there are."""
+        found: list[tuple[str, int]] = []
+
+        def note(part: Any) -> None:
+            if part.kind.name == "ElementSelect" and part.selector.kind.name in ("NamedValue", "Conversion"):
+                name, kind = self.text(part.selector), part.value.type
+                if name is not None and name.isidentifier() and kind.hasFixedRange:
+                    found.append((name, abs(kind.fixedRange.left - kind.fixedRange.right) + 1))
+
+        node.visit(note)
+        return found[0] if found else None
+
+
+def _bits_of(symbol: Any, index: tuple[str, int] | None) -> Iterator[str]:
+    """The bits of a signal that mean something by themselves: itself, its sign, its members, the one of an
+    index."""
+    kind, name = symbol.type, symbol.name
+    if index is not None and kind.hasFixedRange:
+        each = abs(kind.fixedRange.left - kind.fixedRange.right) + 1
+        one = kind.arrayElementType.bitWidth == 1 if kind.isArray else kind.isIntegral
+        if each == index[1] and one and each > 1:
+            yield f"{name}[{index[0]}]"
+    if not kind.isIntegral:
+        return
+    if kind.bitWidth == 1:
+        yield name
+    elif kind.isStruct:
+        yield from (
+            f"{name}.{each.name}"
+            for each in kind.canonicalType
+            if each.kind.name == "Field" and each.type.bitWidth == 1
+        )
+    elif kind.hasFixedRange and kind.fixedRange.right == 0:
+        yield f"{name}[{kind.fixedRange.left}]"
