@@ -581,7 +581,7 @@ def dissect(result: Check, job: Job, report: Progress) -> None:
 
 def mend(result: Check, job: Job, report: Progress) -> None:
     """Adds the changes of the DUT's text that make its results right."""
-    from rtl_tb.check.repair.search import find_repairs
+    from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that mends it", 0, 0)
     try:
@@ -595,6 +595,8 @@ def mend(result: Check, job: Job, report: Progress) -> None:
             result.hints.append(
                 "no change of the text that was tried makes these results right (--repair looks longer)"
             )
+    except Unfinished as error:
+        result.hints.append(f"of the changes of the text these alone were tried, and none mends it: {error}")
     except Exception as error:  # whatever becomes of the search, the verdict stands
         what = "" if isinstance(error, RtlError) else f"{type(error).__name__}: "
         result.hints.append(f"no change of the text was tried: {what}{error}")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -62,18 +63,19 @@ def as_another(
     for name, (symbol, value) in by_name.items():
         kind = str(symbol.type)
         others = [each for each, (other, _) in by_name.items() if each != name and str(other.type) == kind]
-        names = {each.name for each in symbol.parentScope}
+        names = frozenset(each.name for each in symbol.parentScope)
         for near in difflib.get_close_matches(name, others, _NEAR, _SIMILAR):
             said, own = text(by_name[near][1]), text(value)
             one, two = name_parts(near, name)
             if said is None or own is None or not one or not two:
                 continue
-            other = _WORD.sub(lambda at, x=one, y=two: _renamed(at[0], x, y, names), said)  # type: ignore[misc]
+            other = _WORD.sub(partial(_renamed, one=one, two=two, names=names), said)
             if "".join(other.split()) != "".join(own.split()):
                 yield value, f"({other})"
 
 
-def _renamed(name: str, one: str, two: str, names: set[str]) -> str:
+def _renamed(word: re.Match[str], one: str, two: str, names: Collection[str]) -> str:
+    name = word[0]
     for part in re.finditer(re.escape(one), name):
         other = name[: part.start()] + two + name[part.end() :]
         if other in names:

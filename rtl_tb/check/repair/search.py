@@ -100,10 +100,14 @@ def find_repairs(
         cannot be changed.
 
     Raises:
-        SimulatorMissing: pyslang or Verilator is not installed. RtlError: the time was over before anything
-            could be tried.
+        SimulatorMissing: pyslang or Verilator is not installed. Unfinished: some changes alone were tried.
+            RtlError: the time was over before anything could be tried.
     """
     return _Search(verdict, job, Budget(seconds), progress).found()
+
+
+class Unfinished(RtlError):
+    """Not every kind of change was tried, and none of those that were mends anything."""
 
 
 class _Search:
@@ -162,7 +166,8 @@ class _Search:
             found = self._whole(changes, pairs, folder / "pair")
             found = found or [*self._confirmed(changes, pairs, folder / "pairs"), *single.result()]
         if refused is not None and not found:
-            raise refused
+            tried = len(constants.done)
+            raise Unfinished(f"{tried:,} numbers and widths: {refused}") if tried else refused
         found.sort(key=lambda repair: -repair.mended)
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
@@ -500,7 +505,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Run:
-    """Runs the build of all choices on some vectors; which are wrong then, None where not all results came."""
+    """Runs the build of all choices on some vectors: which are wrong then, None where not all answered."""
 
     trial: fast.Trial
     dut: Dut

@@ -23,9 +23,8 @@ TERM = "\0"
 Family = tuple[Any, str, list[str]]
 """An expression, the text that may have to stand in its place, and the terms that this may have."""
 
-_MOST = 8
-"""Bits that are tried at one place, and as many that say whether a vector is zero."""
-_SOME = 4
+_MOST, _SOME = 10, 3
+"""Signals of one bit that are tried at one place, and vectors: the highest bit, and whether there is any one."""
 _LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
 _CONTROL = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
 _ZERO = re.compile(r"\d+'[bodhBODH]0+")
@@ -56,12 +55,12 @@ class Terms:
         if kind == "Concatenation":
             for part in node.operands:
                 if part.type.bitWidth == 1 and part.constant is None:
-                    yield from self._bit(part)
-        values = [node.left, node.right] if kind == "ConditionalOp" else [node] if root else []
-        for value in map(bare, values):
-            yield from self._zero(value)
+                    yield from self._bit(part, node)
+        if kind == "ConditionalOp":
+            for value in (bare(node.left), bare(node.right)):
+                yield from self._zero(value, node)
         if root and node.type.bitWidth == 1 and kind != "BinaryOp":
-            yield from self._bit(bare(node))
+            yield from self._bit(bare(node), node)
 
     def enabled(self, assignment: Any) -> Iterator[Family]:
         """A register that keeps its value, or a value that is added to what is there."""
@@ -75,7 +74,8 @@ class Terms:
         yield assignment.right, f"({TERM} ? {target} : ({value}))", bits
 
     def gathered(self, assignment: Any) -> Iterator[Family]:
-        """What is assigned in a loop, beside what was there."""
+        """What is assigned beside what was there, and a zero that is, with a sign."""
+        yield from self._zero(bare(assignment.right), assignment)
         target, value = self.text(assignment.left), self.text(assignment.right)
         plain = assignment.left.kind.name == "NamedValue" and assignment.left.type.isIntegral
         kind = assignment.left.type
@@ -99,46 +99,43 @@ class Terms:
         if node.type.bitWidth != 1:
             return
         if place not in self.inner:
-            yield from self._added(node)
+            yield from self._added(node, node)
         if name in _LOGIC:
             for side in sides:
                 if side.type.bitWidth == 1 and side.kind.name != "BinaryOp":
-                    yield from self._added(side)
+                    yield from self._added(side, side)
 
-    def _added(self, node: Any) -> Iterator[Family]:
+    def _added(self, node: Any, around: Any) -> Iterator[Family]:
         """A condition with one term more."""
-        text, bits = self.text(node), self._bits(node)
+        text, bits = self.text(node), self._bits(around, but=self.text(node))
         for form in (f"(({text}) && {TERM})", f"(({text}) && !{TERM})", f"(({text}) || {TERM})"):
             yield node, form, bits
 
-    def _bit(self, node: Any) -> Iterator[Family]:
+    def _bit(self, node: Any, around: Any) -> Iterator[Family]:
         """A bit of a word, or the condition of something: none, another one, or with one more."""
         yield node, "1'b0", []
         yield node, "1'b1", []
         if node.kind.name in _PLAIN:
-            yield node, TERM, self._bits(node, zero=False)
-        yield from self._added(node)
+            yield node, TERM, self._bits(around, zero=False, but=self.text(node))
+        yield from self._added(node, around)
 
-    def _zero(self, node: Any) -> Iterator[Family]:
+    def _zero(self, node: Any, around: Any) -> Iterator[Family]:
         """A zero that has a sign."""
-        if (
-            node.kind.name == "IntegerLiteral"
-            and node.type.bitWidth > 1
-            and _ZERO.fullmatch(self.text(node) or "")
-        ):
-            yield node, f"{{{TERM}, {node.type.bitWidth - 1}'b0}}", self._bits(node, zero=False)
+        zero = node.kind.name == "IntegerLiteral" and _ZERO.fullmatch(self.text(node) or "") is not None
+        if zero and node.type.bitWidth > 1:
+            yield node, f"{{{TERM}, {node.type.bitWidth - 1}'b0}}", self._bits(around, zero=False)
 
     # What ---------------------------------------------------------------------------------------------------
 
-    def _bits(self, node: Any, zero: bool = True) -> list[str]:
+    def _bits(self, node: Any, zero: bool = True, but: str | None = None) -> list[str]:
         """The bits that can be read where a node stands, the likeliest first.
 
         Args:
             zero: also whether a vector has any one.
+            but: one that is there already.
         """
         scope, text = self._scope(node), self.text(node) or ""
-        bits: dict[str, None] = {}
-        vectors: dict[str, None] = {}
+        bits, signs, vectors = (dict[str, None]() for _ in range(3))
         index = self._index(node)
         start = node.sourceRange.start
         while scope is not None:
@@ -149,9 +146,16 @@ class Terms:
                     bits |= dict.fromkeys(_bits_of(one, index))
                     if one.type.isIntegral and one.type.bitWidth > 1 and not one.type.isStruct:
                         vectors[f"(|{one.name})"] = None
+                        if one.type.hasFixedRange and one.type.fixedRange.right == 0:
+                            signs[f"{one.name}[{one.type.fixedRange.left}]"] = None
             scope = getattr(scope, "parentScope", None)  # a module or a function has none that is told
-        likely = difflib.get_close_matches(text, [bit for bit in bits if bit != text], _MOST, 0.0)
-        return [*likely, *(difflib.get_close_matches(text, vectors, _SOME, 0.0) if zero else [])]
+        groups = ((bits, _MOST), (signs, _SOME), (vectors, _SOME if zero else 0))
+        return [
+            bit
+            for group, most in groups
+            for bit in (difflib.get_close_matches(text, group, most, 0.0) if most else [])
+            if bit not in (text, but)
+        ]
 
     def _scope(self, node: Any) -> Any:
         """The innermost scope whose names an expression reads."""
@@ -183,8 +187,7 @@ class Terms:
 
 
 def _bits_of(symbol: Any, index: tuple[str, int] | None) -> Iterator[str]:
-    """The bits of a signal that mean something by themselves: itself, its sign, its members, the one of an
-    index."""
+    """The bits of a signal that mean something by themselves: itself, its members, the one of an index."""
     kind, name = symbol.type, symbol.name
     if index is not None and kind.hasFixedRange:
         each = abs(kind.fixedRange.left - kind.fixedRange.right) + 1
@@ -201,5 +204,3 @@ def _bits_of(symbol: Any, index: tuple[str, int] | None) -> Iterator[str]:
             for each in kind.canonicalType
             if each.kind.name == "Field" and each.type.bitWidth == 1
         )
-    elif kind.hasFixedRange and kind.fixedRange.right == 0:
-        yield f"{name}[{kind.fixedRange.left}]"

@@ -1,0 +1,178 @@
+"""Other forms of an expression, one term more, and texts exchanged: which are tried, and how a build of all
+choices asks for them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import integer_dot
+import pytest
+from repaired_dot import judged, planted
+
+from golden.vectors.vectorset import VectorSet
+from rtl_tb.check import check as checks
+from rtl_tb.check.check import Options
+from rtl_tb.check.repair import search
+from rtl_tb.check.repair.budget import Budget
+from rtl_tb.check.repair.changes import Change, Changes, find_changes
+from rtl_tb.check.repair.search import Unfinished, _edit, _Search
+from rtl_tb.check.repair.selector import with_selector
+from rtl_tb.dut.description import Dut
+from rtl_tb.errors import RtlError
+
+UNIT = """typedef struct packed { logic sign; logic [6:0] rest; } word_t;
+module leaf (input logic [7:0] p, q, output logic [7:0] r);
+    assign r = p - q;
+endmodule
+module dot4 (
+    input  logic        clk, rst_n, in_valid, out_ready,
+    input  logic [31:0] a, b,
+    input  logic [31:0] c,
+    output logic        in_ready, out_valid,
+    output logic [31:0] d
+);
+    logic [7:0] x, y, out; logic [2:0] ex, ey; logic used, even, go, sx; logic [3:0] some; word_t word;
+    logic signed [7:0] term; logic signed [31:0] total; logic [31:0] kept, sum; logic [9:0] shift; logic [4:0] by;
+    assign in_ready = 1'b1;
+    assign {x, y, used, even, some} = 22'(a);
+    assign word = word_t'(b[7:0]);
+    assign term = $signed(x);
+    assign total = 32'(term) + 32'($unsigned(term));
+    assign kept = {8'b0, a[31:8] + 24'(used)};
+    assign go = x[6:3] >= y[6:3];
+    assign sx = |x[6 -: 3];
+    assign shift = (shift_of(x, y) > 10'(x)) ? 10'(x) : shift_of(x, y);
+    assign by = c[4:0];
+    assign ex = x[6:4] + {2'b0, ~(|x[6:4])};
+    assign ey = y[6:4];
+    leaf u_leaf (.p(x), .q(y), .r(out));
+    assign sum = go ? ~kept : 32'b0;
+    function automatic logic [9:0] shift_of(input logic [7:0] one, two);
+        return 10'(one) - 10'(two);
+    endfunction
+    always_ff @(posedge clk)
+        if (!rst_n) out_valid <= 1'b0;
+        else begin
+            out_valid <= in_valid;
+            for (int i = 0; i < 4; i++) if (ex > ey) d[i] <= some[i];
+            d[31:4] <= {word.sign, sum[26:0] ^ {out, by, shift, total[3:0]}};
+        end
+endmodule
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dut, Changes]:
+    dut = integer_dot.planted(tmp_path_factory.mktemp("forms"), 4, UNIT)
+    return dut, find_changes(dut)
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[\s()]", "", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("32'($unsigned(term))", "32'($signed(term))"),
+        ("{8'b0, a[31:8] + 24'(used)}", "{8'b0, a[31:8]} + 24'(used)"),
+        ("x[6:3] >= y[6:3]", "x[6:0] >= y[6:0]"),
+        ("|x[6 -: 3]", "|x[6:0]"),
+        ("~kept", "-kept"),
+        ("c[4:0]", "|c[31:4+1] ? {5{1'b1}} : c[4:0]"),
+        ("shift_of(x, y)", "shift_of(y, x)"),
+        ("y[6:4]", "y[6:4] + {2'b0, ~(|y[6:4])}"),
+        ("x[6:3] >= y[6:3]", "x[6:3] >= y[6:3] && used"),
+        ("word.sign", "even"),
+        ("word.sign", "word.sign && |total"),
+        ("32'b0", "{sx, 31'b0}"),
+        ("some[i]", "used ? some[i] : d[i]"),
+    ],
+)
+def test_a_form_is_tried(found: tuple[Dut, Changes], before: str, after: str) -> None:
+    tried = {(plain(one.before), plain(one.after)) for one in found[1].of_choices()}
+    assert (plain(before), plain(after)) in tried
+
+
+def test_a_name_is_changed_in_all_places(tmp_path: Path) -> None:
+    wrong = ("sum + c", "(sum > total) ? total : sum")
+    declared = (
+        "logic signed [31:0] sum;",
+        "logic signed [31:0] sum, total, most; assign {total, most} = '0;",
+    )
+    tried = {plain(one.after) for one in find_changes(planted(tmp_path, wrong, declared)).of_choices()}
+    assert "sum>most?most:sum" in tried
+
+
+def exchange(found: Changes) -> Change:
+    (change,) = (one for one in found.of_choices() if one.too and (one.before, one.after) == ("x", "y"))
+    return change
+
+
+def test_inputs_of_an_instance_are_exchanged(found: tuple[Dut, Changes]) -> None:
+    changes = found[1]
+    change = exchange(changes)
+    (text,) = changes.applied([change]).values()
+    assert text == UNIT.replace(".p(x), .q(y)", ".p(y), .q(x)")
+    edit = _edit(changes, change)
+    assert (edit.before, edit.after) == ("x and y", "y and x")
+    assert change.meets(Change(change.too[0][0], "y", "x")), "no second change where it is written"
+
+
+def test_a_selector_asks_for_an_exchange_in_both_places(found: tuple[Dut, Changes], tmp_path: Path) -> None:
+    dut, changes = found
+    with_selector(dut, changes, [exchange(changes)], tmp_path)
+    text = (tmp_path / "0_dot4.sv").read_text()
+    assert ".p((mmagold_change::is[1] ? (y) : (x))), .q((mmagold_change::is[1] ? (x) : (y)))" in text
+
+
+def test_a_selector_asks_for_all_terms_of_a_place_at_once(found: tuple[Dut, Changes], tmp_path: Path) -> None:
+    dut, changes = found
+    listed = [one for one in changes.of_choices() if one.before == "word.sign" and plain(one.pattern) == "\0"]
+    assert len(listed) > 2
+    with_selector(dut, changes, listed, tmp_path)
+    terms = ", ".join(one.term for one in reversed(listed))
+    made = f"mmagold_change::is[{len(listed)}:1]"
+    expected = f"((|{made}) ? ((|({{{terms}}} & {made}))) : (word.sign))"
+    assert expected in (tmp_path / "0_dot4.sv").read_text()
+
+
+def test_what_was_tried_is_not_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers were tried; the build of the other changes took too long."""
+
+    def late(*_: object) -> None:
+        raise RtlError("its time was up")
+
+    def tried(_self: object, _texts: object, constants: search._Constants, *_: object) -> None:
+        constants.done.add(0)
+
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
+    monkeypatch.setattr(_Search, "_choices", late)
+    monkeypatch.setattr(_Search, "_try_constants", tried)
+    monkeypatch.setattr(_Search, "_pairs", lambda *_: [])
+    with pytest.raises(Unfinished, match=r"1 numbers and widths: its time was up"):
+        _Search(verdict, job, Budget(60), None).found()
+    result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
+    checks.mend(result, job, lambda *_: None)
+    assert any("these alone were tried" in hint for hint in result.hints)
+    assert not any("no change of the text was tried" in hint for hint in result.hints)
+
+
+def test_many_changes_are_run_by_one_program(tmp_path: Path) -> None:
+    """As each by itself; what does not answer says nothing of those behind it."""
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
+    changes = find_changes(job.dut)
+    listed = [one for one in changes.of_choices() if one.before in ("sum - c", "in_valid", "in_ready")]
+    asked = _Search(verdict, job, Budget(300), None)
+    vectors: VectorSet = verdict.vectors[:40]
+    dut = with_selector(job.dut, changes, listed, tmp_path / "choices")
+    probe = search.replace(asked.job, dut=dut, vectors=vectors, timeout_cycles=50)
+    program = search.fast.build(probe, search.simulators.verilator(), search.fast.FOR_TRIALS)
+    run = asked._trial(search.replace(probe, dut=job.dut), program, tmp_path / "run")
+    numbers = [(number,) for number in range(len(listed) + 1)]
+    alone, many = [run(*one) for one in numbers], search._each(run, numbers)
+    assert any(one is None for one in alone) and any(one is not None and not one.any() for one in alone)
+    assert [None if one is None else list(one) for one in many] == [
+        None if one is None else list(one) for one in alone
+    ]
