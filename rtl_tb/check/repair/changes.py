@@ -60,6 +60,8 @@ _LIKELY = 2
 """Numbers of a place that are tried before further ones of any place."""
 _NAMES = 6
 """Signals that may stand for another one: those with the most similar names."""
+_ARRAYS, _ELEMENTS = 2, 8
+"""Arrays, and elements of each, that may stand for a signal."""
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
 _LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
 
@@ -511,7 +513,7 @@ class _Finder:
         name = node.symbol.name
         if _CONTROL.search(name) or self._text(node) != name:  # escaped, or of a package
             return
-        for other in self._alike(node.symbol):
+        for other in [*self._alike(node.symbol), *self._elements(node.symbol)]:
             self._note(node, other)
         if before := self._before(node.symbol):
             self._note(node, before)
@@ -604,6 +606,20 @@ class _Finder:
         same = self.by_type[scope].get(_like(kind), [])
         others = [name for name in same if name != symbol.name and not _CONTROL.search(name)]
         return difflib.get_close_matches(symbol.name, others, _NAMES, 0.0)
+
+    def _elements(self, symbol: Any) -> Iterator[str]:
+        """The elements of the arrays beside a signal that have its type, of those with the likest names."""
+        scope, kind = symbol.parentScope, symbol.type
+        if scope is None or not _is_number(kind):
+            return
+        arrays = {}
+        for one in scope:
+            listed = one.kind.name in ("Variable", "Net") and one.type.isUnpackedArray
+            if listed and one.type.hasFixedRange and _like(one.type.arrayElementType) == _like(kind):
+                arrays[one.name] = one.type.fixedRange
+        for name in difflib.get_close_matches(symbol.name, arrays, _ARRAYS, 0.0):
+            first, last = sorted((arrays[name].left, arrays[name].right))
+            yield from (f"{name}[{number}]" for number in range(first, last + 1)[:_ELEMENTS])
 
     # Places ------------------------------------------------------------------------------------------------
 

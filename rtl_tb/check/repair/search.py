@@ -236,6 +236,10 @@ class _Search:
         listed, program = built
         whole = self._trial(probe, program, folder / "all")
         as_it_is = whole()
+        if as_it_is is not None and not as_it_is.any():  # it may show in pauses and waits alone
+            probe = replace(probe, traffic=replace(self.asked.traffic, resets=0))
+            whole = self._trial(probe, program, folder / "paused")
+            as_it_is = whole()
         if as_it_is is None or not as_it_is.any():
             return None
         return _Trials(probe, listed, program, whole, as_it_is, folder, tuple(made))
@@ -261,15 +265,17 @@ class _Search:
         it leaves. Two faults that hide each other wherever they show are not found so."""
         firsts = [single.changes[0] for single in _of_places(singles)[:_FIRSTS]]
         found: list[_Score] = []
-        for seconds in (
-            partial(self._second_choices, changes, trials, singles=singles),
-            partial(self._second_constants, changes),
+        for kind, seconds in enumerate(
+            (
+                partial(self._second_choices, changes, trials, singles=singles, likely=True),
+                partial(self._second_choices, changes, trials, singles=singles),
+                partial(self._second_constants, changes),
+            )
         ):
             for number, first in enumerate(firsts):
                 if self.budget.over(PAIRS):
                     break
-                name = folder / f"{seconds.func.__name__}{number}"
-                found += seconds(first, texts, name)
+                found += seconds(first, texts, folder / f"second{kind}_{number}")
                 if any(pair.clean for pair in found):
                     return sorted(found, key=_order)
         return sorted(found, key=_order)
@@ -282,10 +288,16 @@ class _Search:
         texts: Texts,
         folder: Path,
         singles: Sequence[_Score] = (),
+        likely: bool = False,
     ) -> list[_Score]:
-        """Every choice beside a first change, those first that mend a part by themselves; where the first is
-        a constant, choices are built with it."""
+        """Every choice beside a first change; where that is a constant, choices are built with it.
+
+        Args:
+            likely: those alone that mend a part by themselves, and no build.
+        """
         at: tuple[int, ...] = ()
+        if likely and (trials is None or first not in trials.listed):
+            return []
         if trials is not None and first in trials.listed:
             at = (trials.listed.index(first) + 1,)
         else:
@@ -300,8 +312,8 @@ class _Search:
             return []
         few = self._trial(self._few(trials.probe, left), trials.program, folder)
         numbered = {change: number for number, change in enumerate(trials.listed)}
-        likely = [numbered[one.changes[0]] for one in singles if one.changes[0] in numbered]
-        order = list(dict.fromkeys([*likely, *range(len(trials.listed))]))
+        mending = dict.fromkeys(numbered[one.changes[0]] for one in singles if one.changes[0] in numbered)
+        order = list(mending) if likely else [at for at in range(len(trials.listed)) if at not in mending]
 
         def some(places: range) -> list[_Score]:
             numbers = [order[place] for place in places if not trials.listed[order[place]].meets(first)]

@@ -24,7 +24,7 @@ Family = tuple[Any, str, list[str]]
 """An expression, the text that may have to stand in its place, and the terms that this may have."""
 
 _MOST, _SOME = 10, 3
-"""Signals of one bit that are tried at one place, and vectors: the highest bit, and whether there is any one."""
+"""Signals of one bit that are tried at one place, and vectors: the highest bit, and whether any is one."""
 _LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
 _CONTROL = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
 _ZERO = re.compile(r"\d+'[bodhBODH]0+")

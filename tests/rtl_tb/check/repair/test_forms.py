@@ -33,7 +33,9 @@ module dot4 (
     output logic [31:0] d
 );
     logic [7:0] x, y, out; logic [2:0] ex, ey; logic used, even, go, sx; logic [3:0] some; word_t word;
-    logic signed [7:0] term; logic signed [31:0] total; logic [31:0] kept, sum; logic [9:0] shift; logic [4:0] by;
+    logic signed [7:0] term; logic signed [31:0] total; logic [31:0] kept, sum;
+    logic [9:0] shift; logic [4:0] by; logic [7:0] queue [0:3];
+    assign queue = '{x, y, x, y};
     assign in_ready = 1'b1;
     assign {x, y, used, even, some} = 22'(a);
     assign word = word_t'(b[7:0]);
@@ -87,6 +89,7 @@ def plain(text: str) -> str:
         ("word.sign", "even"),
         ("word.sign", "word.sign && |total"),
         ("32'b0", "{sx, 31'b0}"),
+        ("x", "queue[3]"),
         ("some[i]", "used ? some[i] : d[i]"),
     ],
 )
