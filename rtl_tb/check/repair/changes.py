@@ -62,6 +62,7 @@ _NAMES = 6
 """Signals that may stand for another one: those with the most similar names."""
 _ARRAYS, _ELEMENTS = 2, 8
 """Arrays, and elements of each, that may stand for a signal."""
+_CALLS = 2
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
 _LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
 
@@ -263,6 +264,8 @@ class _Finder:
         self.manager, self.found = manager, found
         self.by_type: dict[Any, dict[str, list[str]]] = {}
         self.in_subroutine = False
+        self.several = False
+        """Whether it is in a function that is called several times, each of which is compiled with it."""
         self.missing = Missing(self._text, self._alike, driven)
         self.forms = Forms(self._text, self._alike, literals)
         self.terms = Terms(self._text)
@@ -321,8 +324,9 @@ class _Finder:
                 return ast.VisitAction.Advance
             case ast.SubroutineSymbol():
                 self.in_subroutine = True
+                self.several = self._several(node.name)
                 self.below(node.body)
-                self.in_subroutine = False
+                self.in_subroutine = self.several = False
             case ast.VariableDeclStatement():
                 if str(node.symbol.lifetime).endswith("Automatic"):
                     self.below(node.symbol.initializer)
@@ -370,8 +374,9 @@ class _Finder:
                     return ast.VisitAction.Skip
                 if not node.isCompound:
                     self._assigned(node.right)
-                    self._note_families(self.terms.enabled(node))
-                    self._note_families(self.terms.gathered(node))
+                    if not self._calls(node):
+                        self._note_families(self.terms.enabled(node))
+                        self._note_families(self.terms.gathered(node))
                     self._target(node.left)
                 self.below(node.right)
             case ast.RangeSelectExpression():
@@ -424,15 +429,33 @@ class _Finder:
         root = self.root is None or not place.lies_in(self.root)
         if root:
             self.root = place
-        self._note_all(self.forms.of(node, root))
-        self._note_families(self.terms.of(node, root))
+        if node.kind.name == "Call" or not self._calls(node):
+            self._note_all(self.forms.of(node, root))
+            self._note_families(self.terms.of(node, root))
+
+    def _calls(self, node: Any) -> bool:
+        """Whether an expression calls a function of the design: each further text of it is compiled with all
+        choices of the function once more."""
+        found: list[Any] = []
+
+        def note(part: Any) -> None:
+            if isinstance(part, self.ast.CallExpression) and not part.isSystemCall:
+                found.append(part)
+
+        node.visit(note)
+        return bool(found)
 
     def _note_all(self, forms: Iterable[Form]) -> None:
         for node, after in forms:
             self._note(node, after)
 
+    def _several(self, name: str) -> bool:
+        """Whether a text calls a function more than once; its declaration may look like a call."""
+        word = re.compile(rf"\b{re.escape(name)}\s*\(")
+        return sum(len(word.findall(text)) for text in self.found.texts.values()) > _CALLS
+
     def _note_families(self, families: Iterable[Family]) -> None:
-        for node, pattern, terms in families:
+        for node, pattern, terms in () if self.several else families:
             if TERM not in pattern:
                 self._note(node, pattern)
             for term in terms:

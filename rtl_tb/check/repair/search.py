@@ -56,6 +56,8 @@ _CONFIRMED = 4
 _PART, _MAKE_UP = 10, 20
 """What mends less than a tenth of the wrong vectors may do so by chance. Two faults make up for each other in
 some vectors, and the repair of one breaks these: so many it has to mend for each."""
+_LIKELY = 24
+"""Changes that mend a part, of which each is tried with the first ones before all others are."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
 _AT_ONCE = 32
@@ -138,7 +140,8 @@ class _Search:
     def _either(self, changes: Changes, probe: Job, folder: Path) -> list[Repair]:
         """What a choice or a constant mends or, where none mends everything, two of them.
 
-        While the build of all choices is compiled, constants are tried.
+        While the build of all choices is compiled, constants are tried; and while choices are tried, the
+        build of those that differ in a term alone is compiled.
         """
         self.hinted = suspicious_lines(self.dut, changes)
         texts = Texts(changes, probe, self.budget, folder / "texts")
@@ -146,20 +149,26 @@ class _Search:
         aside = self.budget.aside()
         with ThreadPoolExecutor(1) as side:
             built = side.submit(self._choices, changes, probe, folder / "choices", aside)
+            of_terms = side.submit(self._choices, changes, probe, folder / "terms", aside, terms=True)
             try:
                 self._try_constants(texts, constants, built.done)
                 if found := self._whole(changes, constants.scores, folder / "constant"):
                     return found
                 trials, refused = _result(built)
+                scores = [] if trials is None else self._scores(trials)
+                if found := self._whole(changes, scores, folder / "choice"):
+                    return found
+                more, _ = _result(of_terms)
+                terms = [] if more is None else self._scores(more)
+                if found := self._whole(changes, terms, folder / "term"):
+                    return found
             finally:
                 aside.end()
-        scores = [] if trials is None else self._scores(trials)
-        if found := self._whole(changes, scores, folder / "choice"):
-            return found
+                of_terms.cancel()
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later"):
             return found
-        singles = sorted([*scores, *constants.scores], key=_order)
+        singles = sorted([*scores, *terms, *constants.scores], key=_order)
         with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
             single = side.submit(self._confirmed, changes, singles, folder / "part")
             pairs = self._pairs(changes, singles, trials, texts, folder)
@@ -224,12 +233,25 @@ class _Search:
         return replace(probe, vectors=self.verdict.vectors[picked])
 
     def _choices(
-        self, changes: Changes, probe: Job, folder: Path, budget: Budget, made: Sequence[Change] = ()
+        self,
+        changes: Changes,
+        probe: Job,
+        folder: Path,
+        budget: Budget,
+        made: Sequence[Change] = (),
+        terms: bool = False,
     ) -> _Trials | None:
         """The build of all choices, ready to be tried on the vectors of `probe`; None where there is none, or
-        no vector is wrong in it."""
+        no vector is wrong in it.
+
+        Args:
+            terms: of those that differ in a term, else of the others.
+        """
         folder.mkdir()
-        listed = [one for one in changes.of_choices() if not any(one.meets(other) for other in made)]
+        every = (one for one in changes.of_choices() if bool(one.term) == terms)
+        listed = [one for one in every if not any(one.meets(other) for other in made)]
+        if not listed:
+            return None
         built = self._built(changes, listed, probe, folder, budget, made)
         if built is None:
             return None
@@ -264,12 +286,13 @@ class _Search:
         """Two changes, each of which mends a part: those that mend most alone, each with every other on what
         it leaves. Two faults that hide each other wherever they show are not found so."""
         firsts = [single.changes[0] for single in _of_places(singles)[:_FIRSTS]]
+        likely = [single.changes[0] for single in _of_places(singles)[:_LIKELY]]
         found: list[_Score] = []
         for kind, seconds in enumerate(
             (
-                partial(self._second_choices, changes, trials, singles=singles, likely=True),
-                partial(self._second_choices, changes, trials, singles=singles),
-                partial(self._second_constants, changes),
+                partial(self._second_texts, changes, likely),
+                partial(self._second_choices, changes, trials),
+                partial(self._second_texts, changes, changes.of_constants(self.hinted)),
             )
         ):
             for number, first in enumerate(firsts):
@@ -287,17 +310,9 @@ class _Search:
         first: Change,
         texts: Texts,
         folder: Path,
-        singles: Sequence[_Score] = (),
-        likely: bool = False,
     ) -> list[_Score]:
-        """Every choice beside a first change; where that is a constant, choices are built with it.
-
-        Args:
-            likely: those alone that mend a part by themselves, and no build.
-        """
+        """Every choice beside a first change; where that is none of them, choices are built with it."""
         at: tuple[int, ...] = ()
-        if likely and (trials is None or first not in trials.listed):
-            return []
         if trials is not None and first in trials.listed:
             at = (trials.listed.index(first) + 1,)
         else:
@@ -311,18 +326,15 @@ class _Search:
         if trials is None or (left := trials.whole(*at)) is None or not left.any():
             return []
         few = self._trial(self._few(trials.probe, left), trials.program, folder)
-        numbered = {change: number for number, change in enumerate(trials.listed)}
-        mending = dict.fromkeys(numbered[one.changes[0]] for one in singles if one.changes[0] in numbered)
-        order = list(mending) if likely else [at for at in range(len(trials.listed)) if at not in mending]
 
         def some(places: range) -> list[_Score]:
-            numbers = [order[place] for place in places if not trials.listed[order[place]].meets(first)]
+            numbers = [number for number in places if not trials.listed[number].meets(first)]
             if self.budget.over(PAIRS):
                 return []
             scores = trials.scores(few, [(*at, number + 1) for number in numbers])
             return [score for score in scores if score.left < int(left.sum())]
 
-        return self._tried(some, len(order), lambda score: score.clean, _AT_ONCE)
+        return self._tried(some, len(trials.listed), lambda score: score.clean, _AT_ONCE)
 
     def _widened(self, trials: _Trials, at: tuple[int, ...], folder: Path) -> _Trials | None:
         """The same build on the vectors that tell something of a second change."""
@@ -338,11 +350,11 @@ class _Search:
         as_it_is = whole()
         return None if as_it_is is None else replace(trials, probe=probe, whole=whole, as_it_is=as_it_is)
 
-    def _second_constants(self, changes: Changes, first: Change, texts: Texts, folder: Path) -> list[_Score]:
-        """Every constant beside a first change."""
-        constants = _Constants(
-            [one for one in changes.of_constants(self.hinted) if not one.meets(first)], (first,)
-        )
+    def _second_texts(
+        self, changes: Changes, listed: Sequence[Change], first: Change, texts: Texts, folder: Path
+    ) -> list[_Score]:
+        """Each of some changes beside a first one, as texts."""
+        constants = _Constants([one for one in listed if not one.meets(first)], (first,))
 
         def wrong(job: Job) -> Flags | None:
             return Texts(changes, job, self.budget, folder / "more").wrong((first,), PAIRS, "first")

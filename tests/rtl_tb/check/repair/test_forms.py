@@ -144,7 +144,7 @@ def test_a_selector_asks_for_all_terms_of_a_place_at_once(found: tuple[Dut, Chan
 def test_what_was_tried_is_not_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers were tried; the build of the other changes took too long."""
 
-    def late(*_: object) -> None:
+    def late(*_: object, **__: object) -> None:
         raise RtlError("its time was up")
 
     def tried(_self: object, _texts: object, constants: search._Constants, *_: object) -> None:
