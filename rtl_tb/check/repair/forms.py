@@ -241,9 +241,9 @@ class Forms:
         places: dict[str, dict[int, Any]] = {}
 
         def note(part: Any) -> Any:
-            fixed = part.kind.name in ("RangeSelect", "Replication")
-            if fixed:  # their bounds and counts have to stand before
-                (part.value if part.kind.name == "RangeSelect" else part.concat).visit(note)
+            indexed = part.kind.name == "RangeSelect" and part.selectionKind.name != "Simple"
+            if indexed or part.kind.name == "Replication":  # no width and no count may become 0
+                (part.value if indexed else part.concat).visit(note)
                 return self.ast.VisitAction.Skip
             if part.kind.name in ("NamedValue", "IntegerLiteral") and (said := self.text(part)) is not None:
                 at = part.sourceRange.start.offset - start
