@@ -90,4 +90,10 @@ def _value(statement: Any) -> Any:
 
 
 def _alike(one: Any, two: Any) -> bool:
-    return bool(one.type.isIntegral and str(one.type) == str(two.type))
+    """Whether two values are of one type; slices of one width are, wherever they begin."""
+    if not (one.type.isIntegral and two.type.isIntegral):
+        return False
+    kinds = [(each.type.isEnum, each.type.isStruct, each.type.isPackedUnion) for each in (one, two)]
+    if any(any(kind) for kind in kinds):
+        return str(one.type) == str(two.type)
+    return (one.type.bitWidth, one.type.isSigned) == (two.type.bitWidth, two.type.isSigned)

@@ -50,6 +50,8 @@ module dot4 (
     assign ex = x[6:4] + {2'b0, ~(|x[6:4])};
     assign ey = y[6:4];
     leaf u_leaf (.p(x), .q(y), .r(out));
+    logic [7:0] beside;
+    leaf u_beside (.p(c[7:0]), .q(c[15:8]), .r(beside));
     assign sum = go ? ~kept : 32'b0;
     function automatic logic [9:0] shift_of(input logic [7:0] one, two);
         return 10'(one) - 10'(two);
@@ -123,6 +125,11 @@ def test_inputs_of_an_instance_are_exchanged(found: tuple[Dut, Changes]) -> None
     edit = _edit(changes, change)
     assert (edit.before, edit.after) == ("x and y", "y and x")
     assert change.meets(Change(change.too[0][0], "y", "x")), "no second change where it is written"
+
+
+def test_slices_are_exchanged_wherever_they_begin(found: tuple[Dut, Changes]) -> None:
+    pairs = {(one.before, one.after) for one in found[1].of_choices() if one.too}
+    assert ("c[7:0]", "c[15:8]") in pairs
 
 
 def test_a_selector_asks_for_an_exchange_in_both_places(found: tuple[Dut, Changes], tmp_path: Path) -> None:
