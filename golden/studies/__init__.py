@@ -26,6 +26,7 @@ _MODULES = {
     "cdna3-rounding": "cdna3_rounding",
     "tf32-nan": "tf32_nan",
     "summation-order": "summation_order",
+    "repeatability": "repeatability",
     "consistency": "consistency",
     "numeric-profile": "numeric_profile",
 }

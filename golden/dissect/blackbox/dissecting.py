@@ -33,6 +33,7 @@ from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
 from golden.dissect.blackbox.passive import dissect_recording
 from golden.dissect.blackbox.recordings import Recording
+from golden.dissect.blackbox.repeating import asked_again
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
@@ -359,23 +360,10 @@ class _Search:
 
     def _same_twice(self) -> bool:
         """Whether the box answers the same question the same, whatever it was asked before and beside it."""
-        parts = [
-            stimuli.generate(self.box.takes, kind, 16, self._rng(0, i))
-            for i, kind in enumerate(stimuli.KINDS)
-        ]
-        operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        asked, first = self.box.ask(operands)
-        turned = np.arange(len(first))[::-1]
-        parts_again = np.split(
-            turned, [1, len(turned) // 3]
-        )  # one alone, too: batches may be summed otherwise
-        told = [self.box.ask({n: codes[part] for n, codes in operands.items()}) for part in parts_again]
-        again = np.concatenate([answers for _, answers in told])[turned]
-        same = np.concatenate([part["c"] for part, _ in told])[turned] == asked["c"]
-        differ = int(((first != again) & same).sum())
+        differ, asked = asked_again(self.box, partial(self._rng, 0))
         if differ:
             self.state.undecided.append(
-                f"the box is not deterministic: {differ} of {len(first)} dot products, asked again in "
+                f"the box is not deterministic: {differ} of {asked} dot products, asked again in "
                 "another order and other batches, had another answer"
             )
         return not differ

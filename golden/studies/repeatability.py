@@ -1,0 +1,125 @@
+"""Repeatability: whether a unit answers a question the same again, and at every place of its tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from golden import stimuli
+from golden.catalog.architectures import architectures
+from golden.catalog.lookup import instructions
+from golden.dissect.blackbox.box import Box
+from golden.dissect.blackbox.repeating import asked_again
+from golden.program.signature import Bits, Operands, Signature
+from golden.studies.study import Progress, Study, Table
+from golden.studies.units import Subject
+
+NAME = "repeatability"
+TITLE = "Determinism and position in the tile"
+QUESTION = "Does a unit answer the same question the same, asked again and at another place of the tile?"
+SOURCE = "MMA-Sim (arXiv 2511.10909), section III"
+SAMPLES = 8
+"""Dot products that are put at every place of a tile."""
+
+FINDINGS = """\
+- Asked again in another order and in other batches, {again} of {asked} dot products had another answer.
+- Put at every place of the tile, {moved} of {tiles} dot products had another answer at one place than at
+  another.
+- The first is what `mmagold dissect` asks before anything else. Of models, which answered here, both say that
+  nothing in them remembers or mixes dot products; of a chip it is a finding: `mmagold dissect gpu:NAME` asks
+  the GPU in the machine.
+- Of every architecture one instruction of each list of algorithms was asked.
+"""
+_MOST_ASKED = 10_000
+_KIND = "random_bits"
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Of one unit: dot products that were asked again and put everywhere, and how many were answered
+    otherwise."""
+
+    unit: Subject
+    asked: int
+    again: int
+    tiles: int
+    moved: int
+
+
+def units() -> list[Subject]:
+    """Of every architecture one instruction of each list of algorithms, dense or sparse, with scales or
+    without."""
+    found: dict[object, Subject] = {}
+    for name in architectures():
+        for ins in instructions(name):
+            key = name, ins.program.algorithms, ins.sparse, ins.scale_block is None
+            if key not in found and ins.modes is None and not ins.state:
+                found[key] = Subject(name, ins.name, ins.name)
+    return list(found.values())
+
+
+def everywhere(takes: Signature, operands: Operands, tile: Callable[..., Bits]) -> int:
+    """How many of some dot products (n, ...) are answered otherwise at one place of the tile than at another:
+    every row of A is a, every column of B is b, and C is c all over.
+
+    Args:
+        tile: what answers matrices, D = A * B + C.
+    """
+    shapes = takes.operand_shapes(matrices=True)
+    moved = 0
+    for row in range(len(operands["a"])):
+        whole = {name: _spread(codes[row], shapes[name], name) for name, codes in operands.items()}
+        d = tile(**whole)
+        moved += bool((d != d.flat[0]).any())
+    return moved
+
+
+def _spread(codes: Bits, shape: tuple[int, ...], name: str) -> Bits:
+    """What one dot product reads, for all of a tile: in rows, of b in columns."""
+    return np.broadcast_to(codes[:, None] if name in ("b", "scale_b") else codes, shape)
+
+
+def find(unit: Subject, samples: int) -> Repeated:
+    """Asks one unit."""
+    ins = unit.ins
+    again, asked = asked_again(Box(ins, _MOST_ASKED, math.inf), lambda place: np.random.default_rng(place))
+    operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
+    return Repeated(unit, asked, again, samples, everywhere(ins, operands, ins))
+
+
+def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+    """Asks every unit."""
+    asked, found = units(), list[Repeated]()
+    for step, unit in enumerate(asked):
+        found.append(find(unit, samples))
+        progress(step + 1, len(asked))
+    return Study(
+        NAME,
+        TITLE,
+        QUESTION,
+        SOURCE,
+        samples,
+        FINDINGS.format(**{name: f"{sum(getattr(one, name) for one in found):,}" for name in _COUNTS}),
+        [_table(found)],
+        data={
+            f"{one.unit.architecture}:{one.unit.name}": {name: getattr(one, name) for name in _COUNTS}
+            for one in found
+        },
+        units=tuple(asked),
+    )
+
+
+_COUNTS = ("asked", "again", "tiles", "moved")
+
+
+def _table(found: list[Repeated]) -> Table:
+    rows = []
+    for name in dict.fromkeys(one.unit.architecture for one in found):
+        mine = [one for one in found if one.unit.architecture == name]
+        counts = (sum(getattr(one, count) for one in mine) for count in _COUNTS)
+        rows.append((mine[0].unit.chip, len(mine), *counts))
+    head = ("chip", "instructions", "asked again", "another answer", "put everywhere", "another at one place")
+    return Table("repeated", "Dot products that were asked again, and at every place of the tile", head, rows)
