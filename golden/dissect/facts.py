@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from golden.catalog.relatives import arithmetic
 from golden.dissect import probes
+from golden.dissect.blackbox.order import Node, tree_of
 from golden.dissect.blackbox.views import dense_view
 from golden.dissect.probes import Probe, Shot
 from golden.instruction import Instruction
@@ -102,6 +104,11 @@ class Facts:
     def rounding(self) -> tuple[str, tuple[Shot, ...]]:
         """The rounding of results."""
         return self.measured(probes.rounding, self.bits[0])
+
+    @cached_property
+    def tree(self) -> Node | None:
+        """The tree of the sum, found as that of a black box; of several scale blocks, that of their sums."""
+        return tree_of(self.ins, self.probe.slots if self.probe.scaled_apart else None)
 
     def measured(self, find: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
         """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs

@@ -8,7 +8,7 @@ precision, order), totals between two results (rounding), the edges of the forma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -137,7 +137,10 @@ class Probe:
             highest, least = max(map(_exponent, values)), min(map(_last_bit, values))
             wanted = min(highest, least - data_low) if least - highest < data_low else highest
             low, high = self._scale_range()
-            chosen[index] = _split_scale(self.takes, operands, index, min(max(wanted, low), high))
+            exponent = min(max(wanted, low), high)
+            codes = split_scale(self.takes, exponent)
+            operands["scale_a"][index], operands["scale_b"][index] = codes
+            chosen[index] = Fraction(2) ** exponent
         return lambda k: chosen.get(k // block, Fraction(1))
 
     def number(self, shot: Shot) -> Number:
@@ -150,16 +153,19 @@ class Probe:
         return None if number.kind >= Kind.INFINITY else number.value
 
 
-def _split_scale(takes: Signature, operands: Operands, index: int, exponent: int) -> Fraction:
+def split_scale(takes: Signature, exponent: int) -> tuple[int, int]:
+    """The codes of scale_a and scale_b whose product is 2^exponent, near each other in size.
+
+    Raises:
+        Unreachable: there are none.
+    """
     x, y = takes.formats["scale_a"], takes.formats["scale_b"]
     for first in sorted(
         range(stimuli.tiniest_exponent(x), stimuli.highest_exponent(x) + 1),
         key=lambda e: abs(2 * e - exponent),
     ):
         if stimuli.tiniest_exponent(y) <= exponent - first <= stimuli.highest_exponent(y):
-            operands["scale_a"][index] = exact_code(x, Fraction(2) ** first)
-            operands["scale_b"][index] = exact_code(y, Fraction(2) ** (exponent - first))
-            return Fraction(2) ** exponent
+            return exact_code(x, Fraction(2) ** first), exact_code(y, Fraction(2) ** (exponent - first))
     raise Unreachable(f"no scales of {x.name} make 2^{exponent}")
 
 
@@ -241,30 +247,33 @@ def _divisors(odd: int) -> Iterator[int]:
 
 
 def kept_bits(probe: Probe, places: Sequence[int] | None = None) -> int | None:
-    """Bits kept below a large c and product that cancel: the largest j for which X - X +- X * 2^-j is right.
+    """Bits kept below two large terms that cancel: the largest j for which X - X +- X * 2^-j is right.
 
     Args:
-        places: the k of the small and of the large product; the first two slots by default.
+        places: the places (k, or -1 for c) of the small term, of X and of -X; by default the first slot, c
+            and the second slot.
 
     Returns:
-        F, or None where the least product is still kept (nothing is cut).
+        F, or None where the least term is still kept (nothing is cut).
     """
-    small, large = places or probe.slots[:2]
-    x = probe.top
+    small, plus, minus = places or (probe.slots[0], -1, probe.slots[1])
+    x, least = probe.top, probe.lowest if small >= 0 else stimuli.tiniest_exponent(probe.formats["c"])
     for j in range(1, _DEEP):
-        if x - j < max(probe.lowest, probe.d.min_exponent - probe.d.fraction_bits):
+        if x - j < max(least, probe.d.min_exponent - probe.d.fraction_bits):
             return None
         probe.shots = probe.shots[-2:]
         for sign in (1, -1):
             y = sign * Fraction(2) ** (x - j)
-            shot = probe.fire(
-                f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X",
-                {small: y, large: -(Fraction(2) ** x)},
-                Fraction(2) ** x,
-            )
-            if probe.value(shot) != y:
+            what = f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X"
+            if probe.value(_beside(probe, what, (small, plus, minus), y, Fraction(2) ** x)) != y:
                 return j - 1
     return None
+
+
+def _beside(probe: Probe, what: str, places: Sequence[int], small: Fraction, large: Fraction) -> Shot:
+    """A small term beside a large one that another cancels, at these places (k, or -1 for c)."""
+    terms = dict(zip(places, (small, large, -large), strict=True))
+    return probe.fire(what, terms, terms.pop(-1, Fraction(0)))
 
 
 def result_bits(probe: Probe) -> int:
@@ -300,32 +309,6 @@ def slices(probe: Probe, bits: int) -> list[tuple[int, ...]]:
         found.append(tuple(together))
         left = [k for k in left if k not in together]
     return found
-
-
-def survivors(probe: Probe, bits: int | None) -> dict[tuple[int, int], int | None]:
-    """How many of the small terms are left when X (in c, the first two products or the middle) cancels -X at
-    a place after it.
-
-    All other places hold a y so far below X that all of them together are lost where they meet an X. The
-    counts tell the
-    order of the sum: terms that are added after the two have cancelled are left. Place -1 is c. None: no
-        multiple of y.
-    """
-    x = probe.top
-    y = Fraction(2) ** max(x - (_REACH if bits is None else bits + 2 + probe.k.bit_length()), probe.lowest)
-    places = (-1, *probe.slots)
-    counts: dict[tuple[int, int], int | None] = {}
-    for first in sorted({*places[:3], places[len(places) // 2]}):
-        for second in places[places.index(first) + 1 :]:
-            terms = dict.fromkeys(places, y) | {first: Fraction(2) ** x, second: -(Fraction(2) ** x)}
-            c = terms.pop(-1)
-            where = "c" if first < 0 else f"k = {first}"
-            value = probe.value(
-                probe.fire(f"X in {where}, -X at k = {second}, X*2^-{x - _exponent(y)} elsewhere", terms, c)
-            )
-            count = None if value is None else value / y
-            counts[first, second] = int(count) if count is not None and count.denominator == 1 else None
-    return counts
 
 
 def summed_first(probe: Probe, bits: int | None, within: int) -> bool:
@@ -380,10 +363,40 @@ def rounding(probe: Probe, bits: int) -> str:
         steps = None if value is None else (value - sign * 4) / (4 * place)
         return None if steps is None or steps.denominator != 1 else int(steps)
 
+    return mode(rounded)
+
+
+def mode(rounded: Callable[[int, int], int | None]) -> str:
+    """The mode that Tables I and II of the paper have for what numbers became.
+
+    Args:
+        rounded: (quarters, sign) to how many last places u beyond a number that has none below u the number
+            and sign * quarters * u / 4 became; None where that is no whole number.
+    """
     kind = _DIRECTED.get((rounded(3, 1), rounded(1, 1), rounded(3, -1), rounded(1, -1)), "?")  # type: ignore[arg-type]
     if kind:
         return kind
     return _TIES.get((rounded(2, 1), rounded(6, 1), rounded(2, -1), rounded(6, -1)), "RN?")  # type: ignore[arg-type]
+
+
+def cut_mode(probe: Probe, bits: int, places: Sequence[int]) -> str:
+    """How a term is rounded at the last of the `bits` that are kept below a large one, by Tables I and II:
+    two last places and some quarters beside X - X; X is 1.5 times a power of two, so that its sum with the
+    term has its exponent.
+
+    Args:
+        places: as of `kept_bits`.
+    """
+    large, last = 3 * Fraction(2) ** (probe.top - 1), Fraction(2) ** (probe.top - bits)
+
+    def rounded(quarters: int, sign: int) -> int | None:
+        small = sign * (2 + Fraction(quarters, 4)) * last
+        what = f"X = 1.5 * 2^{probe.top}: X {'-' if sign < 0 else '+'} {2 + Fraction(quarters, 4)}u - X"
+        value = probe.value(_beside(probe, what, places, small, large))
+        steps = None if value is None else value / last - 2 * sign
+        return None if steps is None or steps.denominator != 1 else int(steps)
+
+    return mode(rounded)
 
 
 def cut(probe: Probe, bits: int, places: tuple[int, int]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from golden.dissect import probes
+from golden.dissect.blackbox import order
+from golden.dissect.blackbox.order import C, Node
 from golden.dissect.facts import Facts, Finding, gives_floats
 from golden.dissect.hypotheses import MODE_NAMES
 from golden.dissect.probes import Probe, Shot, Unreachable
@@ -91,28 +93,46 @@ _ORDERS = {
 
 
 def find_order(known: Facts) -> Finding | None:
-    """Measures the order of accumulation."""
+    """Measures the order of accumulation: the tree that the masks of the dissection show
+    (golden/dissect/blackbox/order.py), as one of the orders that have a name."""
     if not gives_floats(known):
         return None
-    counts, shots = known.measured(probes.survivors, known.kept[0])
     steps = known.slices[0]
-    kinds = [kind for kind in _ORDERS if _predicted(kind, steps, list(counts)) == counts]
-    kind = kinds[0] if kinds else f"none that is known ({list(counts.values())[:4]} terms survive)"
+    kinds = _named_orders(known.tree, steps, known.kept[0])
+    other = "none that masks show" if known.tree is None else known.tree.text()
+    kind = kinds[0] if kinds else other
     if len(steps[0]) == 1 and "chain" in kinds:
         kind = "chain"
     summed, one = known.measured(probes.summed_first, known.kept[0], len(steps[0]))
     if kind not in _ORDERS and known.rounding[0] == "RU":
         return Finding("not observable", (), "Small terms are not lost where sums are rounded up.")
     text = _order_text(kind, _terms_text(known, len(steps[0])), summed)
-    count = len(known.probe.slots)
-    picked = [shots[0], shots[count], shots[2 * count - 2], *one]
-    reading = (
-        "How many of the small terms are left tells which were added after X and -X had cancelled; "
-        f"{len(shots)} pairs of places were tried, three stand here. The last try: small products that are "
-        "lost one by one, "
-        "but not together, show whether they are summed before they meet c."
+    slots = known.probe.slots
+    try:
+        _, shown = known.measured(order.masks, ((C, slots[0]), slots[:2], (slots[0], slots[-1])))
+        reading = (
+            "How many of the small terms are left tells which were added after X and -X had cancelled; all "
+            f"{(len(slots) + 1) * len(slots)} pairs of places were asked, three stand here."
+        )
+    except Unreachable:
+        shown, reading = (), "No term can be lost: even the least product is kept beside the largest."
+    reading += (
+        " The last try: small products that are lost one by one, but not together, show whether they are "
+        "summed before they meet c."
     )
-    return Finding(text, tuple(picked), reading)
+    return Finding(text, (*shown, *one), reading)
+
+
+def _named_orders(tree: Node | None, steps: list[tuple[int, ...]], kept: int | None) -> list[str]:
+    """The names of the orders that have this tree; where nothing is cut and one sum is all, it is exact."""
+    if tree is None:
+        return ["exact"] if kept is None and len(steps) == 1 else []
+    places = {place: index for index, place in enumerate(one for one in tree.terms if one != C)}
+
+    def sizes(one: Node) -> order.Counts:
+        return order.predicted(order.relabelled(one, places), len(places) + 1)
+
+    return [kind for kind in _ORDERS if (sizes(_tree(kind, steps)) == sizes(tree)).all()]
 
 
 def _terms_text(known: Facts, slots: int) -> str:
@@ -128,44 +148,23 @@ def _order_text(kind: str, terms: str, summed: bool) -> str:
     return _ORDERS[kind].format(terms=terms)
 
 
-def _predicted(
-    kind: str, steps: list[tuple[int, ...]], pairs: list[tuple[int, int]]
-) -> dict[tuple[int, int], int | None]:
-    """How many small terms survive in an order of additions, for X and -X at these pairs of places."""
-    return {(first, second): _survive(kind, steps, first, second) for first, second in pairs}
-
-
-Partial = tuple[int, int]
-"""A partial sum: how often X is in it, and how many small terms."""
-
-
-def _survive(kind: str, steps: list[tuple[int, ...]], first: int, second: int) -> int:
-    def leaf(place: int) -> Partial:
-        return {first: (1, 0), second: (-1, 0)}.get(place, (0, 1))
-
-    total = leaf(-1)
+def _tree(kind: str, steps: list[tuple[int, ...]]) -> Node:
+    """The tree of a named order whose steps add these products to what was before, c first."""
+    total: int | Node = C
     for step in steps:
-        terms = [leaf(k) for k in step]
-        if kind == "fused":
-            total = _meet([total, *terms])
-        elif kind == "exact":
-            large, small = (sum(term[i] for term in (total, *terms)) for i in (0, 1))
-            total = (large, 0 if large else small)
+        terms: list[int | Node] = list(step)
+        if kind in ("fused", "exact"):
+            total = Node((total, *terms), kind == "exact")
         elif kind == "tree":
             while len(terms) > 1:
-                terms = [_meet(terms[i : i + 2]) for i in range(0, len(terms), 2)]
-            total = _meet([total, terms[0]])
+                pairs = (terms[i : i + 2] for i in range(0, len(terms), 2))
+                terms = [Node(tuple(pair)) if len(pair) > 1 else pair[0] for pair in pairs]
+            total = Node((total, terms[0]))
         else:
             for term in terms:
-                total = _meet([total, term])
-    return total[1]
-
-
-def _meet(terms: list[Partial]) -> Partial:
-    """A sum in which small terms are lost as soon as any X takes part."""
-    return sum(large for large, _ in terms), 0 if any(large for large, _ in terms) else sum(
-        small for _, small in terms
-    )
+                total = Node((total, term))
+    assert isinstance(total, Node)
+    return total
 
 
 def declared_order(known: Facts) -> str | None:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from golden.dissect import probes
+from golden.dissect.blackbox.order import C
+from golden.dissect.probes import Probe
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table
-from golden.studies.units import MMA, Subject, dot, sparse_row
+from golden.studies.units import MMA, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -42,13 +45,9 @@ UNITS = (
     Subject("cdna3", "v_mfma_f32_32x32x4_xf32", "tf32"),
     Subject("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "e4m3fnuz"),
 )
-_TOP = {"e4m3": 7, "e4m3fnuz": 6}
-"""The large addend is 2**(2 * top): as large as the format allows, so that the small ones can be small;
-others 2**12."""
 _PLACES = {"e4m3fnuz": (0, 2, 4)}
-"""Elements that hold X, the small addend and -X: all in the same fused sum (CDNA3's FP8 splits even and
-odd k)."""
-MOST = 40
+"""Products that are X, the small addend and -X: all in the same fused sum (CDNA3's FP8 splits even and odd
+k)."""
 
 
 FINDINGS = """\
@@ -58,6 +57,8 @@ FINDINGS = """\
   bits.
 - CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of
   NVIDIA's units; AMD rounds them to nearest, ties to even.
+- The questions are those that the comparison pages show as well (`golden/dissect/probes.py`); here the models
+  were asked.
 """
 
 
@@ -80,108 +81,19 @@ class Found:
         return None if bits is None else int(bits)
 
 
-def _top(unit: Subject) -> int:
-    return _TOP.get(unit.what, 6)
-
-
-def beside(unit: Subject, small: float, in_c: bool) -> float:
-    """X + small - X with X = 1.5 * 2**(2 * top) from products, so that X + small has X's exponent; small
-    is a product, or c."""
-    top, (first, middle, last) = _top(unit), _PLACES.get(unit.what, (0, 1, 2))
-    a = [(first, 1.5 * 2.0**top), (last, -1.5 * 2.0**top)]
-    b = [(first, 2.0**top), (last, 2.0**top)]
-    if not in_c:
-        value, scale = _factors(unit, small)
-        a.append((middle, value))
-        b.append((middle, scale))
-    k = unit.ins.k
-    return float(dot(unit.ins, sparse_row(a, k), sparse_row(b, k), small if in_c else 0.0))
-
-
-def _factors(unit: Subject, small: float) -> tuple[float, float]:
-    """Splits a small product into two factors that the operand format holds exactly."""
-    fmt = unit.ins.formats["a"]
-    scale = 1.0
-    while abs(small / scale) < 2.0 ** (fmt.min_exponent + 2) and scale > 2.0**fmt.min_exponent:
-        scale /= 2
-    return small / scale, scale
-
-
-def kept_bits(unit: Subject, in_c: bool) -> int | None:
-    """The fraction bits below X at which the small addend is still seen; None if none was found at which
-    it is lost."""
-    origin, reach = 2 * _top(unit), MOST if in_c else _reach(unit)
-    for bits in range(8, reach):
-        if beside(unit, 2.0 ** (origin - bits), in_c) == 0:
-            return bits - 1
-    return None
-
-
-def _reach(unit: Subject) -> int:
-    fmt = unit.ins.formats["a"]
-    return min(MOST, 2 * _top(unit) - 2 * (fmt.min_exponent - fmt.fraction_bits) + 1)
-
-
-def rounding_of(results: list[float], ties: list[float]) -> str:
-    """The mode by Tables I and II, from what four inputs and four ties became, in units beyond 1 or -1."""
-    names = [name for name, pattern in published(NAME)["modes"].items() if pattern == results]
-    if names != ["to nearest"]:
-        return names[0] if names else "no mode of Table I"
-    ties_to = [name for name, pattern in published(NAME)["ties"].items() if pattern == ties]
-    return f"to nearest, ties {ties_to[0]}" if ties_to else "to nearest"
-
-
-_TABLE_I = ((1, 0.75), (1, 0.25), (-1, 0.75), (-1, 0.25))
-_TABLE_II = ((1, 0.5), (1, 1.5), (-1, 0.5), (-1, 1.5))
-
-
-def cut_rounding(unit: Subject, bits: int | None, in_c: bool) -> str:
-    """How the small addend is cut at its last bit: the four inputs of Table I (with 2 u for 1)
-    beside X - X."""
-    if bits is None:
-        return "not cut"
-    unit_size = 2.0 ** (2 * _top(unit) - bits)
-
-    def units(sign: int, part: float) -> float:
-        return abs(beside(unit, sign * (2 + part) * unit_size, in_c)) / unit_size - 2
-
-    return rounding_of([units(*case) for case in _TABLE_I], [units(*case) for case in _TABLE_II])
-
-
-def result_rounding(unit: Subject) -> str:
-    """How the sum is rounded to the result: 4.5 X + 0.75 u and so on, u being the last bit of the result.
-
-    The 4.5 X are two products with the exponent of X, so that all quarters of u pass the alignment.
-    """
-    top = 2.0 ** _top(unit)
-    last = 4 * top**2 * _last_place(unit)
-
-    def units(sign: int, part: float) -> float:
-        value, scale = _factors(unit, part * last)
-        first, middle, third = _PLACES.get(unit.what, (0, 1, 2))
-        row_a = sparse_row(
-            [(first, sign * 1.5 * top), (middle, sign * 1.5 * top), (third, sign * value)], unit.ins.k
-        )
-        row_b = sparse_row([(first, 1.5 * top), (middle, 1.5 * top), (third, scale)], unit.ins.k)
-        return (abs(float(dot(unit.ins, row_a, row_b))) - 4.5 * top**2) / last
-
-    return rounding_of([units(*case) for case in _TABLE_I], [units(*case) for case in _TABLE_II])
-
-
-def _last_place(unit: Subject) -> float:
-    return 2.0 ** -unit.ins.program.operations[-1].result_fraction_bits
-
-
 def find(unit: Subject) -> Found:
-    """Runs every probe on a unit."""
-    product, c = kept_bits(unit, False), kept_bits(unit, True)
+    """Asks a unit what the dissection's probes ask (golden/dissect/probes.py)."""
+    probe = Probe(unit.ins)
+    first, middle, last = _PLACES.get(unit.what, (0, 1, 2))
+
+    def cut(small: int) -> tuple[int | None, str]:
+        places = small, first, last
+        bits = probes.kept_bits(probe, places)
+        return bits, "not cut" if bits is None else probes.cut_mode(probe, bits, places)
+
+    (product_bits, product_cut), (c_bits, c_cut) = cut(middle), cut(C)
     return Found(
-        unit,
-        product,
-        c,
-        cut_rounding(unit, product, False),
-        cut_rounding(unit, c, True),
-        result_rounding(unit),
+        unit, product_bits, c_bits, product_cut, c_cut, probes.rounding(probe, probes.result_bits(probe))
     )
 
 
@@ -263,7 +175,7 @@ def _findings(found: list[Found]) -> str:
         printed=len(printed),
         few=" and ".join(f"{item.unit.label} ({item.product_bits})" for item in few),
         cdna2=next(item.product_bits for item in found if item.unit.architecture == "cdna2"),
-        down=", ".join(item.unit.what for item in found if item.c_rounding == "down"),
+        down=", ".join(item.unit.what for item in found if item.c_rounding == "RD"),
     )
 
 

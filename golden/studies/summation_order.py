@@ -3,7 +3,6 @@ order costs."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.dissect.blackbox.box import Bank, Box
-from golden.dissect.blackbox.order import C, Node, find_order, terms_of
+from golden.dissect.blackbox.order import C, Node, terms_of, tree_of
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
 from golden.studies.units import MMA, Subject, encode
@@ -80,8 +78,6 @@ CASES = (
     Case(Subject("rdna4", "v_dot2_f32_f16", "dot2 f16")),
     Case(Subject("sapphire_rapids", "vdpbf16ps", "vdpbf16ps")),
 )
-_MOST_ASKED = 100_000
-"""Dot products that one unit is asked; masks of K = 32 are some thousand."""
 _UNSHOWN = "none that masks show"
 
 
@@ -114,8 +110,7 @@ def _shortened(parts: list[str]) -> list[str]:
 def found_tree(unit: Subject) -> str:
     """The tree of a unit as an expression, found as `golden.dissect` finds that of a black box: masks are
     asked, and nothing is read of the unit but its formats and K."""
-    box = Box(unit.ins, _MOST_ASKED, math.inf)
-    tree = find_order(box, Bank(box.takes))
+    tree = tree_of(unit.ins)
     return _UNSHOWN if tree is None else tree_text(tree)
 
 

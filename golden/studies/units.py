@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -66,11 +65,3 @@ def _padded(values: npt.ArrayLike, k: int) -> Floats:
     padded = np.zeros((*wide.shape[:-1], k))
     padded[..., : wide.shape[-1]] = wide
     return padded
-
-
-def sparse_row(entries: Sequence[tuple[int, float]], k: int) -> Floats:
-    """A row of zeros with a few entries (position, value)."""
-    row = np.zeros(k)
-    for place, value in entries:
-        row[place] = value
-    return row

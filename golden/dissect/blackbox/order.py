@@ -8,7 +8,8 @@ where the two meet; those numbers for all pairs are the tree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -18,9 +19,11 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.dissect.blackbox.box import Bank, Box
-from golden.dissect.probes import Unreachable, exact_code, factors
+from golden.dissect.blackbox.views import dense_view
+from golden.dissect.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
 from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
+from golden.unit import Unit
 
 Counts = npt.NDArray[np.int64]
 C = -1
@@ -35,6 +38,8 @@ _CHECKED_PAIRS = 1000
 _MOST_KEPT = 300
 """Of the questions for the order, so many stay to be fitted to: they are much alike."""
 KIND = "masks"
+_WITHOUT_LIMITS = 1 << 30
+_SCALES = ("scale_a", "scale_b")
 
 
 @dataclass(frozen=True)
@@ -66,43 +71,66 @@ def terms_of(one: int | Node) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _Marks:
-    """Codes of M, -M, y and -y as products (a, b) and as c; y is 2^small. `turned`: the terms whose sign the
-    unit turns, which are given the other one."""
+class _Codes:
+    """A number as a product, with the scales of its block where it needs them, and as c."""
 
-    large: tuple[int, int, int]
-    minus: tuple[int, int, int]
-    little: tuple[int, int, int]
-    less: tuple[int, int, int]
+    a: int
+    b: int
+    c: int
+    scales: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Codes of M, -M, y and -y; M is 2^top and y 2^small. `turned`: the terms whose sign the unit turns,
+    which are given the other one. `slots`: the k of each product that is a term."""
+
+    large: _Codes
+    minus: _Codes
+    little: _Codes
+    less: _Codes
+    top: int
     small: int
+    slots: Sequence[int]
     turned: frozenset[int] = frozenset()
 
-    def of(self, place: int) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]:
+    def of(self, place: int) -> tuple[_Codes, _Codes, _Codes]:
         """Codes of M, -M and y of one term."""
         if place in self.turned:
             return self.minus, self.large, self.less
         return self.large, self.minus, self.little
 
+    @property
+    def terms(self) -> int:
+        """How many terms there are, c among them."""
+        return len(self.slots) + 1
 
-def _codes(takes: Signature, value: Fraction) -> tuple[int, int, int]:
-    a, b = factors(value, takes.formats["a"], takes.formats["b"])
-    return a, b, exact_code(takes.formats["c"], value)
+
+def _codes(takes: Signature, sign: int, exponent: int, scaled: bool) -> _Codes:
+    """The codes of +-2^exponent; `scaled`: by the scales of the product's block, as far as they reach."""
+    value = sign * Fraction(2) ** exponent
+    c = exact_code(takes.formats["c"], value)
+    least = sum(stimuli.tiniest_exponent(takes.formats[name]) for name in _SCALES) if scaled else 0
+    by_scales = max(exponent, least) if scaled else 0
+    a, b = factors(value / Fraction(2) ** by_scales, takes.formats["a"], takes.formats["b"])
+    return _Codes(a, b, c, split_scale(takes, by_scales) if scaled else None)
 
 
-def _marks(takes: Signature, tiny: bool) -> _Marks | None:
-    """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers."""
+def _marks(takes: Signature, tiny: bool, slots: Sequence[int] | None = None) -> _Marks | None:
+    """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers. `slots`: where
+    every scale block is one term."""
     lowest = stimuli.tiniest_exponent if tiny else stimuli.lowest_exponent
     a, b, c, d = (takes.formats[name] for name in "abcd")
-    top = min(
-        stimuli.highest_exponent(a) + stimuli.highest_exponent(b), c.max_exponent, d.max_exponent, _HIGHEST
-    )
-    low = max(lowest(a) + lowest(b), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST)
+    wide = [takes.formats[name] for name in _SCALES] if slots is not None else [a, b]
+    near = wide if slots is None else [*wide, *((a, b) if tiny else ())]
+    top = min(sum(map(stimuli.highest_exponent, wide)), c.max_exponent, d.max_exponent, _HIGHEST)
+    low = max(sum(map(lowest, near)), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST)
     if top - low < 8:
         return None
     try:
-        large, minus = (_codes(takes, sign * Fraction(2) ** top) for sign in (1, -1))
-        little, less = (_codes(takes, sign * Fraction(2) ** low) for sign in (1, -1))
-        return _Marks(large, minus, little, less, low)
+        large, minus = (_codes(takes, sign, top, slots is not None) for sign in (1, -1))
+        little, less = (_codes(takes, sign, low, slots is not None) for sign in (1, -1))
+        return _Marks(large, minus, little, less, top, low, range(takes.k) if slots is None else slots)
     except Unreachable:
         return None
 
@@ -113,36 +141,43 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
         name: np.full((len(pairs), *shape), takes.at_rest(name), takes.code_format(name).dtype)
         for name, shape in takes.operand_shapes(matrices=False).items()
     }
-    for place in range(takes.k):
-        rest["a"][:, place], rest["b"][:, place], _ = marks.of(place)[2]
-    rest["c"][:] = marks.of(C)[2][2]
+
+    def put(rows: int | slice, place: int, codes: _Codes) -> None:
+        if place == C:
+            rest["c"][rows] = codes.c
+            return
+        slot = marks.slots[place]
+        rest["a"][rows, slot], rest["b"][rows, slot] = codes.a, codes.b
+        for name, code in zip(_SCALES, codes.scales or (), strict=False):
+            assert takes.scale_block is not None
+            rest[name][rows, slot // takes.scale_block] = code
+
+    for place in (C, *range(len(marks.slots))):
+        put(slice(None), place, marks.of(place)[2])
     for row, pair in enumerate(pairs):
         for place, which in zip(pair, (0, 1), strict=False):
-            a, b, c = marks.of(place)[which]
-            if place == C:
-                rest["c"][row] = c
-            else:
-                rest["a"][row, place], rest["b"][row, place] = a, b
+            put(row, place, marks.of(place)[which])
     return rest
 
 
 def _sizes(box: Box, bank: Bank, marks: _Marks) -> Counts | None:
     """The number of terms below the node where each two meet, (n, n), c last; None where results are no
-    counts."""
-    n = box.takes.k + 1
+    counts, whichever of the two M is in: a unit that rounds to zero loses y beside M, not beside -M."""
+    n = marks.terms
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
     lost = _lost(box, bank, marks, pairs)
     if lost is None:
         return None
     sizes = np.zeros((n, n), np.int64)
     sizes[tuple(np.array(pairs).T)] = lost
-    return np.maximum(sizes, sizes.T)
+    sizes = np.maximum(sizes, sizes.T)
+    return sizes if (sizes + np.eye(n, dtype=np.int64) > 0).all() else None
 
 
 def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]]) -> Counts | None:
-    """The number of terms below the node where the terms of each pair meet, (pairs,), the last one is c; None
-    where a result is no count."""
-    takes, n = box.takes, box.takes.k + 1
+    """The number of terms below the node where the terms of each pair meet, (pairs,), the last one is c; 0
+    where the result is no count, None where the unit was not asked what was wanted."""
+    takes, n = box.takes, marks.terms
     places = [(C if i == n - 1 else i, C if j == n - 1 else j) for i, j in pairs]
     operands = _questions(takes, marks, places)
     wanted = operands["c"]
@@ -155,39 +190,85 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]])
     sizes = np.zeros(len(codes), np.int64)
     for place, code in enumerate(codes.tolist()):
         number = takes.formats["d"].decode(code)
-        if number.kind >= Kind.INFINITY:
-            return None
-        left = number.value / Fraction(2) ** marks.small
-        if left.denominator != 1 or not 0 <= left <= n - 2:
-            return None
-        sizes[place] = n - int(left)
+        if number.kind < Kind.INFINITY:
+            left = number.value / Fraction(2) ** marks.small
+            if left.denominator == 1 and 0 <= left <= n - 2:
+                sizes[place] = n - int(left)
     return np.asarray(sizes[places_of])
 
 
-def find_order(box: Box, bank: Bank) -> Node | None:
+def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node | None:
     """The tree of the sum; None where the formats cannot show it, or the answers are of no tree.
 
     A unit that rounds up or keeps sticky bits leaves more than y: then there is no tree either, and the
     candidates for the order are tried one after the other.
+
+    Args:
+        slots: of a unit with several scale blocks, the first k of each: the blocks are then the terms, M and
+            y come from their scales, and their slots stand for them in the tree. By default every product is
+            a term.
     """
-    takes, n = box.takes, box.takes.k + 1
+    takes = box.takes
     if not all(takes.formats[name].is_float for name in "abcd"):
         return None
     best: tuple[int, Node] | None = None
     for tiny in (False, True):
-        marks = _marks(takes, tiny)
+        marks = _marks(takes, tiny, slots)
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
-        found = _by_pivots(box, bank, marks) if n * (n - 1) > _MOST_PAIRS else _by_all(box, bank, marks)
+        many = marks.terms * (marks.terms - 1) > _MOST_PAIRS
+        found = (_by_pivots if many else _by_all)(box, bank, marks)
         if found is not None and (best is None or found[0] > best[0]):
             best = found
-    return None if best is None else best[1]
+    return None if best is None else relabelled(best[1], dict(enumerate(slots or ())))
+
+
+def tree_of(unit: Unit, slots: Sequence[int] | None = None) -> Node | None:
+    """The tree of a unit that can be asked without limits, found as that of a black box (`find_order`)."""
+    box = Box(dense_view(unit), _WITHOUT_LIMITS, math.inf)
+    return find_order(box, Bank(box.takes), slots)
+
+
+def relabelled(node: Node, names: Mapping[int, int]) -> Node:
+    """A tree with other numbers for its products."""
+    children = (
+        relabelled(one, names) if isinstance(one, Node) else names.get(one, one) for one in node.children
+    )
+    return replace(node, children=tuple(children))
+
+
+def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
+    """The questions for a few pairs of terms (k of a slot, or C) fired at a unit, to be shown.
+
+    Raises:
+        Unreachable: the formats have no M and y.
+    """
+    slots = probe.slots if probe.scaled_apart else None
+    places = [tuple(one if one == C else probe.slots.index(one) for one in pair) for pair in pairs]
+    said = [["c" if one == C else f"k = {one}" for one in pair] for pair in pairs]
+    shots: list[Shot] = []
+    for marks in filter(None, (_marks(probe.takes, tiny, slots) for tiny in (False, True))):
+        whole = _questions(probe.takes, marks, places)
+        all_left = (marks.terms - 2) * Fraction(2) ** marks.small
+        shots = [
+            probe.run(
+                f"X = 2^{marks.top} in {first}, -X in {second}, 2^{marks.small} elsewhere",
+                {name: codes[row] for name, codes in whole.items()},
+            )
+            for row, (first, second) in enumerate(said)
+        ]
+        if any(probe.value(shot) != all_left for shot in shots):
+            break
+    if not shots:
+        raise Unreachable("no two numbers are so far apart that one is lost beside the other")
+    probe.shots = shots
+    return shots
 
 
 def _turned(box: Box, bank: Bank, marks: _Marks) -> frozenset[int]:
     """The terms whose sign the unit turns: M in one term alone is a negative result."""
-    places = [*range(box.takes.k), C]
+    places = [*range(len(marks.slots)), C]
     operands, answers = box.ask(_questions(box.takes, marks, [(place,) for place in places]))
     fmt = box.takes.formats["d"]
     told = [fmt.decode(code) for code in answers.tolist()]
@@ -211,7 +292,7 @@ def _by_all(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
 def _by_pivots(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
     """The same of many terms, from fewer pairs: one term against all others divides those by the node where
     they meet it, and so on among each part (FPRev's way). Pairs drawn at random must then fit, too."""
-    n = box.takes.k + 1
+    n = marks.terms
     rng = np.random.default_rng(n)
     asked: dict[tuple[int, int], int] = {}
 
@@ -221,7 +302,7 @@ def _by_pivots(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
         if lost is not None:
             largest = np.maximum(*np.split(lost, 2)).tolist()
             asked.update(zip(pairs, largest, strict=True))
-        return lost is not None
+        return lost is not None and all(asked[pair] for pair in pairs)
 
     def forest(members: list[int], size: int) -> list[int | Node] | None:
         """The children of a node of this size that hold the members."""
@@ -259,7 +340,7 @@ def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
     operands, answers = box.ask(operands)
     bank.add(KIND, operands, answers)
     number = box.takes.formats["d"].decode(int(answers[0]))
-    return number.kind < Kind.INFINITY and number.value == (box.takes.k + 1) * Fraction(2) ** marks.small
+    return number.kind < Kind.INFINITY and number.value == marks.terms * Fraction(2) ** marks.small
 
 
 def _fits(tree: Node | None, sizes: Counts) -> bool:

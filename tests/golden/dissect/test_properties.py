@@ -72,6 +72,31 @@ def test_units_that_the_comparison_does_not_show_have_properties(architecture: s
         measure(one, golden.instruction(architecture, name))
 
 
+_NVF4 = "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name", "text"),
+    [
+        ("hopper", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz", "chain of FMA from c"),
+        ("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rp", "not observable"),
+        (
+            "rtx_blackwell",
+            f"mma.sync.aligned.m16n8k64.row.col.{_NVF4}",
+            "fused sum of 4 exact group sums and c",
+        ),
+        ("cdna2", "v_mfma_f32_32x32x8f16", "tree of 4 products, then c"),
+    ],
+)
+def test_the_masks_of_the_search_show_the_orders_of_the_comparison(
+    architecture: str, name: str, text: str
+) -> None:
+    """Cut towards zero, where -M loses its last place to y and M alone says how many are left; by the scales
+    of blocks; in two operations, each with a tree."""
+    finding = measure(by_slug()["order"], golden.instruction(architecture, name))
+    assert finding is not None and finding.text == text
+
+
 @pytest.mark.parametrize(("mode", "largest"), [("rz", True), ("rm", True), ("rn", False), ("rp", False)])
 def test_roundings_away_from_infinity_stop_at_the_largest_number(mode: str, largest: bool) -> None:
     """IEEE 754-2019, 7.4."""

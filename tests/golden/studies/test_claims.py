@@ -3,16 +3,21 @@ and these against exact rationals (tests/golden/exact.py)."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import exact
 import numpy as np
 import pytest
 
 import golden
+from golden.dissect import probes
 from golden.dissect.blackbox import order
+from golden.dissect.blackbox.box import Box
 from golden.dissect.blackbox.order import Node
+from golden.dissect.blackbox.repeating import asked_again
 from golden.studies import (
     accumulation_precision,
     cdna2_range,
@@ -21,11 +26,13 @@ from golden.studies import (
     fp8_accumulation,
     numeric_profile,
     product_overflow,
+    repeatability,
     summation_order,
     tf32_nan,
 )
 from golden.studies.published import published
 from golden.studies.units import Subject, dot
+from golden.unit import FunctionUnit
 
 ROOT = Path(__file__).parents[3]
 
@@ -147,10 +154,10 @@ def test_the_probes_find_the_papers_fraction_bits_and_modes() -> None:
     for item in found.values():
         assert item.printed is None or item.product_bits == item.printed, item
         amd = item.unit.architecture.startswith("cdna")
-        assert item.result_rounding == ("to nearest, ties even" if amd else "to zero"), item
-    asymmetric = {key[0] for key, item in found.items() if item.c_rounding == "down"}
+        assert item.result_rounding == ("RNE" if amd else "RZ"), item
+    asymmetric = {key[0] for key, item in found.items() if item.c_rounding == "RD"}
     assert asymmetric == {"cdna3"}
-    assert {item.product_rounding for key, item in found.items() if key[0] != "cdna2"} == {"to zero"}
+    assert {item.product_rounding for key, item in found.items() if key[0] != "cdna2"} == {"RZ"}
     assert {key for key, item in found.items() if (item.product_bits or 99) < 23} == {
         ("ada", "e4m3"),
         ("hopper", "e4m3"),
@@ -170,6 +177,38 @@ def test_the_tables_of_modes_are_those_of_exact_rounding() -> None:
     for name, mode in {"even": "nearest_even", "away": "nearest_away"}.items():
         cases = [(1, 0.5), (1, 1.5), (-1, 0.5), (-1, 1.5)]
         assert published("accumulation-precision")["ties"][name] == [units(*case, mode) for case in cases]
+
+
+@pytest.mark.parametrize(
+    ("mode", "ties", "said"),
+    [
+        *(("up", "", "RU"), ("down", "", "RD"), ("to zero", "", "RZ"), ("away from zero", "", "RA")),
+        *(("to nearest", ties, f"RN{ties[0].upper()}") for ties in ("even", "away", "odd", "down")),
+        ("to nearest", "to zero", "RNZ"),
+    ],
+)
+def test_the_probes_read_roundings_off_tables_1_and_2_of_the_paper(mode: str, ties: str, said: str) -> None:
+    """All but ties up, whose row says 1 where 1 + 1.5u is rounded up to 1 + 2u."""
+    printed = published("accumulation-precision")
+    parts = dict(zip(((3, 1), (1, 1), (3, -1), (1, -1)), printed["modes"][mode], strict=True))
+    if ties:
+        parts |= dict(zip(((2, 1), (6, 1), (2, -1), (6, -1)), printed["ties"][ties], strict=True))
+    assert probes.mode(lambda quarters, sign: sign * parts[quarters, sign]) == said
+
+
+def test_what_another_place_or_another_question_changes_is_seen() -> None:
+    """A unit with a stuck place, and one that remembers."""
+    ins = golden.instruction("turing", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    ones = {name: np.full(shape, 0x3C00, np.uint16) for name, shape in (("a", (1, 8)), ("b", (1, 8)))}
+    operands: dict[str, Any] = {**ones, "c": np.zeros(1, np.uint32)}
+    assert repeatability.everywhere(ins, operands, lambda **whole: ins(**whole)) == 0
+    stuck = np.zeros((ins.m, ins.n), np.uint32)
+    stuck[3, 5] = 1
+    assert repeatability.everywhere(ins, operands, lambda **whole: ins(**whole) ^ stuck) == 1
+    count = iter(range(1 << 20))
+    unit = FunctionUnit.like(ins, lambda **given: ins.dot(**given) ^ np.uint32(next(count) == 1))
+    again, asked = asked_again(Box(unit, 10_000, math.inf), np.random.default_rng)
+    assert 0 < again < asked
 
 
 # Dynamic range ----------------------------------------------------------------------------------------------
