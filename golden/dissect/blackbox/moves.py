@@ -153,6 +153,8 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
     yield from _results(one)
+    for said, operations in structure.narrowed(one):
+        yield _Whole("c: converted first", said, lambda steps: steps, 1, whole=operations)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         defaults = {name: default for name, _, default in declared(step)}
         words = [
@@ -191,17 +193,24 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
 
 def _results(one: Candidate) -> Iterator[Move]:
     """How many bits a result keeps together with how it is rounded to them: with the other rounding fewer
-    bits are as wrong as all of them."""
+    bits are as wrong as all of them. Of several operations also the last one alone: what comes before it is
+    often kept whole."""
+    last = len(one.operations) - 1
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Round)
     ):
         if not step.format.is_float:
             continue
-        for bits, mode in product(range(step.format.fraction_bits), keys.ROUNDING.words):
+        if step.result_fraction_bits is not None:
+            whole = _replacing(step, replace(step, result_fraction_bits=None))
+            yield _Earlier("earlier results: fraction_bits", "none", whole, 1)
+        alone = (None, last) if last and step == one.operations[last].final else (None,)
+        for only, bits, mode in product(alone, range(step.format.fraction_bits), keys.ROUNDING.words):
             changed = replace(step, result_fraction_bits=bits, rounding=mode)
-            if step.rounding != mode and step.result_fraction_bits != bits:
+            if (step.rounding != mode or only is not None) and step.result_fraction_bits != bits:
                 label = f"round of {' and '.join(step.of)}: fraction_bits"
-                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1)
+                label = label if only is None else f"d: {label}"
+                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1, only=only)
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:
@@ -737,6 +746,16 @@ def _outs(one: Candidate) -> Iterator[Move]:
             return (*steps[:-1], replace(last, format=fmt))
 
         yield _Outs("earlier results: format", fmt.name, change, out=fmt)
+
+
+class _Earlier(Move):
+    """Changes all operations but the last one."""
+
+    def apply(self, one: Candidate) -> Candidate | None:
+        """As of a move."""
+        head = [o.with_steps(self.change(o.steps)) for o in one.operations[:-1]]
+        changed = (*head, one.operations[-1])
+        return None if changed == one.operations else one.with_operations(changed)
 
 
 class _Outs(Move):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from golden.dissect.blackbox.candidates import Candidate, candidate, operation
 from golden.dissect.blackbox.order import C as _C
@@ -429,8 +430,8 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
         if len(members) <= 8:
             links = [_Link(one, index == 0) for index, one in enumerate(members)]
             after = [*(_Link(one, False) for one in members), _Link((), True)]
-            for chain in (links, after):
-                yield from (_chain(f, chain, form, f.d) for form in plain)
+            for chain, inner in product((links, after), dict.fromkeys((f.d, f.inner))):
+                yield from (_chain(f, chain, form, inner) for form in plain)
         if len(members) <= 8 and f.d.is_float:
             yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
     for group in _divisions(k):

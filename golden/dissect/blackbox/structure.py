@@ -14,7 +14,7 @@ from typing import Any
 
 from golden.dissect.blackbox.candidates import Candidate
 from golden.number.formats import Format, get_format
-from golden.program.keys import FLUSH, ORDER, Registers, declared
+from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -36,6 +36,8 @@ _BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
 _MODES = ("toward_zero", "nearest_even")
 _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
 _TABLES = ("fraction_bits",)
+_NARROWED = "narrowed"
+_F32_BITS = 23
 
 
 # Registers --------------------------------------------------------------------------------------------------
@@ -285,6 +287,27 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
                     steps = (*operation.steps[:-1], last)
                     changed = replace(operation.with_steps(steps), out_format=fmt)
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
+
+
+def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """c converted by an operation of its own before anything reads it, and rounded to fewer bits in that."""
+    c = one.takes.formats["c"]
+    if not c.is_float or _NARROWED in {operation.to for operation in one.operations}:
+        return
+    for fmt in dict.fromkeys((c, get_format("f32"))) if c.fraction_bits <= _F32_BITS else (c,):
+        for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
+            last = Round(
+                of=("total",),
+                format=fmt,
+                rounding=mode,
+                overflow="ieee",
+                zero="signed",
+                result_fraction_bits=bits,
+            )
+            steps: Steps = (SpecialValues(of=("c",)), Sum(of=("c",), to="total"), last)
+            first = replace(one.operations[0].with_steps(steps), k_index=(), seed="c", addends=())
+            rest = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+            yield f"{bits} bits of {fmt.name}, {mode}", (replace(first, out_format=fmt, to=_NARROWED), *rest)
 
 
 def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[Operation, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from golden.dissect.blackbox.order import find_order
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
+from golden.program.signature import Bits
 from golden.program.steps import Align, Fma, Round, SpecialValues
 from golden.unit import FunctionUnit, signature_of
 
@@ -142,3 +143,46 @@ def test_what_few_steps_explain_is_not_said_in_many() -> None:
     search._first_candidate()
     assert search.state.fit is not None and search.state.fit.wrong == 0
     assert len(search.state.fit.candidate.operations) == 1
+
+
+CHAINED = "HMMA.1688.F32.TF32"
+"""Two operations of four products, cut towards zero."""
+
+
+def of_numbers(one: Candidate, dot: Callable[..., Bits]) -> Bank:
+    """What another unit answers to operands without special values."""
+    bank = Bank(one.takes)
+    for index, kind in enumerate(("narrow", "wide", "cancelling", "c_dominant", "equal_exponents")):
+        operands = stimuli.generate(one.instruction, kind, 60, np.random.default_rng(index))
+        bank.add(kind, operands, dot(**operands))
+    return bank
+
+
+def kept(codes: Bits, bits: int) -> Bits:
+    """f32 numbers cut to fewer fraction bits."""
+    return np.asarray(codes & np.uint32(0x1_0000_0000 - (1 << (23 - bits))))
+
+
+def test_c_can_be_rounded_before_anything_reads_it() -> None:
+    ins = golden.instruction("ampere", CHAINED)
+    start = candidate(ins, {})
+    bank = of_numbers(start, lambda a, b, c: ins.dot(a, b, kept(c, 5)))
+    found = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
+    assert fitting.wrong_of(bank, start) > 100 and found.wrong == 0
+
+
+def test_the_last_of_several_results_can_be_the_only_one_with_fewer_bits() -> None:
+    ins = golden.instruction("ampere", CHAINED)
+    start = candidate(ins, {})
+    bank = of_numbers(start, lambda **given: kept(ins.dot(**given), 6))
+    for one in (start, candidate(ins, {Round: {"result_fraction_bits": 6}})):
+        before, tried = fitting.wrong_of(bank, one), (move.apply(one) for move in moves.joint(one))
+        least = min(fitting.wrong_of(bank, new) for new in tried if new is not None)
+        assert before > 20 * least, (before, least)
+
+
+def test_slices_may_hand_on_more_than_the_result_holds_where_masks_show_no_order() -> None:
+    takes = signature_of(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"))
+    assert takes.formats["d"].name == "f16"
+    chains = [one for one in skeletons(takes, None) if len(one.operations) == 2 and one.operations[1].k_index]
+    assert {one.operations[0].out_format.name for one in chains} == {"f16", "f32"}
