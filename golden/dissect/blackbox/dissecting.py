@@ -283,6 +283,7 @@ class _Search:
         self.orders: list[fitting.Fit] = []
         self.tried: set[str] = set()
         self.rivals: tuple[object, list[tuple[str, Candidate]]] | None = None
+        self.plainer: list[fitting.Fit] = []
 
     # Continued ----------------------------------------------------------------------------------------------
 
@@ -486,7 +487,9 @@ class _Search:
             turns = self.told.get(candidate.key, 0)
             if not wrong and self.turn >= _TELLING and turns < len(_TELLING_DRAWN):
                 self.told[candidate.key] = turns + 1
-                wrong = self._tell_apart(candidate, _TELLING_DRAWN[turns])
+                wrong = self._tell_apart(fit, _TELLING_DRAWN[turns])
+                if not wrong and self._take_plainer(fit):
+                    continue
             if wrong:  # the checks were of a candidate that has to change; its bank is asked again
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 self.state.differing = {}
@@ -501,11 +504,11 @@ class _Search:
         self.tried.update(one.candidate.order for one in found)
         return found
 
-    def _tell_apart(self, candidate: Candidate, each: int) -> bool:
+    def _tell_apart(self, fit: fitting.Fit, each: int) -> bool:
         """Asks where rivals that answered the whole bank alike would answer otherwise, on operands drawn for
         that; whether the candidate was wrong anywhere."""
         self._tell("telling rivals apart", self.turn, 0)
-        rivals = self._rivals(candidate)
+        candidate, rivals = fit.candidate, self._rivals(fit)
         rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._for_telling
         whole = telling.questions(candidate, rivals, each, rng, end)
         if whole is None:
@@ -514,8 +517,18 @@ class _Search:
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
-    def _rivals(self, candidate: Candidate) -> list[tuple[str, Candidate]]:
+    def _take_plainer(self, fit: fitting.Fit) -> bool:
+        """Takes a program that explains all, too, in fewer words, where the questions between the two left
+        it; it is checked as any other then."""
+        left = [one for one in self.plainer if not self.bank.wrong(one.candidate.program).any()]
+        if not left or telling.words(left[0].candidate) >= telling.words(fit.candidate):
+            return False
+        self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].told), {}
+        return True
+
+    def _rivals(self, fit: fitting.Fit) -> list[tuple[str, Candidate]]:
         """What answers the whole bank as a candidate does, by the key that it changes."""
+        candidate = fit.candidate
         known = self.rivals[1] if self.rivals is not None and self.rivals[0] == candidate.key else None
         if known is not None:  # the bank grew since
             left = [(key, one) for key, one in known if not self.bank.wrong(one.program).any()]
@@ -523,6 +536,9 @@ class _Search:
             until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
             orders = telling.other_orders(candidate, self.orders, self.bank, until)
             left = [(telling.ORDER, one) for one in orders]
+            until = time.monotonic() + self._for_telling
+            self.plainer = telling.plainer(fit, self.bank, until)
+            left += [(telling.ORDER, one.candidate) for one in self.plainer]
             end = time.monotonic() + self._for_telling
             changes = telling.neighbours(candidate, self._words(), causes=True)
             left += telling.alike(candidate, self.bank, changes, end)

@@ -19,10 +19,12 @@ from golden import stimuli
 from golden.dissect.blackbox import few_terms, fitting
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
-from golden.dissect.blackbox.moves import Hints, Move, moves
+from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.simple import among_zeros
+from golden.program.keys import declared
 from golden.program.signature import Operands
 from golden.program.steps import Align, Step, Sum
+from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
 _FLOORS = ("floor", "min_exponent")
@@ -50,13 +52,15 @@ _TAKEN, _ENOUGH = 8, 4
 """Questions for one rival, and how many of those for others are enough for it, too."""
 _OF_ORDERS = 4
 """Of the operands that are drawn for the candidate, one of so many for another order."""
+_PLAINER_SECONDS = 2.0
+"""Time to fit a candidate without one of its keys."""
 _MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
 """Starts of which those of each shape come first; other orders that are looked at, time to fit each, and
 what is too far off: wrong on one in so many."""
 
 
 ORDER = "order of the sum"
-"""The key of rivals that add in another order."""
+"""The key of rivals that are other programs: with another order of the sum, or in fewer words."""
 
 
 def is_extra(key: str) -> bool:
@@ -115,6 +119,37 @@ def other_orders(
         found = fitting.fit(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
         if not found.wrong:
             yield found.candidate
+
+
+def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
+    """Programs that say in fewer words what explains the whole bank, too: what is found from a candidate
+    without one of the keys that it sets, those that say most first. Keys can say together, on all that was
+    asked, what another one says alone."""
+    found: list[fitting.Fit] = []
+    starts = [(one, reset.text) for reset in resets(fit.candidate) if (one := reset.apply(fit.candidate))]
+    for start, text in sorted(starts, key=lambda one: words(one[0])):
+        if time.monotonic() > deadline:
+            break
+        until = min(deadline, time.monotonic() + _PLAINER_SECONDS)
+        here = fitting.Fit(start, fitting.wrong_of(bank, start), [*fit.told, text])
+        now = fitting.fit(bank, here, until)
+        if not now.wrong and words(now.candidate) < words(fit.candidate):
+            found.append(now)
+    return sorted(found, key=lambda one: words(one.candidate))
+
+
+def words(candidate: Candidate) -> int:
+    """How much a program says: its steps, and what is set of their keys beside what is theirs unless told."""
+    steps = dict.fromkeys(s for operation in candidate.operations for s in operation.steps)
+    given = (
+        getattr(step, name)
+        for step in steps
+        for name, _, default in declared(step)
+        if default is not MISSING and getattr(step, name) not in (default, None)
+    )
+    return sum(len(o.steps) for o in candidate.operations) + sum(
+        len(value) if isinstance(value, tuple) else 1 for value in given
+    )
 
 
 def _wrong(fit: fitting.Fit) -> int:

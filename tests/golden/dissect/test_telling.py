@@ -17,6 +17,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.instruction import Instruction
+from golden.program.keys import Candidate as MaximumOf
 from golden.program.signature import Operands
 from golden.program.steps import Additions, Align, SpecialValues, Step
 from golden.unit import signature_of
@@ -169,3 +170,21 @@ def test_first_questions_show_the_order_of_causes() -> None:
     for kind, operands in simple(true.takes, 20, np.random.default_rng(4)):
         bank.add(kind, operands, true.dot(**operands))
     assert bank.of_kinds(KINDS).wrong(taken.program).sum() > 4
+
+
+def test_what_fewer_words_explain_is_a_rival() -> None:
+    """The exponents of products and of all terms with a least one, beside the plain largest exponent and its
+    floor: the two are alike."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    plain = candidate(ins)
+    largest = MaximumOf(("products",), False, 0, None), MaximumOf(("products", "c"), False, 0, -133)
+
+    def changed(step: Step) -> Step:
+        return replace(step, floor=None, maximum=largest) if isinstance(step, Align) else step
+
+    wordy = plain.with_operations(o.with_steps([changed(s) for s in o.steps]) for o in plain.operations)
+    assert wordy is not None and telling.words(wordy) > telling.words(plain)
+    bank = bank_of(ins, 12)
+    assert not bank.wrong(wordy.program).any()
+    found = telling.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
+    assert found and telling.words(found[0].candidate) <= telling.words(plain)
