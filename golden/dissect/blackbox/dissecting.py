@@ -488,7 +488,7 @@ class _Search:
             if not wrong and self.turn >= _TELLING and turns < len(_TELLING_DRAWN):
                 self.told[candidate.key] = turns + 1
                 wrong = self._tell_apart(fit, _TELLING_DRAWN[turns])
-                if not wrong and self._take_plainer(fit):
+                if self._take_other(fit, wrong):
                     continue
             if wrong:  # the checks were of a candidate that has to change; its bank is asked again
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
@@ -517,11 +517,11 @@ class _Search:
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
-    def _take_plainer(self, fit: fitting.Fit) -> bool:
-        """Takes a program that explains all, too, in fewer words, where the questions between the two left
-        it; it is checked as any other then."""
+    def _take_other(self, fit: fitting.Fit, wrong: bool) -> bool:
+        """Takes a program with other keys that explains all, too, where the candidate is wrong on what was
+        asked between the two, or says the same in more words. It is checked as any other then."""
         left = [one for one in self.plainer if not self.bank.wrong(one.candidate.program).any()]
-        if not left or telling.words(left[0].candidate) >= telling.words(fit.candidate):
+        if not left or not (wrong or telling.words(left[0].candidate) < telling.words(fit.candidate)):
             return False
         self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].told), {}
         return True
@@ -538,7 +538,7 @@ class _Search:
             left = [(telling.ORDER, one) for one in orders]
             until = time.monotonic() + self._for_telling
             self.plainer = telling.plainer(fit, self.bank, until)
-            left += [(telling.ORDER, one.candidate) for one in self.plainer]
+            left += [(telling.OTHER_WORDS, one.candidate) for one in self.plainer]
             end = time.monotonic() + self._for_telling
             changes = telling.neighbours(candidate, self._words(), causes=True)
             left += telling.alike(candidate, self.bank, changes, end)

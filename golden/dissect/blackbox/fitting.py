@@ -359,6 +359,20 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
     return _climb(bank, start, _hints(bank), deadline, effort)
 
 
+def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, Fit]]:
+    """All single changes of keys that explain the whole bank, by the key; the start itself where it does."""
+    if not start.wrong:
+        yield "", start
+        return
+    sample = sample_of(bank, start.candidate, 1)
+    for move in moves(start.candidate, _hints(bank)):
+        if time.monotonic() > deadline:
+            break
+        new = move.apply(start.candidate)
+        if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
+            yield move.key, Fit(new, 0, [*start.told, move.text])
+
+
 def _hints(bank: Bank) -> Hints:
     d = bank.takes.formats["d"]
     return Hints((*nan_words(d, bank.answers.tolist()), *_other_words(bank)) if d.is_float else ())

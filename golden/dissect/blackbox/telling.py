@@ -52,15 +52,16 @@ _TAKEN, _ENOUGH = 8, 4
 """Questions for one rival, and how many of those for others are enough for it, too."""
 _OF_ORDERS = 4
 """Of the operands that are drawn for the candidate, one of so many for another order."""
-_PLAINER_SECONDS = 2.0
-"""Time to fit a candidate without one of its keys."""
+_PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
+"""Time to fit a candidate without one of its keys, and how many of those are told apart."""
 _MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
 """Starts of which those of each shape come first; other orders that are looked at, time to fit each, and
 what is too far off: wrong on one in so many."""
 
 
 ORDER = "order of the sum"
-"""The key of rivals that are other programs: with another order of the sum, or in fewer words."""
+OTHER_WORDS = "other keys"
+"""The keys of rivals that are other programs: with another order of the sum, or with some other keys."""
 
 
 def is_extra(key: str) -> bool:
@@ -122,20 +123,37 @@ def other_orders(
 
 
 def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
-    """Programs that say in fewer words what explains the whole bank, too: what is found from a candidate
-    without one of the keys that it sets, those that say most first. Keys can say together, on all that was
-    asked, what another one says alone."""
-    found: list[fitting.Fit] = []
-    starts = [(one, reset.text) for reset in resets(fit.candidate) if (one := reset.apply(fit.candidate))]
-    for start, text in sorted(starts, key=lambda one: words(one[0])):
-        if time.monotonic() > deadline:
+    """Programs that say in as many words or fewer what explains the whole bank, too: what is found from a
+    candidate without one of the keys that it sets, those first that explain least. Keys can say, on all that
+    was asked, what another one says alone."""
+    found: dict[object, fitting.Fit] = {}
+    most = words(fit.candidate)
+    starts = []
+    for reset in resets(fit.candidate):
+        new = reset.apply(fit.candidate)
+        if new is not None and time.monotonic() < deadline:
+            start = fitting.Fit(new, fitting.wrong_of(bank, new), [*fit.told, reset.text])
+            if start.wrong or words(new) < most:  # else it is a neighbour like all others
+                starts.append(start)
+    for start in sorted(starts, key=_wrong):
+        if time.monotonic() > deadline or len(found) >= _MOST_PLAINER:
             break
         until = min(deadline, time.monotonic() + _PLAINER_SECONDS)
-        here = fitting.Fit(start, fitting.wrong_of(bank, start), [*fit.told, text])
-        now = fitting.fit(bank, here, until)
-        if not now.wrong and words(now.candidate) < words(fit.candidate):
-            found.append(now)
-    return sorted(found, key=lambda one: words(one.candidate))
+        for now in _instead(start, bank, until):
+            if not now.wrong and words(now.candidate) <= most and now.candidate.key != fit.candidate.key:
+                found.setdefault(now.candidate.key, now)
+    return sorted(found.values(), key=lambda one: words(one.candidate))
+
+
+def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.Fit]:
+    """What explains the bank from a start: one for each key that alone does, and what a fit leads to."""
+    seen: set[str] = set()
+    if start.wrong <= len(bank) // _FAR:
+        for key, one in fitting.explaining(bank, start, until):
+            if key not in seen:
+                seen.add(key)
+                yield one
+    yield fitting.fit(bank, start, until)
 
 
 def words(candidate: Candidate) -> int:
@@ -147,9 +165,9 @@ def words(candidate: Candidate) -> int:
         for name, _, default in declared(step)
         if default is not MISSING and getattr(step, name) not in (default, None)
     )
-    return sum(len(o.steps) for o in candidate.operations) + sum(
-        len(value) if isinstance(value, tuple) else 1 for value in given
-    )
+    converted = any(operation.operand_format is not None for operation in candidate.operations)
+    said = sum(len(value) if isinstance(value, tuple) else 1 for value in given)
+    return sum(len(o.steps) for o in candidate.operations) + said + converted
 
 
 def _wrong(fit: fitting.Fit) -> int:
@@ -179,11 +197,12 @@ def questions(
     """Operands (n, ...) that the candidate and its rivals answer otherwise; None where none was drawn.
 
     Args:
-        rivals: by the key that they change, or `ORDER`; operands are aimed at each of them, too.
+        rivals: by the key that they change, `ORDER` or `OTHER_WORDS`; operands are aimed at each, too.
         each: operands of each kind that are aimed at the candidate.
         rng: of some numbers, which say what it is for.
     """
-    orders = [(one, max(each // _OF_ORDERS, 1)) for key, one in rivals if key == ORDER]
+    counts = {ORDER: max(each // _OF_ORDERS, 1), OTHER_WORDS: each}
+    orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
         _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
         for place, (target, count) in enumerate([(candidate, each), *orders])

@@ -19,7 +19,7 @@ from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.signature import Operands
-from golden.program.steps import Additions, Align, SpecialValues, Step
+from golden.program.steps import Additions, Align, Multiply, SpecialValues, Step
 from golden.unit import signature_of
 
 CONVERTED = "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16"
@@ -188,3 +188,22 @@ def test_what_fewer_words_explain_is_a_rival() -> None:
     assert not bank.wrong(wordy.program).any()
     found = telling.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
     assert found and telling.words(found[0].candidate) <= telling.words(plain)
+
+
+def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
+    """Normalised products and operands in f16 are alike but for eleven of a million operands."""
+    ins = golden.instruction("hopper", CONVERTED)
+
+    def changed(step: Step) -> Step:
+        return replace(step, normalize=True) if isinstance(step, Multiply) else step
+
+    taken = candidate(ins).with_operations(
+        replace(o.with_steps([changed(s) for s in o.steps]), operand_format=None)
+        for o in ins.program.operations
+    )
+    assert taken is not None
+    bank = bank_of(ins, 20)
+    bank.add("shrunk", SHOWS, ins.dot(**SHOWS))
+    assert not bank.wrong(taken.program).any()
+    found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
+    assert any(one.candidate.operations[0].operand_format == golden.get_format("f16") for one in found)
