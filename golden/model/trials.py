@@ -30,6 +30,19 @@ class _Plain(Engine):
         self.low = self.lower(None)
 
 
+_latest: list[_Plain] = []
+
+
+def _prepared(program: Program, signature: Signature) -> _Plain:
+    """The program as the core takes it; that of the last call where it is the same object: a search holds one
+    candidate against a few questions first, and then against more."""
+    last = _latest[0] if _latest else None
+    if last is None or last.program is not program or last.signature is not signature:
+        last = _Plain(program, signature)
+        _latest[:] = [last]
+    return last
+
+
 class Trials:
     """Operands (n, ...) of dot products, as `dot` takes them, for any program with their formats.
 
@@ -54,7 +67,7 @@ class Trials:
         Raises:
             CoreError: no memory, or an operation adds more than four earlier results.
         """
-        plain = _Plain(program, self.signature)
+        plain = _prepared(program, self.signature)
         if len(self._d) and self._core.mg_run(ctypes.byref(plain.low), ctypes.byref(self._call)):
             raise CoreError("the C core ran out of memory")
         return self._d[:, 0, 0]
