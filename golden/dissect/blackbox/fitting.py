@@ -43,7 +43,7 @@ _MOST_ROUNDINGS = 4
 """Steps of a skeleton that are rounded each its own way."""
 _RESTARTS = 24
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
-_OFTEN, _WORDS = 6, 2
+_OFTEN, _WORDS, _COMMON = 6, 2, 32
 _CAUSES, _MOST_CAUSES = ": nans", 12
 _FAR = 8
 """A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
@@ -375,7 +375,14 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
 
 def _hints(bank: Bank) -> Hints:
     d = bank.takes.formats["d"]
-    return Hints((*nan_words(d, bank.answers.tolist()), *_other_words(bank)) if d.is_float else ())
+    return Hints((*nan_words(d, bank.answers.tolist()), *_other_words(bank)) if d.is_float else _often(bank))
+
+
+def _often(bank: Bank) -> tuple[int, ...]:
+    """Integers that are common answers: what a unit gives for products that it takes for infinite."""
+    codes, counts = np.unique(bank.answers, return_counts=True)
+    common = [place for place in np.argsort(-counts, kind="stable") if counts[place] > len(bank) // _COMMON]
+    return tuple(int(codes[place]) for place in common if codes[place])[:_WORDS]
 
 
 def _other_words(bank: Bank) -> list[int]:

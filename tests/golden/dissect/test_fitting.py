@@ -21,7 +21,7 @@ from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
 from golden.program.signature import Bits
-from golden.program.steps import Align, Fma, Round, SpecialValues
+from golden.program.steps import Align, Fma, Multiply, Round, SpecialValues
 from golden.unit import FunctionUnit, signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -186,3 +186,13 @@ def test_slices_may_hand_on_more_than_the_result_holds_where_masks_show_no_order
     assert takes.formats["d"].name == "f16"
     chains = [one for one in skeletons(takes, None) if len(one.operations) == 2 and one.operations[1].k_index]
     assert {one.operations[0].out_format.name for one in chains} == {"f16", "f32"}
+
+
+def test_integers_that_a_unit_gives_for_infinite_products_are_words_to_try() -> None:
+    ins = golden.instruction("sapphire_rapids", "vpdpbusd")
+    infinite: Changed = {Multiply: {"overflow_exponent": -20}}
+    true, start = candidate(ins, {**infinite, Round: {"nan": 18}}), candidate(ins, infinite)
+    bank = bank_of(true, 20)
+    assert bank.wrong(start.program).any()
+    found = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
+    assert found.wrong == 0 and found.told == ["round of total: nan = 18"]
