@@ -201,7 +201,8 @@ def questions(
         each: operands of each kind that are aimed at the candidate.
         rng: of some numbers, which say what it is for.
     """
-    counts = {ORDER: max(each // _OF_ORDERS, 1), OTHER_WORDS: each}
+    others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
+    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
         _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
