@@ -1,0 +1,142 @@
+"""Dissects RTL units and mutants of them, as `mmagold rtl check --dissect` does what no hypothesis explains.
+
+    .venv/bin/python bench/dissect_rtl.py --mutants 2 --seconds 40 --out table.md
+
+The units are those of rtl_tb/mutants/units, in styles of their own; the mutants the arithmetic ones of
+rtl_tb/mutants/planted_styles.yaml. What is found is held against the DUT on fresh operands of every kind,
+aimed at the specification that was meant. The seconds are CPU time of the search, the simulation not in them,
+and what limits it, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from golden import stimuli
+from golden.errors import MmagoldError
+from golden.explain import markdown
+from golden.files import output
+from golden.program.signature import Operands
+from golden.vectors.vectorset import default_set
+from rtl_tb.check import dissection
+from rtl_tb.check.unit import DutRun
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job
+from rtl_tb.qualify.mutants import FOLDER, Mutant, read_mutants
+
+PLANTED = FOLDER / "planted_styles.yaml"
+FRESH = 5
+"""Seed of the operands that the search never asked about."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came out for one DUT. `fresh`: operands that the found unit answers otherwise, of how many."""
+
+    unit: str
+    fault: str
+    differ: str
+    fresh: str
+    said: str
+    seconds: float
+    explained: bool
+
+
+def duts(mutants: int) -> list[tuple[str, Mutant | None]]:
+    """The dut.yaml of each unit, alone and with its first mutants."""
+    planted = [one for one in read_mutants([PLANTED]) if one.group == "arithmetic"]
+    found: list[tuple[str, Mutant | None]] = []
+    for path in sorted((FOLDER / "units").glob("*/dut.yaml")):
+        own = [one for one in planted if one.unit.resolve() == path.resolve()]
+        found += [(str(path), one) for one in (None, *own[:mutants])]
+    return found
+
+
+def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
+    """Dissects one DUT."""
+    with tempfile.TemporaryDirectory() as folder:
+        dut = load_dut(path) if mutant is None else mutant.plant(Path(folder) / "rtl")
+        unit, fault = Path(path).parent.name, "sound" if mutant is None else mutant.fault
+        job = Job(dut, Path(folder) / "build", default_set(dut.instruction, 64, 0, dut.level))
+        time.monotonic = time.process_time
+        try:
+            run = DutRun(job, dissection.ENGINE).unit()
+            begun = time.monotonic()
+            found = dissection.dissect(job, dissection.ENGINE, seconds, lambda *_: None)
+        except MmagoldError as error:
+            return Row(unit, fault, "", "", str(error)[:200], 0.0, False)
+        spent = time.monotonic() - begun
+        box = found.found
+        fresh = "no candidate"
+        if box.instruction is not None:
+            wrong = count = 0
+            for place, kind in enumerate(stimuli.KINDS):
+                operands: Operands = stimuli.generate(
+                    dut.instruction, kind, each, np.random.default_rng([FRESH, place])
+                )
+                wrong += int((run.dot(**operands) != box.instruction.dot(**operands)).sum())
+                count += each
+            fresh = f"{wrong:,} of {count:,}"
+        said = "; ".join(found.differs) if found.differs else found.sentence
+        return Row(unit, fault, f"{box.wrong:,} of {box.compared:,}", fresh, said, spent, box.explains)
+
+
+def table(rows: list[Row]) -> str:
+    """The rows in Markdown."""
+    head = (
+        "Unit",
+        "DUT",
+        "Explained",
+        "Differ while asked",
+        "Of fresh ones",
+        "Beside the specification",
+        "s",
+    )
+    cells = [
+        (
+            one.unit,
+            one.fault,
+            "yes" if one.explained else "no",
+            one.differ,
+            one.fresh,
+            one.said.replace("|", "/"),
+            f"{one.seconds:.0f}",
+        )
+        for one in rows
+    ]
+    return markdown.table(head, cells)
+
+
+def main() -> None:
+    """Prints the rows as they come, and the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mutants", type=int, default=2, help="of each unit")
+    parser.add_argument("--seconds", type=float, default=60, help="for each dissection")
+    parser.add_argument("--each", type=int, default=100, help="fresh operands of each kind")
+    parser.add_argument("--match", default="", help="only units whose folder holds this text")
+    parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    asked = [one for one in duts(given.mutants) if given.match in one[0]]
+    rows: dict[int, Row] = {}
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
+        tasks = {pool.submit(row, *one, given.seconds, given.each): i for i, one in enumerate(asked)}
+        for done in as_completed(tasks):
+            rows[tasks[done]] = done.result()
+            print(done.result(), flush=True)
+            text = table([rows[place] for place in sorted(rows)])
+            if given.out is not None:
+                output.write_text(given.out, text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
