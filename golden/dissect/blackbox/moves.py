@@ -153,6 +153,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
     yield from _results(one)
+    yield from _twice(one)
     for said, operations in structure.narrowed(one):
         yield _Whole("c: converted first", said, lambda steps: steps, 1, whole=operations)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
@@ -211,6 +212,25 @@ def _results(one: Candidate) -> Iterator[Move]:
                 label = f"round of {' and '.join(step.of)}: fraction_bits"
                 label = label if only is None else f"d: {label}"
                 yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1, only=only)
+
+
+def _twice(one: Candidate) -> Iterator[Move]:
+    """The result rounded to f32 first, each time in any way, in the place of whatever stands between the sum
+    and it: what another rounding, or a sum that is normalised, stands in for."""
+    wide = get_format("f32")
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        last, body = steps[-1], steps[:-1]
+        if not isinstance(last, Round) or last.format == wide or not holds(wide, last.format):
+            continue
+        of = last.of
+        while body and isinstance(body[-1], Round | Normalize):
+            of, body = body[-1].of, body[:-1]
+        for mode, then in product(keys.ROUNDING.words, repeat=2):
+            first = replace(
+                last, to="partial", of=of, format=wide, rounding=mode, nan=None, result_fraction_bits=None
+            )
+            both = (*body, first, replace(last, of=("partial",), rounding=then))
+            yield Move("round", f"first to f32, {mode}, then {then}", _swapping(steps, both), 1)
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:

@@ -19,7 +19,7 @@ from golden.dissect.blackbox import order
 from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
-from golden.dissect.blackbox.moves import Hints, moves, rare
+from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.simple import simple
 from golden.instruction import Instruction
 from golden.model.trials import Trials
@@ -198,3 +198,25 @@ def test_masks_show_the_order_of_a_unit_that_turns_signs(turned: str) -> None:
     boxes = [Box(one, 10_000, time.monotonic() + 60) for one in (plain, ins)]
     found = [order.find_order(box, Bank(box.takes)) for box in boxes]
     assert found[0] is not None and found[0] == found[1]
+
+
+def test_a_result_can_be_rounded_twice_each_time_in_its_own_way() -> None:
+    """f32 rounded down, of which the high half is the result, for one rounding, and a sum cut before it."""
+    wide = unit(PLAIN.replace("{of: total, rounding: toward_zero", "{of: total, rounding: down"))
+    narrow = PLAIN.replace("d: f32", "d: bf16").replace(
+        "{of: total, rounding: toward_zero", "{of: total, rounding: up"
+    )
+    cut = narrow.replace(
+        "  - round", "  - normalize: {of: total, fraction_bits: 21, rounding: nearest_even}\n  - round"
+    )
+    for text in (narrow, cut):
+        start = as_candidate(unit(text))
+        bank = Bank(start.takes)
+        for index, kind in enumerate(("narrow", "wide", "cancelling", "c_dominant")):
+            operands = stimuli.generate(start.instruction, kind, 60, np.random.default_rng(index))
+            bank.add(kind, operands, (wide.dot(**operands) >> 16).astype(np.uint16))
+        least = min(
+            (wrong_of(bank, new) for move in joint(start) if (new := move.apply(start)) is not None),
+            default=0,
+        )
+        assert wrong_of(bank, start) > 60 and least == 0
