@@ -110,7 +110,7 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
         if any(_lacks_word(step) for step in one.steps):
             key = id(one.steps), one.out_format
             if key not in filled:
-                filled[key] = tuple(_with_word(step, one.out_format) for step in one.steps)
+                filled[key] = tuple(with_word(step, one.out_format) for step in one.steps)
             whole = one.with_steps(filled[key])
         same = next((before.steps for before in linked if before.steps == whole.steps), whole.steps)
         if same is not whole.steps or whole.seed_format != seed:  # one object for equal steps of a chain
@@ -135,7 +135,7 @@ def _lacks_word(step: Step) -> bool:
     return isinstance(step, SpecialValues | Multiply | Additions | Fma | Round) and step.nan is None
 
 
-def _with_word(step: Step, out: Format) -> Step:
+def with_word(step: Step, out: Format) -> Step:
     """The step with the word of a NaN filled in where it names none, as the loader does."""
     if isinstance(step, SpecialValues | Multiply | Additions | Fma | Round) and step.nan is None:
         return replace(step, nan=(format_of(step) or out).nan)

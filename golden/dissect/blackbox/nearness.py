@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from golden.catalog.relatives import relatives
+from golden.dissect.blackbox.candidates import with_word
 from golden.dissect.blackbox.moves import settings
 from golden.instruction import Instruction
 from golden.program.program import Operation
@@ -25,7 +26,7 @@ def differences(found: Instruction, known: Instruction, alternatives: Alternativ
     one, other = found.program.operations, known.program.operations
     if [_frame(o) for o in one] != [_frame(o) for o in other]:
         return None
-    now, before = settings(one), settings(other)
+    now, before = settings(_worded(one)), settings(_worded(other))
     said = [
         f"{key}: {now[key]} instead of {before[key]}"
         for key in now
@@ -45,6 +46,11 @@ def nearest(found: Instruction, alternatives: Alternatives) -> tuple[str, tuple[
         if said is not None and len(said) <= MOST and (best is None or len(said) < len(best[1])):
             best = f"{one.instruction.architecture}:{one.instruction.name}", tuple(said)
     return best
+
+
+def _worded(operations: Sequence[Operation]) -> list[Operation]:
+    """Operations with the word of every NaN that they do not name: saying it is no difference."""
+    return [o.with_steps([with_word(step, o.out_format) for step in o.steps]) for o in operations]
 
 
 def _frame(one: Operation) -> tuple[object, ...]:

@@ -20,6 +20,7 @@ from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
+from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.simple import simple
 from golden.instruction import Instruction
 from golden.model.trials import Trials
@@ -220,3 +221,10 @@ def test_a_result_can_be_rounded_twice_each_time_in_its_own_way() -> None:
             default=0,
         )
         assert wrong_of(bank, start) > 60 and least == 0
+
+
+def test_a_nan_that_only_one_of_two_units_names_is_no_difference() -> None:
+    ins = unit(PLAIN)
+    found = as_candidate(ins)
+    assert found.operations != ins.program.operations
+    assert differences(found.instruction, ins, {}) == []
