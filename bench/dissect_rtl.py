@@ -27,6 +27,7 @@ from golden.files import output
 from golden.program.signature import Operands
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import dissection
+from rtl_tb.check.latency import measure
 from rtl_tb.check.unit import DutRun
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
@@ -65,9 +66,11 @@ def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         dut = load_dut(path) if mutant is None else mutant.plant(Path(folder) / "rtl")
         unit, fault = Path(path).parent.name, "sound" if mutant is None else mutant.fault
-        job = Job(dut, Path(folder) / "build", default_set(dut.instruction, 64, 0, dut.level))
         time.monotonic = time.process_time
         try:
+            if dut.handshake.measured:
+                dut = measure(dut, dissection.ENGINE, "verilator", Path(folder) / "build")
+            job = Job(dut, Path(folder) / "build", default_set(dut.instruction, 64, 0, dut.level))
             run = DutRun(job, dissection.ENGINE).unit()
             begun = time.monotonic()
             found = dissection.dissect(job, dissection.ENGINE, seconds, lambda *_: None)
