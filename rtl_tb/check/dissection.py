@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 @dataclass(frozen=True)
 class Dissection:
     """The unit that the DUT was found to be. `differs`: the keys in which it is not the instruction; None
-    where it adds in other operations, or nothing was found."""
+    where it is said in other operations, which may be the same sum, or nothing was found."""
 
     found: Found
     differs: tuple[str, ...] | None
@@ -36,7 +36,8 @@ class Dissection:
         if not self.found.explains:
             return f"{self.found.sentence()}; what stands in its YAML is not the DUT"
         if self.differs is None:
-            return f"{self.found.sentence()}; it adds in another order than the instruction"
+            order = f"; masks show the order {self.found.order}" if self.found.order else ""
+            return f"{self.found.sentence()}; it is said in other operations than the instruction{order}"
         said = "; ".join(self.differs) or "nothing that a question decided"
         return f"{self.found.sentence()}. Beside the instruction: {said}"
 
