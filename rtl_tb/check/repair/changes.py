@@ -16,6 +16,7 @@ import importlib.util
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +128,25 @@ class Change:
         return any(one.lies_in(two) or two.lies_in(one) for one in here for two in there)
 
 
+class Group(Enum):
+    """Choices that have a build of their own, in the order in which they are tried: the likeliest and fewest
+    first, as the time may end before the others are compiled."""
+
+    TOKENS = auto()
+    """Another operator, signal or number, and what is added or taken away."""
+    FORMS = auto()
+    """Another form of an expression, and exchanges."""
+    TERMS = auto()
+    """A bit more in an expression."""
+
+
 @dataclass
 class Changes:
     """All that can be tried in a design, each place with what may stand there."""
 
     choices: dict[Place, dict[str, None]] = field(default_factory=dict)
+    forms: dict[Place, dict[str, None]] = field(default_factory=dict)
+    """Choices that are another form of an expression."""
     constants: dict[Place, dict[str, None]] = field(default_factory=dict)
     parameters: dict[Place, None] = field(default_factory=dict)
     """Values of parameters and local parameters that nothing overrides; the constants in them."""
@@ -165,15 +180,27 @@ class Changes:
             found[place.file] = text[: place.start] + after + text[place.end :]
         return found
 
-    def of_choices(self) -> list[Change]:
-        """Every choice, those that add something and those of many terms last."""
-        terms = [
-            Change(place, self.texts[place.file][place.start : place.end], after, pattern=pattern, term=term)
-            for place, others in self.families.items()
-            for after, (pattern, term) in others.items()
-            if after not in self.choices.get(place, ())
-        ]
-        return [*self._listed(self.choices), *self.added, *terms]
+    def of_choices(self, groups: Iterable[Group] = tuple(Group)) -> list[Change]:
+        """Every choice of some groups; what stands in two is of the first."""
+        return [change for group in groups for change in self._of_group(group)]
+
+    def _of_group(self, group: Group) -> Iterator[Change]:
+        if group is not Group.TERMS:
+            exchanges = group is Group.FORMS
+            yield from self._listed(self._forms_alone() if exchanges else self.choices)
+            yield from (one for one in self.added if bool(one.too) == exchanges)
+            return
+        for place, others in self.families.items():
+            before, earlier = self.texts[place.file][place.start : place.end], (self.choices, self.forms)
+            for after, (pattern, term) in others.items():
+                if not any(after in known.get(place, ()) for known in earlier):
+                    yield Change(place, before, after, pattern=pattern, term=term)
+
+    def _forms_alone(self) -> dict[Place, list[str]]:
+        known = self.choices
+        return {
+            at: [one for one in others if one not in known.get(at, ())] for at, others in self.forms.items()
+        }
 
     def of_constants(self, hinted: Container[tuple[Path, int]] = ()) -> list[Change]:
         """Every constant: those on lines of `hinted` first, then the likeliest of each place, those of
@@ -447,7 +474,7 @@ class _Finder:
 
     def _note_all(self, forms: Iterable[Form]) -> None:
         for node, after in forms:
-            self._note(node, after)
+            self._note(node, after, form=True)
 
     def _several(self, name: str) -> bool:
         """Whether a text calls a function more than once; its declaration may look like a call."""
@@ -457,7 +484,7 @@ class _Finder:
     def _note_families(self, families: Iterable[Family]) -> None:
         for node, pattern, terms in () if self.several else families:
             if TERM not in pattern:
-                self._note(node, pattern)
+                self._note(node, pattern, form=True)
             for term in terms:
                 self._note(node, pattern.replace(TERM, term), (pattern, term))
 
@@ -679,7 +706,9 @@ class _Finder:
         text = self.found.texts[place.file]
         return f"{text[place.start : token.start]}{other}{text[token.end : place.end]}"
 
-    def _note(self, node: Any, after: str | None, family: tuple[str, str] | None = None) -> None:
+    def _note(
+        self, node: Any, after: str | None, family: tuple[str, str] | None = None, form: bool = False
+    ) -> None:
         place = self._place(node.sourceRange)
         if after is None or place is None or not node.type.isIntegral:
             return
@@ -693,7 +722,7 @@ class _Finder:
             after = " ".join(after.split())
             family = None if family is None else (" ".join(family[0].split()), family[1])
         if family is None:
-            self.found.choices.setdefault(place, {})[after] = None
+            (self.found.forms if form else self.found.choices).setdefault(place, {})[after] = None
         else:
             self.found.families.setdefault(place, {})[after] = family
         if self.in_subroutine:

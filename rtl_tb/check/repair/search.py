@@ -25,7 +25,7 @@ import numpy.typing as npt
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
-from rtl_tb.check.repair.changes import Change, Changes, design_of, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Group, design_of, find_changes
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ELSE
@@ -140,35 +140,38 @@ class _Search:
     def _either(self, changes: Changes, probe: Job, folder: Path) -> list[Repair]:
         """What a choice or a constant mends or, where none mends everything, two of them.
 
-        While the build of all choices is compiled, constants are tried; and while choices are tried, the
-        build of those that differ in a term alone is compiled.
+        Each group of choices has a build of its own. While it is compiled, constants are tried; while the
+        choices of one are tried, the next is compiled.
         """
         self.hinted = suspicious_lines(self.dut, changes)
         texts = Texts(changes, probe, self.budget, folder / "texts")
         constants = _Constants(changes.of_constants(self.hinted))
         aside = self.budget.aside()
         with ThreadPoolExecutor(1) as side:
-            built = side.submit(self._choices, changes, probe, folder / "choices", aside)
-            of_terms = side.submit(self._choices, changes, probe, folder / "terms", aside, terms=True)
+            built = {
+                group: side.submit(self._choices, changes, probe, folder / group.name, aside, (), (group,))
+                for group in Group
+            }
             try:
-                self._try_constants(texts, constants, built.done)
-                if found := self._whole(changes, constants.scores, folder / "constant"):
-                    return found
-                trials, refused = _result(built)
-                scores = [] if trials is None else self._scores(trials)
-                if found := self._whole(changes, scores, folder / "choice"):
-                    return found
-                more, _ = _result(of_terms)
-                terms = [] if more is None else self._scores(more)
-                if found := self._whole(changes, terms, folder / "term"):
-                    return found
+                singles: list[_Score] = []
+                for group, build in built.items():
+                    self._try_constants(texts, constants, build.done)
+                    if found := self._whole(changes, constants.scores, folder / f"before_{group.name}"):
+                        return found
+                    more, _ = _result(build)
+                    scores = [] if more is None else self._scores(more)
+                    if found := self._whole(changes, scores, folder / f"of_{group.name}"):
+                        return found
+                    singles += scores
+                trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
-                of_terms.cancel()
+                for build in built.values():
+                    build.cancel()
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later"):
             return found
-        singles = sorted([*scores, *terms, *constants.scores], key=_order)
+        singles = sorted([*singles, *constants.scores], key=_order)
         with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
             single = side.submit(self._confirmed, changes, singles, folder / "part")
             pairs = self._pairs(changes, singles, trials, texts, folder)
@@ -239,16 +242,12 @@ class _Search:
         folder: Path,
         budget: Budget,
         made: Sequence[Change] = (),
-        terms: bool = False,
+        groups: Sequence[Group] = (Group.TOKENS, Group.FORMS),
     ) -> _Trials | None:
-        """The build of all choices, ready to be tried on the vectors of `probe`; None where there is none, or
-        no vector is wrong in it.
-
-        Args:
-            terms: of those that differ in a term, else of the others.
-        """
+        """The build of all choices of some groups, ready to be tried on the vectors of `probe`; None where
+        there is none, or no vector is wrong in it."""
         folder.mkdir()
-        every = (one for one in changes.of_choices() if bool(one.term) == terms)
+        every = changes.of_choices(groups)
         listed = [one for one in every if not any(one.meets(other) for other in made)]
         if not listed:
             return None
