@@ -5,7 +5,7 @@
 
 An `Engine` prepares one program for any operands: it looks for its fast form and lays the operands of every
 call out. Here the operands are laid out once, and a program is run as it is, in blocks or in the general
-interpreter.
+interpreter; in doubles where they hold its numbers and there are enough products to make up for the question.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from golden.errors import CoreError
+from golden.model.doubles import fits_doubles
 from golden.model.engine import _AS_MATRIX, Engine, _Call, _lay_out, library
 from golden.program.program import Program
 from golden.program.signature import Bits, Signature
+
+_MANY = 1 << 16
+"""Products from which on it is worth asking whether doubles hold a program's numbers."""
 
 
 class _Plain(Engine):
@@ -26,8 +30,15 @@ class _Plain(Engine):
 
     def __init__(self, program: Program, signature: Signature) -> None:
         self.program, self.signature = program, signature
-        self.in_doubles = False
+        self.in_doubles, self.asked = False, False
         self.low = self.lower(None)
+
+    def for_many(self) -> None:
+        """In doubles from now on, where they hold its numbers."""
+        if not self.asked:
+            self.asked = True
+            self.in_doubles = fits_doubles(self.program.operations, self.signature)
+            self.low.in_doubles = self.in_doubles
 
 
 _latest: list[_Plain] = []
@@ -68,6 +79,8 @@ class Trials:
             CoreError: no memory, or an operation adds more than four earlier results.
         """
         plain = _prepared(program, self.signature)
+        if len(self._d) * self.signature.k >= _MANY:
+            plain.for_many()
         if len(self._d) and self._core.mg_run(ctypes.byref(plain.low), ctypes.byref(self._call)):
             raise CoreError("the C core ran out of memory")
         return self._d[:, 0, 0]

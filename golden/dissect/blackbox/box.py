@@ -21,6 +21,8 @@ from golden.stimuli.sequences import making
 from golden.unit import Unit, name_of, signature_of
 
 Mask = npt.NDArray[np.bool_]
+_GLANCE = 256
+"""Questions that a program is held against first."""
 
 
 class BudgetEnded(Exception):
@@ -117,6 +119,7 @@ class Bank:
         self._kind = np.zeros(0, np.int64)
         self._trials: Trials | None = None
         self._of_kinds: dict[frozenset[str], Bank] = {}
+        self._by_parts: list[Bank] = []
         self.spent: dict[Hashable, int] = {}
         """Programs from which a fit to these questions found nothing better, with what effort."""
 
@@ -137,7 +140,7 @@ class Bank:
         number = np.full(len(answers), self.kinds.index(kind))
         self._kind = np.concatenate([self._kind, number])
         self._trials = None
-        self._of_kinds, self.spent = {}, {}
+        self._of_kinds, self._by_parts, self.spent = {}, [], {}
 
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""
@@ -160,6 +163,14 @@ class Bank:
     def wrong(self, program: Program) -> Mask:
         """Where a program with the box's formats answers otherwise than the box did, (n,)."""
         return np.asarray(self._tried(program) != self.answers)
+
+    def explained(self, program: Program) -> bool:
+        """Whether a program answers all questions as the box did; what a few from everywhere show to be wrong
+        is not held against all others."""
+        if not self._by_parts:
+            mixed = np.random.default_rng(0).permutation(len(self))
+            self._by_parts = [self.part(mixed[:_GLANCE]), self.part(mixed[_GLANCE:])]
+        return not any(part.wrong(program).any() for part in self._by_parts)
 
     def alike(self, program: Program, other: Program) -> bool:
         """Whether two programs answer all questions the same."""

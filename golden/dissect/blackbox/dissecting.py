@@ -255,6 +255,16 @@ class _State:
     undecided: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Rivals:
+    """What answers the first `asked` questions of the bank as a candidate does, `of` its key, and what it
+    changes."""
+
+    of: object
+    left: list[tuple[str, Candidate]]
+    asked: int
+
+
 class _Search:
     """One dissection."""
 
@@ -282,7 +292,7 @@ class _Search:
         self.told: dict[object, int] = {}
         self.orders: list[fitting.Fit] = []
         self.tried: set[str] = set()
-        self.rivals: tuple[object, list[tuple[str, Candidate]]] | None = None
+        self.rivals: _Rivals | None = None
         self.plainer: list[fitting.Fit] = []
 
     # Continued ----------------------------------------------------------------------------------------------
@@ -520,7 +530,7 @@ class _Search:
     def _take_other(self, fit: fitting.Fit, wrong: bool) -> bool:
         """Takes a program with other keys that explains all, too, where the candidate is wrong on what was
         asked between the two, or says the same in more words. It is checked as any other then."""
-        left = [one for one in self.plainer if not self.bank.wrong(one.candidate.program).any()]
+        left = [one for one in self.plainer if self.bank.explained(one.candidate.program)]
         if not left or not (wrong or telling.words(left[0].candidate) < telling.words(fit.candidate)):
             return False
         self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].told), {}
@@ -529,9 +539,10 @@ class _Search:
     def _rivals(self, fit: fitting.Fit) -> list[tuple[str, Candidate]]:
         """What answers the whole bank as a candidate does, by the key that it changes."""
         candidate = fit.candidate
-        known = self.rivals[1] if self.rivals is not None and self.rivals[0] == candidate.key else None
-        if known is not None:  # the bank grew since
-            left = [(key, one) for key, one in known if not self.bank.wrong(one.program).any()]
+        known = self.rivals
+        if known is not None and known.of == candidate.key:  # the bank may have grown since
+            new = self.bank.part(np.arange(known.asked, len(self.bank)))
+            left = [(key, one) for key, one in known.left if not new.wrong(one.program).any()]
         else:
             until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
             orders = telling.other_orders(candidate, self.orders, self.bank, until)
@@ -542,7 +553,7 @@ class _Search:
             end = time.monotonic() + self._for_telling
             changes = telling.neighbours(candidate, self._words(), causes=True)
             left += telling.alike(candidate, self.bank, changes, end)
-        self.rivals = candidate.key, left
+        self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
 
     @property
@@ -711,7 +722,7 @@ class _Search:
         if unit.pattern is not None:
             return ()
         for one in relatives(unit.stateless, same=True):
-            if one.links == 1 and not self.bank.wrong(one.instruction.program).any():
+            if one.links == 1 and self.bank.explained(one.instruction.program):
                 found += [f"{one.instruction.architecture}:{one.instruction.name}"]
         return tuple(found)
 

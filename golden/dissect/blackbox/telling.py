@@ -89,7 +89,7 @@ def alike(
     ordered = sorted(changes, key=lambda one: is_extra(one.key) and not one.key.endswith(_FLOORS))
     made = ((move.key, move.apply(candidate)) for move in ordered)
     within = takewhile(lambda _: time.monotonic() < deadline, made)
-    return [(key, new) for key, new in within if new is not None and not bank.wrong(new.program).any()]
+    return [(key, new) for key, new in within if new is not None and bank.explained(new.program)]
 
 
 def other_starts(

@@ -23,8 +23,9 @@ from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.simple import simple
 from golden.instruction import Instruction
+from golden.model import trials
 from golden.model.trials import Trials
-from golden.program.steps import Multiply
+from golden.program.steps import Multiply, Round
 from golden.unit import signature_of
 
 PLAIN = """\
@@ -171,11 +172,29 @@ def test_programs_tried_on_the_same_operands_answer_as_their_units(name: str) ->
     ins = golden.instruction(*name.split(":", 1))
     parts = [stimuli.generate(ins, kind, 4, np.random.default_rng(3)) for kind in stimuli.KINDS]
     operands: dict[str, Any] = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    trials = Trials(signature_of(ins), operands)
+    run = Trials(signature_of(ins), operands)
     start = as_candidate(ins)
     tried: Iterable[Candidate | None] = [start, *(move.apply(start) for move in [*rare(start)][::211])]
     for one in filter(None, tried):
-        assert np.array_equal(trials.answers(one.program), one.dot(**operands))
+        assert np.array_equal(run.answers(one.program), one.dot(**operands))
+
+
+def test_many_products_are_tried_in_doubles_where_they_hold_the_numbers() -> None:
+    """The answers of the general interpreter, a few of which are not worth the question."""
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    parts = [stimuli.generate(ins, kind, 150, np.random.default_rng(3)) for kind in stimuli.KINDS]
+    operands: dict[str, Any] = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    few = {key: codes[::50] for key, codes in operands.items()}
+    start = as_candidate(ins)
+    wide = [replace(s, rounding="down") if isinstance(s, Round) else s for s in start.operations[0].steps]
+    other = start.with_operations(o.with_steps(wide) for o in start.operations)
+    assert other is not None
+    for one in (start, other):
+        for given, many in ((few, False), (operands, True)):
+            answers = Trials(signature_of(ins), given).answers(one.program)
+            expected = one.instruction.engine.dots(given["a"], given["b"], given["c"], general=True)
+            assert np.array_equal(answers, expected)
+            assert trials._latest[0].in_doubles == many
 
 
 def test_the_trials_are_empty_where_no_operands_are() -> None:

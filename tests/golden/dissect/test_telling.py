@@ -15,12 +15,14 @@ from golden.catalog.lookup import resolve
 from golden.dissect.blackbox import fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
-from golden.program.signature import Operands
-from golden.program.steps import Additions, Align, Multiply, SpecialValues, Step
-from golden.unit import signature_of
+from golden.program.program import Program
+from golden.program.signature import Bits, Operands
+from golden.program.steps import Additions, Align, Multiply, Round, SpecialValues, Step
+from golden.unit import FunctionUnit, signature_of
 
 CONVERTED = "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16"
 """Its e4m3 is converted to f16 first, in which subnormal numbers have other exponents: of a million operands
@@ -207,3 +209,48 @@ def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
     assert not bank.wrong(taken.program).any()
     found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
     assert any(one.candidate.operations[0].operand_format == golden.get_format("f16") for one in found)
+
+
+def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many questions programs are held against, call by call."""
+    counts: list[int] = []
+    tried = Bank._tried
+
+    def counted(bank: Bank, program: Program) -> Bits:
+        counts.append(len(bank))
+        return tried(bank, program)
+
+    monkeypatch.setattr(Bank, "_tried", counted)
+    return counts
+
+
+def test_what_a_few_questions_show_to_be_wrong_is_not_held_against_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    true, bank = candidate(ins), bank_of(ins, 30)
+    cut = [replace(s, rounding="up") if isinstance(s, Round) else s for s in true.operations[0].steps]
+    changed = true.with_operations(o.with_steps(cut) for o in true.operations)
+    assert changed is not None
+    counts = asked_of(monkeypatch)
+    assert not bank.explained(changed.program) and counts == [256]
+    counts.clear()
+    assert bank.explained(true.program) and counts == [256, len(bank) - 256]
+
+
+def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    search.bank = bank_of(ins, 20)
+    monkeypatch.setattr(telling, "plainer", lambda *_: [])
+    monkeypatch.setattr(telling, "other_orders", lambda *_: [])
+    fit = fitting.Fit(candidate(ins), 0)
+    before = search._rivals(fit)
+    assert before
+    part = bank_of(ins, 1)
+    search.bank.add("more", part.operands, part.answers)
+    counts = asked_of(monkeypatch)
+    assert len(search._rivals(fit)) <= len(before) and set(counts) == {len(part)}
+    odd = {name: codes[:1] for name, codes in part.operands.items()}
+    search.bank.add("odd", odd, ins.dot(**odd) ^ 1)
+    assert not search._rivals(fit)
