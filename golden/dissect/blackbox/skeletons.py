@@ -7,8 +7,9 @@ all of them candidates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 from golden.dissect.blackbox.candidates import Candidate, candidate, operation
@@ -28,6 +29,8 @@ _WIDE_BITS = 32
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 Group = tuple[str, int]
+Forms = dict[str, list[Step]]
+_Levels = Callable[[int, bool], Forms]
 
 
 @dataclass(frozen=True)
@@ -255,9 +258,9 @@ def _links(tree: Node) -> list[_Link] | None:
     return None if before is None else [*before, link]
 
 
-def _chain(f: _Frame, links: list[_Link], form: str, inner: Format) -> Candidate | None:
+def _chain(f: _Frame, links: list[_Link], form: str, inner: Format, levels: _Levels) -> Candidate | None:
     """One operation for each level, each from the result before; `inner`: the format of earlier results,
-    `form`: that of the steps (`_bodies`)."""
+    `form`: that of the steps (`_levels`)."""
     operations: list[Operation] = []
     for index, link in enumerate(links):
         last = index == len(links) - 1
@@ -271,7 +274,7 @@ def _chain(f: _Frame, links: list[_Link], form: str, inner: Format) -> Candidate
             continue
         late = link.c and before is not None
         addends = (before,) if late and before is not None else ()
-        bodies = dict(_flat(f, ("c", "addends"))) if late else _bodies(f, len(link.products))
+        bodies = levels(len(link.products), late)
         if form not in bodies:
             return None
         steps = [replace(step, format=out) if isinstance(step, Round) else step for step in bodies[form]]
@@ -280,7 +283,18 @@ def _chain(f: _Frame, links: list[_Link], form: str, inner: Format) -> Candidate
     return candidate(f.takes, operations, f"chain of {len(links)} operations: {form}")
 
 
-def _bodies(f: _Frame, n: int) -> dict[str, list[Step]]:
+def _levels(f: _Frame) -> _Levels:
+    """Forms of a level by how many products it has and whether c meets the result before in it, each made
+    once: all chains are made of them."""
+
+    @cache
+    def made(n: int, late: bool) -> Forms:
+        return dict(_flat(f, ("c", "addends"))) if late else _bodies(f, n)
+
+    return made
+
+
+def _bodies(f: _Frame, n: int) -> Forms:
     """Forms of a level of n products, by name, whose terms are all fused before one rounding."""
     found = dict(_flat(f))
     for group in _divisions(n):
@@ -369,9 +383,10 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
     for group in _groups(f, tree):
         yield from _both(f, _grouped(f, group), everything)
     if links is not None and len(links) > 1:
+        levels = _levels(f)
         for inner in dict.fromkeys((f.d, f.inner)):
-            for form in _bodies(f, max(len(link.products) for link in links)):
-                yield _chain(f, links, form, inner)
+            for form in levels(max(len(link.products) for link in links), False):
+                yield _chain(f, links, form, inner, levels)
     yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
     if links is not None and len(links) == 1:
         yield from _of_none(f)
@@ -426,12 +441,13 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
     yield from _both(f, _flat(f), everything)
     plain = [name for name, _ in _flat(f) if name.startswith("one aligned sum") or name == "one exact sum"]
     yield from _dot_then_c(f)
+    levels = _levels(f)
     for members in (*_alternating(k), *(_members(k, group) for group in _divisions(k))):
         if len(members) <= 8:
             links = [_Link(one, index == 0) for index, one in enumerate(members)]
             after = [*(_Link(one, False) for one in members), _Link((), True)]
             for chain, inner in product((links, after), dict.fromkeys((f.d, f.inner))):
-                yield from (_chain(f, chain, form, inner) for form in plain)
+                yield from (_chain(f, chain, form, inner, levels) for form in plain)
         if len(members) <= 8 and f.d.is_float:
             yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
     for group in _divisions(k):

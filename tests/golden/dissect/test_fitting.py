@@ -13,10 +13,11 @@ import pytest
 import golden
 from golden import stimuli
 from golden.dissect.blackbox import few_terms, fitting, moves
+from golden.dissect.blackbox import skeletons as orders
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
-from golden.dissect.blackbox.order import find_order
+from golden.dissect.blackbox.order import C, Node, find_order
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
@@ -196,3 +197,18 @@ def test_integers_that_a_unit_gives_for_infinite_products_are_words_to_try() -> 
     assert bank.wrong(start.program).any()
     found = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
     assert found.wrong == 0 and found.told == ["round of total: nan = 18"]
+
+
+def test_the_forms_of_a_level_are_made_once_for_all_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    takes = signature_of(golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"))
+    made: list[int] = []
+    bodies = orders._bodies
+
+    def counted(frame: orders._Frame, n: int) -> orders.Forms:
+        made.append(n)
+        return bodies(frame, n)
+
+    monkeypatch.setattr(orders, "_bodies", counted)
+    slices = orders.skeletons(takes, Node((*range(16, 32), Node((C, *range(16))))))
+    assert sum(one.order.startswith("chain of 2") for one in slices) > 20
+    assert made == [16]
