@@ -135,6 +135,7 @@ def test_fewer_bits_of_a_result_are_tried_with_every_rounding() -> None:
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in moves.joint(start))
 
 
+@pytest.mark.long
 def test_what_few_steps_explain_is_not_said_in_many() -> None:
     """Eight operations of rounded products give nearly the same: of a million dot products two differ."""
     unit = golden.instruction("cdna2", "v_mfma_f32_32x32x8bf16_1k")

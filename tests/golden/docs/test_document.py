@@ -142,7 +142,7 @@ def test_a_page_of_a_pdf_is_neither_cut_nor_half_empty(tmp_path: Path) -> None:
         assert (lower < 128).any() or index >= last, f"page {index + 1} is half empty"
 
 
-@pytest.mark.parametrize("path", long_after(5, EXAMPLES, [path.stem for path in EXAMPLES]))
+@pytest.mark.parametrize("path", long_after(3, EXAMPLES, [path.stem for path in EXAMPLES]))
 def test_a_designer_s_unit_in_every_form(path: Path, tmp_path: Path) -> None:
     unit = golden.load_instruction(path)
     for form in document.FORMS:

@@ -162,6 +162,7 @@ def test_taking_values() -> None:
         parse("d: 1").done()
 
 
+@pytest.mark.long
 def test_every_committed_spec_reads() -> None:
     files = sorted(spec_folder().rglob("*.yaml"))
     assert len(files) > 40

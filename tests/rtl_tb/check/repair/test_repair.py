@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 from repaired_dot import UNIT, judged, line_of, planted
 
 from golden.vectors.vectorset import VectorSet, default_set
@@ -78,17 +79,14 @@ def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("right", "wrong", "before", "after"),
-    [
-        ("sum + c", "sum - c", "sum - c", "sum + c"),
-        ("b[8*k +: 8])", "b[4*k +: 8])", "4", "8"),
-        pytest.param(
-            "localparam int BITS = 2 * W",
-            "localparam int BITS = 1 * W",
-            "1",
-            "2",
-            marks=pytest.mark.long,
-        ),
-    ],
+    long_after(
+        1,
+        [
+            ("sum + c", "sum - c", "sum - c", "sum + c"),
+            ("b[8*k +: 8])", "b[4*k +: 8])", "4", "8"),
+            ("localparam int BITS = 2 * W", "localparam int BITS = 1 * W", "1", "2"),
+        ],
+    ),
 )
 def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str, before: str, after: str) -> None:
     """An operator, a constant of an expression, a constant of the elaboration."""
