@@ -364,7 +364,8 @@ static int MG_OF(mg_reaches)(const mg_plane *plane, int32_t least, int32_t most)
 MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb, int32_t *out) {
     const int32_t negative_zero = signed_underflow ? INT32_MIN : 0;
     MG_EACH_LANE { /* without a branch: in vectors */
-        const int64_t power = lsb[l] > -1000 ? lsb[l] : -1000, scale_bits = (int64_t)((uint64_t)(power + 1023) << 52);
+        const int64_t above = lsb[l] > -1000 ? lsb[l] : -1000, power = above < 900 ? above : 900; /* beyond: 0, or infinite */
+        const int64_t scale_bits = (int64_t)((uint64_t)(power + 1023) << 52);
         double scale, x;
         int64_t bits;
         float rounded;
