@@ -51,8 +51,8 @@ _FEW = 32
 """Wrong results below which a change may explain all of them by chance: faults of the datapath are tried
 too."""
 _JUDGED = 20_000
-"""Results on which a fault of the datapath is confirmed, at most: all that fail, and of the others as many as
-there is room for."""
+"""Results on which a fault of the datapath is confirmed, at most; half of them fail where so many do, and
+half are right."""
 _clock = time.thread_time
 Part = Wire | Tap
 _DEPTH = 3
@@ -80,7 +80,8 @@ class _Exact:
 @dataclass(frozen=True)
 class Hypothesis:
     """One explanation. `remaining` of `total` results still differ; `instruction` computes it, with
-    the faults `wires` of its wires and of its datapath.
+    the faults `wires` of its wires and of its datapath. `failing` of these are wrong, where they are not all
+    that the diagnosis has.
 
     `slug`: stable names of its changes, joined with "+". `text`: the changes in words.
     `start`, `changes`: the instruction that it began with, and what was changed in it, in order.
@@ -98,6 +99,7 @@ class Hypothesis:
     delay: int = 0
     remaining: int = -1
     total: int = 0
+    failing: int | None = None
 
     @property
     def taps(self) -> bool:
@@ -120,8 +122,12 @@ class Hypothesis:
         return run(self.instruction, self.wires, operands)
 
     def accepted(self, failing: int) -> bool:
-        """Whether it explains most of the results that differ."""
-        return self.remaining <= ACCEPTED * failing
+        """Whether it explains most of the results that differ, `failing` of all."""
+        return self.remaining <= ACCEPTED * self.of_wrong(failing)
+
+    def of_wrong(self, failing: int) -> int:
+        """How many of the results that it is held against are wrong, where `failing` of all are."""
+        return failing if self.failing is None else self.failing
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -202,7 +208,8 @@ class Diagnosis:
         best = self.hypotheses[0]
         unit = f"your unit is {name}" if best.slug == "identity" else self._unit(best, name)
         if best.remaining:
-            left = f"{best.remaining:,} of {self.total:,} differ, where {self.failing:,} did"
+            total = self.total if best.failing is None else best.total
+            left = f"{best.remaining:,} of {total:,} differ, where {best.of_wrong(self.failing):,} did"
             return f"nothing explains all results; the nearest: {unit}: {left}"
         others = [hypothesis.text for hypothesis in self.explaining[1:4]]
         more = f" and {len(self.explaining) - 4} more" if len(self.explaining) > 4 else ""
@@ -364,10 +371,13 @@ class _Search:
         return np.concatenate(picked)
 
     def _most_informative(self) -> npt.NDArray[np.intp]:
-        """Indices of the results that faults of the datapath are held against: those that fail first."""
+        """Indices of the results that faults of the datapath are held against: those that fail, and as many
+        that are right, all over the vectors. What makes everything wrong explains whatever fails."""
         if len(self.actual) <= _JUDGED:
             return np.arange(len(self.actual))
-        return np.sort(np.argsort(~self.wrong, kind="stable")[:_JUDGED])
+        wrong, right = np.flatnonzero(self.wrong), np.flatnonzero(~self.wrong)
+        failing = min(len(wrong), max(_JUDGED // 2, _JUDGED - len(right)))
+        return np.sort(np.concatenate([_spread(wrong, failing), _spread(right, _JUDGED - failing)]))
 
     def run(self, deadline: float) -> Diagnosis:
         """Single changes, then changes of the best, as long as nothing explains everything and there is
@@ -431,7 +441,7 @@ class _Search:
         ranked: list[Hypothesis] = []
         for hypothesis in sorted(self.confirmed.values(), key=lambda h: (h.remaining, h.weight)):
             parts = set(hypothesis.slug.split("+"))
-            if hypothesis.remaining < failing and not any(
+            if hypothesis.remaining < hypothesis.of_wrong(failing) and not any(
                 parts > set(better.slug.split("+")) for better in ranked
             ):
                 ranked.append(hypothesis)
@@ -603,8 +613,12 @@ class _Search:
             if hypothesis.slug in self.confirmed:
                 continue
             wrong = self._left(hypothesis)
-            total = len(self.judged if hypothesis.taps else self.actual) - 2 * hypothesis.in_order
-            self.confirmed[hypothesis.slug] = replace(hypothesis, remaining=len(wrong), total=total)
+            part = hypothesis.taps and len(self.judged) < len(self.actual)
+            total = len(self.judged if part else self.actual) - 2 * hypothesis.in_order
+            failing = int(self.wrong[self.judged].sum()) if part else None
+            self.confirmed[hypothesis.slug] = replace(
+                hypothesis, remaining=len(wrong), total=total, failing=failing
+            )
             missed += [wrong[:_MISSED]] if scored.wrong == 0 else []
         return np.concatenate(missed)
 
@@ -644,6 +658,11 @@ def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
         instruction=new,
         changes=(*base.changes, change),
     )
+
+
+def _spread(indices: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+    """So many of some indices, evenly."""
+    return indices[np.linspace(0, len(indices) - 1, count).astype(np.intp)] if count else indices[:0]
 
 
 def _by_what_is_left(scored: _Scored) -> tuple[int, float]:

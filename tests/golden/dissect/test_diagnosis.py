@@ -472,3 +472,18 @@ def test_what_wrong_results_have_in_common_is_said() -> None:
         facts = known.known(ins, zeros, right, all_wrong, np.full(4, code, np.uint32))
         assert text in facts, facts
         assert set(said.values()) & set(facts) == {text}
+
+
+def test_what_makes_everything_wrong_explains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More results fail than faults of the datapath are held against: right ones must be among them, or "b
+    counts as NaN where it is finite" explains whatever is NaN."""
+    monkeypatch.setattr(diagnosis, "_JUDGED", 400)
+    ins, given = unit("mxfp8"), vectors("mxfp8")
+    operands, d = {name: codes[:3000] for name, codes in given.operands.items()}, given.d[:3000]
+    top = ((operands["b"] & 0x78) == 0x78).any(axis=1)
+    actual = np.where(top, np.uint32(0x7FFFFFFF), d).astype(d.dtype)
+    assert 500 < int((actual != d).sum()) < 2500
+    found = diagnosis.diagnose(ins, operands, actual, budget_seconds=2)
+    for one in found.hypotheses:
+        left = int((one.results(operands) != actual).sum())
+        assert one.remaining or not left, one.text
