@@ -87,12 +87,25 @@ except OSError:
 endef
 export SHARED_LIBRARY
 
+# Prints what mmagold and its checks need: pip, which uses one core, gets that while the others compile the C core.
+define REQUIREMENTS
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+def needs(extra):
+    for need in project["optional-dependencies"][extra]:
+        if need.startswith("mmagold["): yield from (part for name in need[8:-1].split(",") for part in needs(name))
+        else: yield need
+print(*project["dependencies"], *needs("test"), sep="\n")
+endef
+export REQUIREMENTS
+
 $(STAMP): pyproject.toml setup.py $(wildcard golden/core/*.c golden/core/*.h)
 	@sh -e -c "$$SYSTEM_PACKAGES"
 	@test -x $(BIN)/pip || { echo "Creating $(VENV)"; rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	@echo "Installing mmagold and its checks into $(VENV)"
 	@$(PIP) "setuptools>=77"
-	@$(PIP) --no-build-isolation -e ".[test]"
+	@$(PIP) --no-build-isolation --no-deps -e . & core=$$!; \
+	$(BIN)/python -c "$$REQUIREMENTS" | $(PIP) --no-compile -r /dev/stdin; packages=$$?; wait $$core && exit $$packages
 	@touch $@
 
 # The first lines of `make demo`: A and B are zero but for two columns and two rows, so that the answer can be checked by eye.
