@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 import golden
+from golden.cli.app import app
 
 BOXES = Path(__file__).parents[1] / "dissect" / "black_boxes"
 FORMATS = ("--formats", "a=f16,b=f16,c=f32,d=f32", "--k", "4")
@@ -47,6 +50,6 @@ def test_wrong_calls_end_with_status_2_and_one_line() -> None:
         ("recording:missing.npz", *FORMATS),
         ("captured:hopper", *FORMATS),
     ):
-        done = mmagold(*words)
-        assert done.returncode == 2, (words, done.stdout, done.stderr)
+        done = CliRunner().invoke(app, ["dissect", *map(str, words)])
+        assert done.exit_code == 2, (words, done.output)
         assert len(done.stderr.strip().splitlines()) == 1 and done.stdout == "", done.stderr

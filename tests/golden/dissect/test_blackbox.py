@@ -113,12 +113,15 @@ def test_rounded_additions_are_found_in_their_order(name: str, tree: str, tmp_pa
 
 @pytest.mark.parametrize(
     ("name", "k", "tree"),
-    [
-        ("numpy_sum", 10, "(c + (9 + (8 + (((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))))))"),
-        ("lanes", 8, "(c + (((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7))))"),
-        ("in_double", 3, "(c + (2 + (0 + 1)))"),
-        pytest.param("exact", 4, "[c + 0 + 1 + 2 + 3]", marks=pytest.mark.long),
-    ],
+    long_after(
+        1,
+        [
+            ("lanes", 8, "(c + (((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7))))"),
+            ("numpy_sum", 10, "(c + (9 + (8 + (((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))))))"),
+            ("in_double", 3, "(c + (2 + (0 + 1)))"),
+            ("exact", 4, "[c + 0 + 1 + 2 + 3]"),
+        ],
+    ),
 )
 def test_sums_of_software_are_found_with_their_order(name: str, k: int, tree: str, tmp_path: Path) -> None:
     narrow = "f16" if name == "exact" else "f32"
@@ -222,6 +225,7 @@ def test_what_steps_cannot_say_is_not_called_explained() -> None:
     assert int(unit.dot(**operands)[0]) == found.example.box != found.example.candidate
 
 
+@pytest.mark.long
 def test_a_compensated_sum_is_not_called_explained() -> None:
     found = golden.dissect(box("software.py:kahan", dict.fromkeys("abcd", "f32"), 3), seconds=4, asks=8_000)
     assert not found.explains and found.undecided
@@ -291,7 +295,7 @@ def order_of(text: str) -> int:
     return min(int(word) for word in text.replace("(", " ").replace(")", " ").split() if word.isdigit())
 
 
-@pytest.mark.parametrize("rounding", ["down", "up", "toward_zero"])
+@pytest.mark.parametrize("rounding", long_after(1, ["down", "up", "toward_zero"]))
 def test_chains_that_round_in_a_direction_are_found(rounding: str) -> None:
     """Masks show no order of them."""
     name = {"down": "rm", "up": "rp", "toward_zero": "rz"}[rounding]

@@ -196,7 +196,7 @@ def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name", "change"), long_after(12, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
+    ("slug", "name", "change"), long_after(8, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
 )
 def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
     vector_set = vectors(name)

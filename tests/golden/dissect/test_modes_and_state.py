@@ -113,6 +113,7 @@ def late(a: Any, b: Any, c: Any, mode: Any) -> Any:
     return by_mode(a, b, c, np.concatenate([mode[:1], mode[:-1]]))
 
 
+@pytest.mark.long
 def test_a_mode_that_comes_late_is_not_explained() -> None:
     unit = FunctionUnit(late, BYTES, 4, "box", modes=modes_of(2))
     found = golden.dissect(unit, seconds=300, asks=20_000)

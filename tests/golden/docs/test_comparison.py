@@ -212,6 +212,7 @@ def test_equal_forms_are_equal_on_other_operands() -> None:
     assert count > 400
 
 
+@pytest.mark.long
 def test_witnesses_of_other_forms_answer_as_the_page_says() -> None:
     text = forms_page.markdown()
     assert len(re.findall(r"^### ", text, re.M)) == 15

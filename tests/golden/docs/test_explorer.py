@@ -632,6 +632,7 @@ def test_the_example_of_an_instructions_page_opens_there(page: ExplorerPage, nam
     assert page.text(".card .big") == d and not page.complaint
 
 
+@pytest.mark.long
 def test_a_unit_with_modes_is_a_unit_in_each() -> None:
     unit = load_instruction(EXAMPLES / "fma_modes.yaml")
     found = program_file([unit])["units"]

@@ -228,6 +228,7 @@ def test_lanes_of_a_large_accumulator_say_how_they_go_on() -> None:
     assert "8 registers further: column + 16." in notes and "32 lanes further: row + 16." in notes
 
 
+@pytest.mark.long
 def test_every_layout_draws_small_and_legible() -> None:
     """Every operand of every group of instructions once: well-formed, below 150 kB, every lane's cells in
     one group."""

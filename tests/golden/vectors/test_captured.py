@@ -24,7 +24,7 @@ ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 REFERENCE_DOTS = 32
 MANIFEST = captured.read_manifest("hopper")
 COMMITTED = list(MANIFEST["instructions"])
-SAMPLE = sorted(np.random.default_rng(5).choice(COMMITTED, 160, replace=False).tolist())
+SAMPLE = sorted(np.random.default_rng(5).choice(COMMITTED, 60, replace=False).tolist())
 """Some instructions; tests/hw_capture/record/test_verify.py replays some of every kind."""
 
 

@@ -157,6 +157,7 @@ def test_the_usual_traffic_resets_a_state_often(tmp_path):
     assert quiet.passed and quiet.traffic.resets == 0, "what was asked for holds"
 
 
+@pytest.mark.long
 def test_a_state_that_survives_a_reset_shows_without_clear_alone(tmp_path):
     """The vector after a reset is sent without `clear`: with it nothing of the state would be seen."""
     quiet = Traffic(resets=9, seed=5)

@@ -100,6 +100,7 @@ def test_what_is_given_counts_more_than_what_the_capsule_keeps(moved):
     assert (code, found["vectors"], found["seed"]) == (1, 80, 6) and found["traffic"]["idle"] == 0.5
 
 
+@pytest.mark.long
 def test_a_repaired_copy_passes(moved, tmp_path):
     place, _, _ = moved
     shutil.copytree(place, tmp_path / "copy")

@@ -229,6 +229,7 @@ def test_a_check_of_vectors_from_a_file(tmp_path):
     assert not checked(planted(tmp_path, 2), vectors=tmp_path / "v.npz", explain=False).passed
 
 
+@pytest.mark.long
 def test_tininess_before_rounding_is_found_where_it_shows(tmp_path):
     """Products that round up to the least normal number: with more bits, half of them would stay below it."""
     rng = np.random.default_rng(2)

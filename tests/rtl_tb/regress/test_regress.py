@@ -362,6 +362,7 @@ def test_the_page_tells_the_failure_and_the_trend(mixed):
     assert str(capsule) in said.replace("\n", "")
 
 
+@pytest.mark.long
 def test_nothing_that_differs_but_something_that_cannot_be_run_is_2(mixed):
     folder, _, _ = mixed
     file = plan(folder / "right", units=["small.yaml", "../broken/small.yaml"])
