@@ -247,6 +247,7 @@ def run(acme: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_new_vendor_needs_no_code(acme: Path) -> None:
     said = json.loads(run(acme, "-c", SCRIPT))
     assert said["short"] == "One" and said["one"] == "0x42000000" and said["same"] and said["exact"]

@@ -342,6 +342,7 @@ def test_a_fault_of_an_adder_is_said_where_it_is(tmp_path, fault):
     assert found.explains and word in found.sentence(), found.sentence()
 
 
+@pytest.mark.long
 def test_the_c_model_answers_as_the_core(tmp_path):
     for name in OTHER:
         ins = load(name).mode_units[2]

@@ -66,6 +66,7 @@ def expected_mac(a, b, c, mode):
 # Against independent truth ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_example_is_ieee_in_all_its_modes(fma):
     f16, words = Ieee("f16"), dict(fma.modes.codes())
     vectors = default_set(fma, 4000, seed=3)

@@ -192,6 +192,7 @@ def test_another_sequence_says_its_parameters_too() -> None:
     assert why["mma_fp8-f16"].endswith("F: 13 became 25")
 
 
+@pytest.mark.long
 def test_steps_without_an_algorithm_and_unknown_instructions() -> None:
     """AMX's program is written out; RDNA4 lists what nobody knows, and why."""
     page = architecture_page.markdown("sapphire_rapids")

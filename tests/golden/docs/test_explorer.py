@@ -114,6 +114,7 @@ def compare_traces(page: ExplorerPage, chosen: list[Instruction], each: int, see
     return len(cases)
 
 
+@pytest.mark.long
 def test_traces_are_those_of_the_reference(page: ExplorerPage) -> None:
     chosen = list(units())[::6]
     assert compare_traces(page, chosen, 3, 1) > 200

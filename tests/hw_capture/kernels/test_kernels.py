@@ -134,7 +134,7 @@ def _built(architecture: str, target: str, chosen: list[Instruction]) -> list[Bu
         pytest.param("ampere", "sm_80", marks=pytest.mark.long),
         pytest.param("ampere", "sm_86", marks=pytest.mark.long),
         pytest.param("ada", "sm_89", marks=pytest.mark.long),
-        ("hopper", "sm_90a"),
+        pytest.param("hopper", "sm_90a", marks=pytest.mark.long),
         pytest.param("blackwell", "sm_100a", marks=pytest.mark.long),
         pytest.param("rtx_blackwell", "sm_120a", marks=pytest.mark.long),
     ],

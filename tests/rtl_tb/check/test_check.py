@@ -300,6 +300,7 @@ def test_until_covered_stops_when_every_bin_is_hit(tmp_path):
     assert run.exit_code == 0 and report["coverage"]["percent"] == 100.0 and report["vectors"] < 200_000
 
 
+@pytest.mark.long
 def test_a_unit_with_a_faulty_key_is_covered(tmp_path):
     """A shifter that stops short, farther than any shift goes: the unit is right, and has its figure."""
     file, _ = reference(tmp_path)

@@ -230,6 +230,7 @@ OPEN = (
 the bit counts that there is."""
 
 
+@pytest.mark.long
 def test_a_unit_that_needs_what_verilator_takes_beyond_a_vector_fails(tmp_path: Path) -> None:
     unset, _, verdict, _ = asked(tmp_path, OPEN)
     assert unset is not None
