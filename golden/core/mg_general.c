@@ -4,9 +4,6 @@
  * two's-complement accumulator for sums whose terms lie too far apart. A sum that needs more than MG_KEPT_BITS keeps
  * that many and ORs the rest into the lowest one (rounding to odd), which no later single rounding can tell apart.
  */
-#ifndef MG_ALONE
-#include <stdlib.h>
-#endif /* MG_ALONE */
 #include <string.h>
 
 #include "mg_flags.h"
@@ -863,14 +860,3 @@ MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program,
     }
     return results[1 + program->operation_count];
 }
-
-#ifndef MG_ALONE
-uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                        const uint64_t *scale_a, const uint64_t *scale_b) {
-    void *workspace = malloc(mg_workspace_bytes(program));
-    if (!workspace) return 0;
-    uint64_t code = mg_dot_in(workspace, program, a, b, c, scale_a, scale_b, NULL, NULL);
-    free(workspace);
-    return code;
-}
-#endif /* MG_ALONE */

@@ -44,9 +44,8 @@ MG_INLINE mg_df MG_ODD(mg_whole)(mg_df x) {
 #endif
 }
 
-/* Whether some bit of a mask is set. */
-MG_INLINE int MG_ODD(mg_any_double)(mg_dw mask) {
-    int64_t any = 0;
-    for (int i = 0; i < MG_DOUBLES; i++) any |= mask[i];
-    return any != 0;
+/* The same rounded down. */
+MG_INLINE mg_df MG_ODD(mg_floor)(mg_df x) {
+    const mg_df whole = MG_ODD(mg_whole)(x), one = (mg_df){0} + 1;
+    return whole - (mg_df)((mg_dw)(whole > x) & (mg_dw)one);
 }

@@ -360,67 +360,7 @@ static int MG_OF(mg_reaches)(const mg_plane *plane, int32_t least, int32_t most)
 
 /* Rounding ---------------------------------------------------------------------------------------------------------- */
 
-/* The same to f32, by way of a double: `kept` bits toward zero, or all of them to nearest even. */
-MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb, int32_t *out) {
-    const int32_t negative_zero = signed_underflow ? INT32_MIN : 0;
-    MG_EACH_LANE { /* without a branch: in vectors */
-        const int64_t above = lsb[l] > -1000 ? lsb[l] : -1000, power = above < 900 ? above : 900; /* beyond: 0, or infinite */
-        const int64_t scale_bits = (int64_t)((uint64_t)(power + 1023) << 52);
-        double scale, x;
-        int64_t bits;
-        float rounded;
-        int32_t code;
-        memcpy(&scale, &scale_bits, sizeof scale);
-        x = (double)total[l] * scale;
-        if (!nearest) {
-            memcpy(&bits, &x, sizeof bits);
-            const int64_t leading = (int64_t)((uint64_t)bits >> 52 & 2047) - 1023, cut = 52 - kept + (leading < -126 ? -126 - leading : 0);
-            const int64_t low = cut > 52 ? 63 : cut; /* 63: only the sign is left */
-            bits = (int64_t)((uint64_t)bits >> low << low);
-            memcpy(&x, &bits, sizeof x);
-        }
-        rounded = (float)x;
-        memcpy(&code, &rounded, sizeof code);
-        out[l] = code == INT32_MIN ? negative_zero : code;
-    }
-}
-
-/* The same to any format. The double only serves to find the leading bit. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_round_any)(const mg_format *f, int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb) {
-    const int below = f->fraction_bits - kept, least = f->min_exponent, sign_shift = f->sign_shift;
-    const uint64_t infinity = f->infinity >> below;
-    int32_t out[MG_V];
-    MG_EACH_LANE {
-        uint64_t magnitude = (uint64_t)(total[l] < 0 ? -total[l] : total[l]), bits;
-        double exact = (double)(int64_t)magnitude;
-        memcpy(&bits, &exact, sizeof bits);
-        int64_t leading = (int64_t)(bits >> 52) - 1023 + lsb[l];
-        uint64_t significand = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-        int64_t exponent = leading > least ? leading : least;
-        int64_t shift = 52 - kept + (exponent - leading);
-        shift = shift > 60 ? 60 : shift;
-        uint64_t half = nearest ? (UINT64_C(1) << (shift - 1)) - 1 + ((significand >> shift) & 1) : 0;
-        uint64_t rounded = ((uint64_t)(exponent - least) << kept) + ((significand + half) >> shift);
-        rounded = rounded > infinity ? infinity : rounded;
-        rounded = magnitude ? rounded << below : 0;
-        uint64_t sign = (rounded || signed_underflow) && total[l] < 0 ? UINT64_C(1) << sign_shift : 0;
-        out[l] = (int32_t)(rounded | sign);
-    }
-    return MG_AT(mg_vi, out);
-}
-
-/* Rounds total * 2^lsb (|total| < 2^53) to codes of the operation's result: toward zero or to nearest even, overflow to
- * infinity. A zero is +0, but for a nonzero total that rounds to zero with its sign (MG_ZERO_SIGNED_UNDERFLOW). */
-MG_INLINE mg_vi MG_OF(mg_round_wide)(const mg_operation *o, int kept, int nearest, const int64_t *total, const int32_t *lsb) {
-    const int signed_underflow = o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW;
-    int32_t out[MG_V];
-    if (!mg_is_ieee(&o->out_format, 8, 23) || (nearest && kept < 23)) return MG_OF(mg_round_any)(&o->out_format, kept, nearest, signed_underflow, total, lsb);
-    if (nearest) MG_OF(mg_round_f32)(kept, 1, signed_underflow, total, lsb, out);
-    else MG_OF(mg_round_f32)(kept, 0, signed_underflow, total, lsb, out);
-    return MG_AT(mg_vi, out);
-}
-
-/* Half a vector of floats as doubles, and back, rounded to nearest even. */
+/* Half a vector of floats as doubles, or of integers, and back, rounded to nearest even. */
 MG_INLINE mg_df MG_OF(mg_doubles_of)(mg_vf x, int half) {
     mg_vs part[2];
     memcpy(part, &x, sizeof x);
@@ -431,32 +371,55 @@ MG_INLINE mg_df MG_OF(mg_doubles_of)(mg_vf x, int half) {
 #endif
 }
 
+MG_INLINE mg_df MG_OF(mg_whole_doubles)(mg_vi x, int half) {
+    mg_half part[2];
+    memcpy(part, &x, sizeof x);
+    return __builtin_convertvector(part[half], mg_df);
+}
+
 MG_INLINE mg_vi MG_OF(mg_floats_of)(const mg_df *halves) {
     const mg_vs part[2] = {__builtin_convertvector(halves[0], mg_vs), __builtin_convertvector(halves[1], mg_vs)};
     return MG_AT(mg_vi, part);
 }
 
-/* Rounds `sum` * 2^unit, integers below 2^52 in doubles, toward zero to f32 as mg_round_wide does; zeros are +0. Below the least unit and
- * above the largest that are told apart here lies nothing but what rounds to zero, and what is infinite. */
-MG_INLINE mg_vi MG_OF(mg_cut_doubles)(const mg_df *sum, mg_vi unit) {
+/* mg_round_sums to any format. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_round_any)(const mg_operation *o, int kept, int nearest, const mg_df *sum, mg_vi unit) {
+    const mg_format *f = &o->out_format;
+    const int below = f->fraction_bits - kept;
+    const int64_t least = f->min_exponent, infinity = (int64_t)(f->infinity >> below), sign_bit = INT64_C(1) << f->sign_shift;
+    const int64_t underflow = o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW ? INT64_MIN : 0;
+    int64_t bits[MG_V];
+    int32_t lsb[MG_V], out[MG_V];
+    memcpy(bits, sum, sizeof bits);
+    *(mg_vi *)lsb = unit;
+    MG_EACH_LANE { /* without a branch: in vectors */
+        const uint64_t magnitude = (uint64_t)bits[l] & INT64_MAX, significand = (magnitude & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+        const int64_t leading = (int64_t)(magnitude >> 52) - 1023 + lsb[l], exponent = leading > least ? leading : least;
+        const int64_t away = 52 - kept + (exponent - leading), shift = away > 60 ? 60 : away;
+        const uint64_t half = nearest ? (UINT64_C(1) << (shift - 1)) - 1 + ((significand >> shift) & 1) : 0;
+        int64_t rounded = ((exponent - least) << kept) + (int64_t)((significand + half) >> shift);
+        rounded = magnitude ? (rounded > infinity ? infinity : rounded) << below : 0;
+        out[l] = (int32_t)(rounded | ((rounded ? bits[l] : magnitude ? underflow & bits[l] : 0) >> 63 & sign_bit));
+    }
+    return MG_AT(mg_vi, out);
+}
+
+/* Rounds `sum` * 2^unit, numbers below 2^53 in doubles, whose last bit is 2^unit, to codes of the operation's result: `kept` fraction bits,
+ * toward zero or to nearest even, overflow to infinity. A zero is +0, but for a sum that rounds to zero with its sign
+ * (MG_ZERO_SIGNED_UNDERFLOW). Below the least unit and above the largest that are told apart here lies nothing but what rounds to zero,
+ * and what is infinite. */
+MG_INLINE mg_vi MG_OF(mg_round_sums)(const mg_operation *o, int kept, int nearest, const mg_df *sum, mg_vi unit) {
+    if (!mg_is_ieee(&o->out_format, 8, 23) || (nearest && kept < 23)) return MG_OF(mg_round_any)(o, kept, nearest, sum, unit);
     const mg_vi near = MG_OF(mg_max)(-MG_OF(mg_max)(-unit, MG_SPLAT(-254)), MG_SPLAT(-252)), half = near >> 1; /* two powers that are floats */
+    const double last = 0x1p-126 / (1 << kept), ones = (double)(1 << kept) * 0x1p126;
     mg_df x[2];
     MG_EACH_HALF {
         x[h] = sum[h] * MG_OF(mg_doubles_of)(MG_POWER(half), h) * MG_OF(mg_doubles_of)(MG_POWER(near - half), h);
-        const mg_dw subnormal = (mg_dw)(x[h] < 0x1p-126) & (mg_dw)(x[h] > -0x1p-126), whole = (mg_dw)(MG_ODD(mg_whole)(x[h] * 0x1p149) * 0x1p-149);
-        x[h] = (mg_df)MG_PICK(subnormal, whole, (mg_dw)x[h] & -(INT64_C(1) << 29));
+        const mg_dw subnormal = (mg_dw)(x[h] < 0x1p-126) & (mg_dw)(x[h] > -0x1p-126), whole = (mg_dw)(MG_ODD(mg_whole)(x[h] * ones) * last);
+        if (!nearest) x[h] = (mg_df)MG_PICK(subnormal, whole, (mg_dw)x[h] & -(INT64_C(1) << (52 - kept)));
     }
     const mg_vi code = MG_OF(mg_floats_of)(x);
-    return code & (mg_vi)(code != INT32_MIN);
-}
-
-/* The same to any format and rounding. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_round_doubles)(const mg_operation *o, const mg_df *sum, mg_vi unit) {
-    int64_t total[MG_V];
-    int32_t lsb[MG_V];
-    *(mg_vi *)lsb = unit;
-    MG_EACH_LANE total[l] = (int64_t)sum[l / MG_DOUBLES][l % MG_DOUBLES];
-    return MG_OF(mg_round_wide)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, total, lsb);
+    return code & ((mg_vi)(code != INT32_MIN) | -(o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW));
 }
 
 /* An integer as a float, cut to 24 bits. */
@@ -511,29 +474,26 @@ MG_INLINE void MG_OF(mg_add_products)(const mg_operation *o, const mg_part *x, p
     }
 }
 
-/* Sums the products from, from + step, ...; at most `chunk` of them fit an int32. `wide` takes what was summed before the
- * last of them, unless the sum is quick. */
+/* Sums the products from, from + step, ...; at most `chunk` of them fit an int32. `wide` takes the sum, unless it is quick. */
 MG_INLINE void MG_OF(mg_totals)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, const mg_vi *units, mg_vi *total,
-                                int64_t wide[][MG_V], mg_vf *floats) {
+                                mg_df wide[][2], mg_vf *floats) {
     mg_vf scale[MG_ROWS];
     MG_EACH_ROW {
         const mg_vi least = MG_OF(mg_max)(units[r], MG_SPLAT(-64)); /* where all are less than a unit: no scale makes one subnormal */
         scale[r] = MG_POWER(x->quick ? least : -MG_OF(mg_max)(MG_SPLAT(-126), -least)); /* the units of a quick sum end before */
         total[r] = (mg_vi){0};
     }
-    if (x->quick || o->k_count <= o->chunk) {
+    if (x->quick) {
         MG_UNROLL for (int32_t i = from; i < o->k_count; i += step) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
         return;
     }
-    for (int32_t i = from, left = o->chunk; i < o->k_count; i += step) {
-        if (left-- == 0) {
-            MG_EACH_ROW {
-                MG_EACH_LANE wide[r][l] += total[r][l];
-                total[r] = (mg_vi){0};
-            }
-            left = o->chunk - 1;
+    MG_EACH_ROW MG_EACH_HALF wide[r][h] = (mg_df){0};
+    for (int32_t i = from; i < o->k_count;) {
+        for (int32_t left = o->chunk; left-- && i < o->k_count; i += step) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
+        MG_EACH_ROW {
+            MG_EACH_HALF wide[r][h] += MG_OF(mg_whole_doubles)(total[r], h);
+            total[r] = (mg_vi){0};
         }
-        MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
     }
 }
 
@@ -572,16 +532,14 @@ MG_INLINE mg_vi MG_OF(mg_quick_specials)(const mg_operation *o, const mg_part *x
     return MG_OF(mg_with_specials)(o, *end, code);
 }
 
-/* The lanes of a quick sum that are not, by their sign bit in `slow`: in 64 bits, NaN or infinity. */
+/* The lanes of a quick sum that are not, by their sign bit in `slow`: in doubles, NaN or infinity. */
 static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, int significands, mg_vi code, mg_vi slow, mg_vi total, mg_vi c, mg_vi units, mg_vf end) {
     const mg_vi exponent = MG_OF(mg_max)((c >> 23 & 255) - 127, MG_SPLAT(-126)), alone = o->fraction_bits - MG_OF(mg_max)(exponent, MG_SPLAT(o->floor));
     const mg_vi true_units = MG_PICK((mg_vi)(units > MG_MOST_UNITS) & (significands - 1), alone, units);
-    int64_t sum[MG_V];
-    int32_t lsb[MG_V], added[MG_V];
-    *(mg_vi *)added = MG_OF(mg_cut_c)(o, c, exponent, true_units);
-    *(mg_vi *)lsb = -true_units;
-    MG_EACH_LANE sum[l] = (int64_t)total[l] + added[l];
-    return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_round_wide)(o, o->result_fraction_bits, 0, sum, lsb), code));
+    const mg_vi added = MG_OF(mg_cut_c)(o, c, exponent, true_units);
+    mg_df sum[2];
+    MG_EACH_HALF sum[h] = MG_OF(mg_whole_doubles)(total, h) + MG_OF(mg_whole_doubles)(added, h);
+    return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_round_sums)(o, o->result_fraction_bits, 0, sum, -true_units), code));
 }
 
 /* All terms, c too, are cut to F bits below the largest exponent (or the floor), summed exactly and rounded once, toward zero to
@@ -628,94 +586,58 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
 MG_INLINE void MG_OF(mg_fused_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
     mg_vi top[MG_ROWS], units[MG_ROWS], total[MG_ROWS];
     mg_vf end[MG_ROWS];
-    int64_t wide[MG_ROWS][MG_V];
-    memset(wide, 0, sizeof wide);
+    mg_df sum[MG_ROWS][2];
     MG_EACH_ROW {
         top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
         end[r] = (mg_vf){0};
     }
     MG_OF(mg_tops)(o, x, 0, 1, top);
     MG_EACH_ROW units[r] = o->fraction_bits - top[r];
-    MG_OF(mg_totals)(o, x, 0, 1, units, total, wide, end);
+    MG_OF(mg_totals)(o, x, 0, 1, units, total, sum, end);
     MG_EACH_ROW {
         const mg_vi added = __builtin_convertvector(c[r].significand * MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER)), mg_vi);
-        int32_t lsb[MG_V];
-        MG_EACH_LANE wide[r][l] += (int64_t)total[r][l] + added[l];
-        *(mg_vi *)lsb = -units[r];
-        out[r] = MG_OF(mg_round_wide)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, wide[r], lsb);
+        MG_EACH_HALF sum[r][h] += MG_OF(mg_whole_doubles)(added, h);
+        out[r] = MG_OF(mg_round_sums)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, sum[r], -units[r]);
         out[r] = MG_OF(mg_with_specials)(o, end[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand), out[r]);
     }
 }
 
-/* c, cut at its last bit; where it joins late, as an integer. */
-MG_INLINE void MG_OF(mg_integer_c)(const mg_operation *o, const mg_late *c, int32_t *significand, int32_t *exponent) {
-    *(mg_vi *)significand = __builtin_convertvector(c->significand * (float)(1 << o->seed_format.fraction_bits), mg_vi);
-    *(mg_vi *)exponent = c->exponent;
-}
-
 /* Two groups of products, each cut below its own largest exponent, are combined rounding down, met by c rounding down, and
- * what is left rounded to nearest even. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_operation *o, const int64_t group[2][MG_V], const int32_t tops[2][MG_V],
-                                                                   const mg_late *c) {
-    const int widen = o->dot_fraction_bits - o->fraction_bits, widen_c = o->fraction_bits - o->seed_format.fraction_bits;
-    const int32_t dot_fraction_bits = o->dot_fraction_bits, sum_fraction_bits = o->sum_fraction_bits;
-    const int32_t window = o->window >= 0 ? o->window : 1 << 18; /* 1 << 18: none */
-    int64_t sum[MG_V];
-    int32_t lsb[MG_V], cs[MG_V], ce[MG_V];
-    MG_OF(mg_integer_c)(o, c, cs, ce);
-    MG_EACH_LANE {
-        const int32_t all = tops[0][l] > tops[1][l] ? tops[0][l] : tops[1][l];
-        const int64_t first = all - tops[0][l], second = all - tops[1][l];
-        const int64_t dot = (group[0][l] >> (first < 63 ? first : 63)) + (group[1][l] >> (second < 63 ? second : 63));
-        int32_t maximum = all > ce[l] ? all : ce[l];
-        maximum = maximum > -126 ? maximum : -126;
-        const int64_t shift = maximum - all, shift_c = maximum - ce[l], signed_c = cs[l];
-        int64_t late = (int64_t)((uint64_t)signed_c << widen_c) >> (shift_c < 63 ? shift_c : 63);
-        late = shift_c > window ? 0 : late;
-        sum[l] = (int64_t)((uint64_t)((int64_t)((uint64_t)dot << widen) >> (shift < 63 ? shift : 63)) + ((uint64_t)late << widen));
-        lsb[l] = maximum - dot_fraction_bits;
+ * what is left rounded down and then to nearest even. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_operation *o, const mg_df *first, const mg_df *second, mg_vi first_top,
+                                                                   mg_vi second_top, const mg_late *c) {
+    const int32_t kept = o->fraction_bits, widen = o->dot_fraction_bits - kept, window = o->window >= 0 ? o->window : 1 << 18; /* 1 << 18: none */
+    const mg_vi all = MG_OF(mg_max)(first_top, second_top), maximum = MG_OF(mg_max)(MG_OF(mg_max)(all, c->exponent), MG_SPLAT(-126));
+    const mg_vf late = (mg_vf)((mg_vi)(maximum - c->exponent <= window) & (mg_vi)c->significand);
+    const mg_vi moves[] = {first_top - all, second_top - all, all - maximum + widen, c->exponent - maximum + kept, -126 - maximum + o->dot_fraction_bits};
+    const double wider = (double)(INT64_C(1) << widen), last = 1.0 / (double)(INT64_C(1) << o->sum_fraction_bits);
+    mg_df sum[2];
+    MG_EACH_HALF {
+        mg_df move[5];
+        for (int i = 0; i < 5; i++) move[i] = MG_OF(mg_doubles_of)(MG_POWER(MG_OF(mg_max)(moves[i], MG_SPLAT(-126))), h);
+        const mg_df dot = MG_ODD(mg_floor)(first[h] * move[0]) + MG_ODD(mg_floor)(second[h] * move[1]);
+        const mg_df met = MG_ODD(mg_floor)(dot * move[2]) + MG_ODD(mg_floor)(MG_OF(mg_doubles_of)(late, h) * move[3]) * wider;
+        const mg_df power = (mg_df)((mg_dw)met & INT64_C(0x7ff) << 52), leading = (mg_df)MG_PICK((mg_dw)(power > move[4]), (mg_dw)power, (mg_dw)move[4]) * last;
+        const mg_df unit = (mg_df)MG_PICK((mg_dw)(leading > 1), (mg_dw)leading, (mg_dw)((mg_df){0} + 1));
+        sum[h] = MG_ODD(mg_floor)(met / unit) * unit;
     }
-    MG_EACH_LANE { /* renormalise and round down at sum_fraction_bits */
-        uint64_t magnitude = (uint64_t)(sum[l] < 0 ? -sum[l] : sum[l]), bits;
-        double exact = (double)(int64_t)magnitude;
-        memcpy(&bits, &exact, sizeof bits);
-        int64_t leading = (int64_t)(bits >> 52) - 1023 + lsb[l], exponent = leading > -126 ? leading : -126;
-        int64_t shift = exponent - sum_fraction_bits - lsb[l];
-        shift = shift < 0 ? 0 : shift;
-        shift = shift > 63 ? 63 : shift;
-        sum[l] = sum[l] >> shift;
-        lsb[l] += (int32_t)shift;
-    }
-    return MG_OF(mg_round_wide)(o, o->result_fraction_bits, 1, sum, lsb);
+    return MG_OF(mg_round_sums)(o, o->result_fraction_bits, 1, sum, maximum - o->dot_fraction_bits);
 }
 
 MG_INLINE void MG_OF(mg_rounded_down_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    mg_vi top[2][MG_ROWS], units[MG_ROWS], total[2][MG_ROWS];
-    mg_vf floats[MG_ROWS];
-    int64_t wide[2][MG_ROWS][MG_V];
-    const int chunks = o->k_count > o->group * o->chunk;
-    if (chunks) memset(wide, 0, sizeof wide);
+    mg_vi top[2][MG_ROWS], units[MG_ROWS], total[MG_ROWS];
+    mg_vf end[MG_ROWS];
+    mg_df sum[2][MG_ROWS][2] = {{{{0}}}};
     MG_EACH_ROW {
         top[0][r] = top[1][r] = MG_SPLAT(2 * MG_E_ZERO);
-        floats[r] = (mg_vf){0};
+        end[r] = (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
     }
     for (int32_t g = 0; g < o->group; g++) {
         MG_OF(mg_tops)(o, x, g, o->group, top[g]);
         MG_EACH_ROW units[r] = o->fraction_bits - top[g][r];
-        MG_OF(mg_totals)(o, x, g, o->group, units, total[g], wide[g], floats);
+        MG_OF(mg_totals)(o, x, g, o->group, units, total, sum[g], end);
     }
-    for (int32_t g = o->group; g < 2; g++) MG_EACH_ROW total[g][r] = (mg_vi){0};
-    for (int r = 0; r < x->rows; r++) {
-        int64_t group[2][MG_V];
-        int32_t tops[2][MG_V];
-        const mg_vf end = floats[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
-        for (int g = 0; g < 2; g++) {
-            *(mg_vi *)tops[g] = top[g][r];
-            MG_EACH_LANE group[g][l] = total[g][r][l];
-            if (chunks) MG_EACH_LANE group[g][l] += wide[g][r][l];
-        }
-        out[r] = MG_OF(mg_with_specials)(o, end, MG_OF(mg_meet_rounded_down)(o, group, tops, &c[r]));
-    }
+    MG_EACH_ROW out[r] = MG_OF(mg_with_specials)(o, end[r], MG_OF(mg_meet_rounded_down)(o, sum[0][r], sum[1][r], top[0][r], top[1][r], &c[r]));
 }
 
 /* x >> by; nothing but the sign is left of 32 bits that move by 31 or more. */
@@ -723,14 +645,11 @@ MG_INLINE mg_vi MG_OF(mg_right)(mg_vi x, mg_vi by) { return x >> -MG_OF(mg_max)(
 
 /* The lanes of a quick sum, rounded down, that are not, by their sign bit in `slow`. */
 static __attribute__((noinline)) mg_vi MG_OF(mg_repair_rounded_down)(const mg_operation *o, mg_vi code, mg_vi slow, mg_vi dot, mg_vi top, mg_vi c, mg_vf end) {
-    int64_t group[2][MG_V] = {{0}};
-    int32_t tops[2][MG_V];
+    const mg_vi own = MG_PICK((mg_vi)(top < o->fraction_bits - MG_MOST_UNITS), MG_SPLAT(2 * MG_E_ZERO), top);
+    const mg_df first[2] = {MG_OF(mg_whole_doubles)(dot, 0), MG_OF(mg_whole_doubles)(dot, 1)}, second[2] = {{0}};
     mg_late late;
     MG_OF(mg_decode_codes)(&o->seed_format, c, &late.significand, &late.exponent);
-    *(mg_vi *)tops[0] = MG_PICK((mg_vi)(top < o->fraction_bits - MG_MOST_UNITS), MG_SPLAT(2 * MG_E_ZERO), top);
-    *(mg_vi *)tops[1] = MG_SPLAT(2 * MG_E_ZERO);
-    MG_EACH_LANE group[0][l] = dot[l];
-    return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_meet_rounded_down)(o, group, tops, &late), code));
+    return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_meet_rounded_down)(o, first, second, own, MG_SPLAT(2 * MG_E_ZERO), &late), code));
 }
 
 /* mg_rounded_down_dot_add where 32 bits hold the sum in units of 2^(maximum - F - 2), to nearest even in f32. Of the dot product's bits
@@ -845,16 +764,13 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
     MG_EACH_ROW {
         const mg_vi units = o->fraction_bits - top[r], finite = (mg_vi)c[r].significand & ~MG_IS_TOP(c[r].significand);
         const mg_vf late = (mg_vf)finite * MG_POWER(MG_OF(mg_max)(units + c[r].exponent, MG_LEAST_POWER));
-        MG_EACH_HALF total[r][h] = MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(late, h));
+        MG_EACH_HALF total[r][h] = (mg_df){0} + MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(late, h)); /* no -0 */
         for (int32_t g = 0; g < groups; g++) {
             const mg_vf term = value[g][r] * MG_POWER(MG_OF(mg_max)(units + e[g][r] - 2, MG_LEAST_POWER)); /* in units of 1/4 before */
             MG_EACH_HALF total[r][h] += MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(term, h));
         }
     }
-    if (o->rounding == MG_ROUNDING_TOWARD_ZERO && o->zero_rule == MG_ZERO_POSITIVE && o->result_fraction_bits == 23 && mg_is_ieee(&o->out_format, 8, 23))
-        MG_EACH_ROW out[r] = MG_OF(mg_cut_doubles)(total[r], top[r] - o->fraction_bits);
-    else
-        MG_EACH_ROW out[r] = MG_OF(mg_round_doubles)(o, total[r], top[r] - o->fraction_bits);
+    MG_EACH_ROW out[r] = MG_OF(mg_round_sums)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, total[r], top[r] - o->fraction_bits);
     MG_EACH_ROW out[r] = MG_OF(mg_with_specials)(o, floats[r], out[r]);
 }
 
@@ -872,31 +788,20 @@ MG_INLINE void MG_OF(mg_integer_dot_add)(const mg_operation *o, const mg_part *x
     MG_EACH_ROW out[r] = MG_OF(mg_integer_sum)(o->saturate, sum[r], c[r]);
 }
 
-/* One IEEE addition, nearest even: f32 on the hardware, f16 exactly in fixed point. */
+/* One IEEE addition, nearest even: f32 on the hardware, f16 exactly in doubles. */
 static __attribute__((noinline)) mg_vi MG_OF(mg_add)(const mg_operation *o, mg_vi seed, mg_vi addend) {
-    const mg_format *f = &o->out_format;
-    if (f->storage == 32) {
-        const mg_vf sum = (mg_vf)seed + (mg_vf)addend;
-        return MG_PICK((mg_vi)(sum == sum), (mg_vi)sum, MG_SPLAT((int32_t)o->nan));
-    }
-    mg_late y[2];
-    int64_t total[MG_V];
-    int32_t lsb[MG_V], significand[2][MG_V], e[2][MG_V];
-    MG_OF(mg_decode_codes)(f, seed, &y[0].significand, &y[0].exponent);
-    MG_OF(mg_decode_codes)(f, addend, &y[1].significand, &y[1].exponent);
+    const mg_vi terms[2] = {seed, addend};
+    mg_vf value[2] = {(mg_vf)seed, (mg_vf)addend};
+    mg_df sum[2];
+    if (o->out_format.storage == 32) return MG_OF(mg_with_specials)(o, value[0] + value[1], (mg_vi)(value[0] + value[1]));
     for (int i = 0; i < 2; i++) {
-        const mg_vi shift = y[i].exponent - f->min_exponent;
-        MG_OF(mg_integer_c)(o, &y[i], significand[i], e[i]);
-        *(mg_vi *)e[i] = shift & ~(shift >> 31);
+        mg_vi exponent;
+        MG_OF(mg_decode_codes)(&o->out_format, terms[i], &value[i], &exponent);
+        value[i] *= MG_POWER(MG_OF(mg_max)(exponent, MG_SPLAT(-126)));
     }
-    MG_EACH_LANE {
-        const int x = e[0][l] < 40 ? e[0][l] : 40, z = e[1][l] < 40 ? e[1][l] : 40;
-        total[l] = (int64_t)significand[0][l] * (INT64_C(1) << x) + (int64_t)significand[1][l] * (INT64_C(1) << z);
-        lsb[l] = f->min_exponent - f->fraction_bits;
-    }
-    const mg_vi zeros = (mg_vi)(y[0].significand == 0) & (mg_vi)(y[1].significand == 0); /* -0 only from two of them */
-    const mg_vi code = MG_PICK(zeros, seed & addend, MG_OF(mg_round_wide)(o, f->fraction_bits, 1, total, lsb));
-    return MG_OF(mg_with_specials)(o, y[0].significand + y[1].significand, code);
+    MG_EACH_HALF sum[h] = MG_OF(mg_doubles_of)(value[0], h) + MG_OF(mg_doubles_of)(value[1], h);
+    const mg_vi code = MG_OF(mg_round_any)(o, o->out_format.fraction_bits, 1, sum, MG_SPLAT(0));
+    return MG_OF(mg_with_specials)(o, value[0] + value[1], code | (seed & addend & 1 << o->out_format.sign_shift)); /* -0 from two of them */
 }
 
 /* The exact sum of products and c, rounded once to FP32, nearest even. Two doubles hold that of the products. */
@@ -921,7 +826,7 @@ MG_INLINE void MG_OF(mg_exact_dot_add)(const mg_operation *o, const mg_part *x, 
     }
     mg_dw some = {0};
     MG_EACH_ROW MG_EACH_HALF some |= (mg_dw)(low[r][h] != 0);
-    const int lost = MG_ODD(mg_any_double)(some); /* of infinities, too */
+    const int lost = MG_OF(mg_any)((mg_vi)some) != 0; /* of infinities, too */
     MG_EACH_ROW {
         mg_df sum[2];
         MG_EACH_HALF {

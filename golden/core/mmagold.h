@@ -81,10 +81,6 @@ typedef struct {
 
 /* Runs the program over the whole batch. Returns 0, or -1 when memory is short. */
 int mg_run(const mg_program *program, const mg_call *call);
-
-/* One dot product by the general interpreter: codes of a[k], b[k], the c code, codes of the scales (or null). */
-uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                        const uint64_t *scale_a, const uint64_t *scale_b);
 #endif /* MG_ALONE */
 
 /* Observing: the numbers that the general interpreter reads and makes, each in a record of its own. Which records a dot
