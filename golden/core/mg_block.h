@@ -62,22 +62,8 @@ MG_INLINE mg_w mg_splat(int64_t x) { return (mg_w){0} + x; }
 /* Zeros; unrolled, since compilers turn loops that clear into a slow instruction. */
 MG_INLINE void mg_clear(mg_w *words) { MG_KEPT words[l] = mg_splat(0); }
 
-MG_INLINE mg_w mg_most(mg_w x, mg_w y) {
-#ifdef MG_NATIVE_WORD_MAX
-    return (mg_w)MG_NATIVE_WORD_MAX(x, y);
-#else
-    return MG_CHOOSE((mg_w)(x > y), x, y);
-#endif
-}
-
-MG_INLINE mg_w mg_least(mg_w x, mg_w y) {
-#ifdef MG_NATIVE_WORD_MIN
-    return (mg_w)MG_NATIVE_WORD_MIN(x, y);
-#else
-    return MG_CHOOSE((mg_w)(x < y), x, y);
-#endif
-}
-
+MG_INLINE mg_w mg_most(mg_w x, mg_w y) { return MG_CHOOSE((mg_w)(x > y), x, y); }
+MG_INLINE mg_w mg_least(mg_w x, mg_w y) { return MG_CHOOSE((mg_w)(x < y), x, y); }
 MG_INLINE mg_w mg_between(mg_w x, int64_t least, int64_t most) { return mg_least(mg_most(x, mg_splat(least)), mg_splat(most)); }
 MG_INLINE mg_w mg_up(mg_w x, mg_w by) { return (mg_w)((mg_u)x << (mg_u)by); }   /* by 0 ... 63 */
 MG_INLINE mg_w mg_down(mg_w x, mg_w by) { return (mg_w)((mg_u)x >> (mg_u)by); } /* zeros come in */

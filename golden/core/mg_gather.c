@@ -223,15 +223,6 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
 #define MG_ROWS_OF(size) \
     for (ptrdiff_t k = 0; k < count; k++) memcpy(out + k * row * (size), from[0] + k * step, MG_LANES * (size));
 
-/* Elements side by side that all lanes share. */
-#define MG_SPREAD(type)                                            \
-    for (ptrdiff_t k = 0; k < count; k++) {                        \
-        type x, spread[MG_LANES];                                  \
-        memcpy(&x, from[0] + k * width, sizeof x);                 \
-        for (int32_t l = 0; l < MG_LANES; l++) spread[l] = x;      \
-        memcpy(out + k * row * width, spread, sizeof spread);      \
-    }
-
 /* Lanes of the block after: what lies in short steps is asked for early, because a block's way is long and memory far. */
 static void mg_fetch_ahead(const char *at, ptrdiff_t step) {
     const uintptr_t next = (uintptr_t)at + (uintptr_t)step * MG_BLOCK_LANES;
@@ -254,13 +245,6 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
         case 2: MG_ROWS_OF(2) return;
         case 4: MG_ROWS_OF(4) return;
         default: MG_ROWS_OF(8) return;
-        }
-    }
-    if (packed && lanes->step[operand] == 0) { /* one for all lanes: they lie in a row of D */
-        switch (width) {
-        case 1: MG_SPREAD(uint8_t) return;
-        case 2: MG_SPREAD(uint16_t) return;
-        case 4: MG_SPREAD(uint32_t) return;
         }
     }
     if (packed && lanes->step[operand] == count * width && mg_shuffle(from[0], count, width, row, out)) return;

@@ -288,13 +288,8 @@ MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, c
     ptrdiff_t i = 0;
     for (; pairs && step == 2 && other == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
-            const char *at = data + r * row + 2 * i;
-            const mg_vi two = MG_OF(mg_load)(at, 16);
-            mg_vi x = MG_OF(mg_integers_of)(f, units, (two | two << 8) & 0xff00ff);
-#ifdef MG_NATIVE_SIGNED_8
-            if (!f) x = (mg_vi)MG_NATIVE_SIGNED_8(at);
-#endif
-            *(mg_vi *)(words + r * count + i) = x;
+            const mg_vi two = MG_OF(mg_load)(data + r * row + 2 * i, 16);
+            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, (two | two << 8) & 0xff00ff);
         }
     for (; step == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
@@ -1026,6 +1021,5 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_LOOK_UP
 #undef MG_NATIVE_CUT
 #undef MG_NATIVE_DOUBLES
-#undef MG_NATIVE_SIGNED_8
 #undef MG_DOUBLES
 #undef MG_V

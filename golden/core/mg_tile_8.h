@@ -8,7 +8,6 @@
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
-#define MG_NATIVE_SIGNED_8(at) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_CUT(x) _mm256_round_pd((__m256d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOUBLES(x) _mm256_cvtps_pd((__m128)(x))
 #include "mg_tile.h"

@@ -22,7 +22,6 @@
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
-#define MG_NATIVE_SIGNED_8(at) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_CUT(x) _mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOUBLES(x) _mm512_cvtps_pd((__m256)(x))
 /* Two rows of eight columns fill a vector, too. */
@@ -39,8 +38,6 @@
 #define MG_WORDS 8
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
 #define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
-#define MG_NATIVE_WORD_MAX(x, y) _mm512_max_epi64((__m512i)(x), (__m512i)(y))
-#define MG_NATIVE_WORD_MIN(x, y) _mm512_min_epi64((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_WIDE_CODES(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_FUSED(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY_WORD(x) _mm512_test_epi64_mask((__m512i)(x), (__m512i)(x))
