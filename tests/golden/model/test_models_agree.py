@@ -26,6 +26,8 @@ ARCHITECTURES = golden.architectures()
 PER_KIND = 1
 MANY = 60
 FEW = 32
+LANES = 32
+"""Of the widest block."""
 Operands = dict[str, Any]
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 
@@ -96,6 +98,19 @@ def test_lanes_and_general_agree_on_many(architecture: str) -> None:
                 general(ins, operands),
                 f"fast form and general, {kind}",
             )
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_one_hard_lane_among_easy_ones(architecture: str) -> None:
+    """What is asked of all lanes at once, as whether a sum lost bits, is seen wherever the lane stands."""
+    easy = ~np.eye(LANES, dtype=bool).ravel()
+    for ins in representatives(architecture):
+        for kind in ("deep_cancellation", "random_bits"):
+            hard = stimuli.generate(ins, kind, LANES, rng_for("alone", architecture, ins.name, kind))
+            operands = {name: np.repeat(array, LANES, axis=0) for name, array in hard.items()}
+            for name in {"a", "c"} & operands.keys():
+                operands[name][easy] = 0
+            fail(ins, hard, ins.dot(**operands)[~easy], general(ins, hard), f"{kind} alone and general")
 
 
 def spread(instructions: list[Instruction]) -> Iterable[Instruction]:
