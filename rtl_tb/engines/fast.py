@@ -194,24 +194,7 @@ class Trial:
     def __call__(self, more: Mapping[str, str], seconds: float) -> dict[str, Bits] | None:
         """The results by name, with these variables in the environment; None where they did not all come
         within so many seconds, or the handshake was broken."""
-        job, layout = self.job, self.job.dut.layout
-        with tempfile.TemporaryDirectory(prefix="trial_", dir=self.folder) as name:
-            files = _files(Path(name)) | {"operands": _files(self.folder)["operands"]}
-            # The shell's limit ends a run that this process can no longer end.
-            limited = ("/bin/sh", "-c", f'ulimit -t {int(seconds) + 2}; exec "$@"', "sh")
-            words = [*limited, str(self.program), *map(str, files.values()), *_settings(job)]
-            quiet = subprocess.DEVNULL
-            try:
-                subprocess.run(
-                    words, env={**self.env, **more}, stdout=quiet, stderr=quiet, timeout=seconds, check=True
-                )
-                (answered, *_), lines = _answers(job, files["answers"])
-            except (subprocess.SubprocessError, OSError, RtlError):
-                return None
-            if answered < len(job.vectors) or lines:
-                return None
-            width = (layout.result_width + 7) // 8
-            return layout.unpack_results(np.fromfile(files["results"], np.uint8).reshape(answered, width))
+        return self.many([more], seconds)[0]
 
     def many(self, runs: Sequence[Mapping[str, str]], seconds: float) -> list[dict[str, Bits] | None]:
         """The same of several runs, one after the other in one program, `seconds` for each: what it costs to
