@@ -193,6 +193,11 @@ class Diagnosis:
         """All hypotheses that explain every result, the simplest first."""
         return tuple(hypothesis for hypothesis in self.hypotheses if hypothesis.remaining == 0)
 
+    @property
+    def explained_by_one(self) -> bool:
+        """Whether one change or fault alone explains every result, or nothing does at all."""
+        return not self.explaining or any("+" not in each.slug for each in self.explaining)
+
     def sentence(self) -> str:
         """The verdict in one sentence (a second one names explanations that the vectors cannot tell from
         the first)."""
@@ -410,9 +415,8 @@ class _Search:
         """The faults of a hypothesis, each with what only it explains; most first."""
         parts: tuple[Change | Part, ...] = (*best.changes, *best.wires)
         if len(parts) < 2:
-            return (
-                Fault(best.slug, best.text, len(self.actual) - best.remaining - int((~self.wrong).sum())),
-            )
+            failing = best.of_wrong(int(self.wrong.sum()))
+            return (Fault(best.slug, best.text, max(failing - best.remaining, 0)),)
         right = self._right(best)
         found = []
         for part in parts:

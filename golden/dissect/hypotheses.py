@@ -667,7 +667,7 @@ def _operands(ins: Instruction) -> Iterator[Change]:
             )
     kept = rewrite(lambda s, _: () if isinstance(s, Flush) else s)
     yield Change("operands-not-flushed", "subnormal operands are not flushed", kept)
-    for slug, names in (("", "ab"), ("-abc", "abc"), ("-c", "c")):
+    for slug, names in (("", "ab"), ("-abc", "abc"), ("-a", "a"), ("-b", "b"), ("-c", "c")):
         for zeros in ("", "-zeros"):
             apply = _insert(lambda i, o, n=names, z=zeros: _hidden_step(i, o, n, bool(z)))  # type: ignore[misc]
             text = f"subnormal {', '.join(names)} get the hidden bit" + (", zeros too" if zeros else "")

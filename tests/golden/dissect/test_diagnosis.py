@@ -487,3 +487,23 @@ def test_what_makes_everything_wrong_explains_nothing(monkeypatch: pytest.Monkey
     for one in found.hypotheses:
         left = int((one.results(operands) != actual).sum())
         assert one.remaining or not left, one.text
+
+
+def test_what_one_fault_explains_is_counted_of_what_it_was_held_against() -> None:
+    """Of 3,000 wrong results 200 were asked, and three of them are left."""
+    ins, operands = unit("f16"), {name: codes[:3000] for name, codes in vectors("f16").operands.items()}
+    search = diagnosis._Search(ins, operands, ins.dot(**operands) ^ np.uint32(1), diagnosis._Exact(), None)
+    best = diagnosis.Hypothesis("x", "x", ins, start=ins, remaining=3, total=400, failing=200)
+    assert [fault.explains for fault in search._faults(best)] == [197]
+    every = diagnosis.replace(best, failing=None, total=3000)
+    assert [fault.explains for fault in search._faults(every)] == [2997]
+
+
+def test_several_faults_are_no_explanation_by_one() -> None:
+    two = diagnosis.Hypothesis("x+y", "x and y", None, remaining=0)
+    one, near = diagnosis.replace(two, slug="z"), diagnosis.replace(two, remaining=1)
+    said = [
+        diagnosis.Diagnosis(unit("f16"), given, 9, 9).explained_by_one
+        for given in ((two,), (two, one), (near,))
+    ]
+    assert said == [False, True, True]
