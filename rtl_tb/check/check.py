@@ -557,12 +557,15 @@ def explain(result: Check, job: Job, report: Progress) -> None:
     result.hints = reasons.hints(verdict, engine, job, found)
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
     unexplained = bool(verdict.wrong.any()) and (found is None or not found.explaining)
+    several = found is not None and not found.explained_by_one
     if result.options.repair and unexplained and job.dut.vhdl is not None:
         result.hints.append(
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
-    elif result.options.repair and own and unexplained:
+    elif result.options.repair and own and (unexplained or (several and job.dut.vhdl is None)):
         mend(result, job, report)
+        if several and result.repairs and result.repairs[0].by_one:
+            result.diagnosis, result.difference, result.faults = None, None, []
     if result.options.dissect and unexplained:
         dissect(result, job, report)
 

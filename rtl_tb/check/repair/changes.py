@@ -23,8 +23,9 @@ from typing import Any
 from rtl_tb.check.repair.exchanged import as_another, exchanged_inputs, exchanged_values
 from rtl_tb.check.repair.forms import Form, Forms
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
-from rtl_tb.check.repair.missing import ELSE, Addition, Missing, Stage
-from rtl_tb.check.repair.terms import TERM, Family, Terms
+from rtl_tb.check.repair.missing import CLOSED, ELSE, GUARD, OPENED, Addition, Missing, Stage
+from rtl_tb.check.repair.shapes import Shapes
+from rtl_tb.check.repair.terms import TERM, Family, Terms, is_joined
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import GET_PYSLANG, elaborated
@@ -64,6 +65,8 @@ _NAMES = 6
 _ARRAYS, _ELEMENTS = 2, 8
 """Arrays, and elements of each, that may stand for a signal."""
 _CALLS = 2
+_BITS_MORE = (1, 2, 3, 4, 8, -1, -2, -4)
+"""What is added to the value of a parameter."""
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
 _LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
 
@@ -109,7 +112,9 @@ class Change:
     @property
     def pieces(self) -> list[tuple[Place, str]]:
         """All that is written, place by place."""
-        word = f" else {self.after}" if self.form == ELSE else f" {self.after} " if self.form else self.after
+        word = f" {self.after} " if self.form else self.after
+        if self.form in (ELSE, GUARD):
+            word = OPENED.format(self.after) if self.form == GUARD else f" else {self.after}"
         return [(self.place, word), *self.beside, *self.too]
 
     @property
@@ -138,6 +143,8 @@ class Group(Enum):
     """Another form of an expression, and exchanges."""
     TERMS = auto()
     """A bit more in an expression."""
+    JOINED = auto()
+    """Two bits more, of two operands."""
 
 
 @dataclass
@@ -185,7 +192,7 @@ class Changes:
         return [change for group in groups for change in self._of_group(group)]
 
     def _of_group(self, group: Group) -> Iterator[Change]:
-        if group is not Group.TERMS:
+        if group in (Group.TOKENS, Group.FORMS):
             exchanges = group is Group.FORMS
             yield from self._listed(self._forms_alone() if exchanges else self.choices)
             yield from (one for one in self.added if bool(one.too) == exchanges)
@@ -193,7 +200,8 @@ class Changes:
         for place, others in self.families.items():
             before, earlier = self.texts[place.file][place.start : place.end], (self.choices, self.forms)
             for after, (pattern, term) in others.items():
-                if not any(after in known.get(place, ()) for known in earlier):
+                its = Group.JOINED if is_joined(term) else Group.TERMS
+                if its is group and not any(after in known.get(place, ()) for known in earlier):
                     yield Change(place, before, after, pattern=pattern, term=term)
 
     def _forms_alone(self) -> dict[Place, list[str]]:
@@ -296,6 +304,7 @@ class _Finder:
         self.missing = Missing(self._text, self._alike, driven)
         self.forms = Forms(self._text, self._alike, literals)
         self.terms = Terms(self._text)
+        self.shapes = Shapes(self._text, self._mirrors)
         self.bodies: set[Any] = set()
         """Modules that were read, each with its parameters."""
         self.root: Place | None = None
@@ -458,6 +467,7 @@ class _Finder:
             self.root = place
         if node.kind.name == "Call" or not self._calls(node):
             self._note_all(self.forms.of(node, root))
+            self._note_all(self.shapes.of(node))
             self._note_families(self.terms.of(node, root))
 
     def _calls(self, node: Any) -> bool:
@@ -515,9 +525,18 @@ class _Finder:
             self._may_lack(node, operator.valueText)
 
     def _may_lack(self, node: Any, sign: str) -> None:
-        """One operand more, which mirrors one that is there."""
-        whole, alike = self._text(node), dict[str, list[str]]()
-        names: set[str] = set()
+        """One operand more, which mirrors one that is there; or one as the mirror of another."""
+        whole = self._text(node)
+        for side in (node.left, node.right):
+            for other in self._mirrors(node, self._text(side) or ""):
+                if whole is not None and other not in whole:
+                    self._note(node, f"{whole} {sign} ({other})")
+        for side, after in self.shapes.sides(node):
+            self._note(side, after)
+
+    def _mirrors(self, node: Any, operand: str) -> Iterator[str]:
+        """A text with its names exchanged as those are that an expression reads."""
+        alike, names = dict[str, list[str]](), set[str]()
 
         def note(part: Any) -> None:
             if isinstance(part, self.ast.NamedValueExpression) and part.symbol.parentScope is not None:
@@ -527,10 +546,7 @@ class _Finder:
                 )
 
         node.visit(note)
-        for operand in (self._text(node.left), self._text(node.right)):
-            for other in mirrored(operand or "", alike, names):
-                if whole is not None and other not in whole:
-                    self._note(node, f"{whole} {sign} ({other})")
+        yield from mirrored(operand, alike, names)
 
     def _unary(self, node: Any) -> None:
         operand, operator = self._text(node.operand), str(node.op).rsplit(".", 1)[-1]
@@ -618,6 +634,8 @@ class _Finder:
         pattern = isinstance(node, self.ast.AssignmentPatternExpressionBase)
         if text is None or pattern or not _is_number(node.type) or _CONTROL.search(text):
             return
+        for _, after in self.shapes.whole(node):
+            self._note(node, after)
         others: tuple[str, ...]
         if node.type.bitWidth == 1:
             others = (f"!({text})", "1'b0", "1'b1")
@@ -733,7 +751,9 @@ class _Finder:
             place = self._between(each.at, each.at)
             rest = None if each.rest is None else self._between(each.rest, each.rest)
             if place is not None and (rest is None) == (each.rest is None):
-                self.found.added[Change(place, "", each.text, each.form, each.when, rest)] = None
+                end = None if each.end is None else self._between(each.end, each.end)
+                beside = () if end is None else ((end, CLOSED),)
+                self.found.added[Change(place, "", each.text, each.form, each.when, rest, beside)] = None
 
     def _add_stages(self, stages: Iterable[Stage]) -> None:
         for each in stages:
@@ -747,8 +767,16 @@ class _Finder:
     # Constants ---------------------------------------------------------------------------------------------
 
     def _note_parameter(self, value: Any) -> None:
-        if (place := self._place(value.sourceRange)) is not None:
-            self.found.parameters[place] = None
+        """A value, and what is some bits more or less: a width without its bits for carries."""
+        if (place := self._place(value.sourceRange)) is None:
+            return
+        self.found.parameters[place] = None
+        text = self._text(value)
+        if text is not None and value.type.isIntegral and not _is_short(value.type):
+            for by in _BITS_MORE:
+                self.found.constants.setdefault(place, {})[f"({text}) {'+' if by > 0 else '-'} {abs(by)}"] = (
+                    None
+                )
 
     def constant(self, node: Any) -> Any:
         """An operator or a literal of the text that is no choice."""
@@ -804,6 +832,11 @@ def _given(body: Any) -> list[tuple[Any, Any]]:
         elif each.kind.name == "Net" and each.initializer is not None:
             found.append((each, each.initializer))
     return found
+
+
+def _is_short(kind: Any) -> bool:
+    """Whether a type has no room for numbers that count something."""
+    return bool(kind.isEnum or kind.isStruct or kind.bitWidth < 3)
 
 
 def _is_number(kind: Any) -> bool:

@@ -18,7 +18,7 @@ OPERATORS = ("+", "|", "&", "||", "&&")
 _NAME = re.compile(r"(?<![\w.'$])[A-Za-z_]\w*")
 _LONGEST = 120
 """Characters of an operand that is tried."""
-_SHORT = 2
+SHORT = 2
 """Characters by which names of operands differ: a and b, x0 and x1."""
 _WAYS = 3
 """Exchanges of names that are tried in one operand."""
@@ -34,7 +34,7 @@ def mirrored(operand: str, alike: Mapping[str, Iterable[str]], names: Collection
     if len(operand) > _LONGEST:
         return
     ways = [name_parts(name, other) for name in _NAME.findall(operand) for other in alike.get(name, ())]
-    short = [each for each in dict.fromkeys(ways) if all(0 < len(part) <= _SHORT for part in each)]
+    short = [each for each in dict.fromkeys(ways) if all(0 < len(part) <= SHORT for part in each)]
     for one, two in short[:_WAYS]:
         found = _NAME.sub(lambda at, x=one, y=two: _exchanged(at[0], x, y, names), operand)  # type: ignore[misc]
         if found != operand:

@@ -18,8 +18,12 @@ from typing import Any
 
 from rtl_tb.dut.slang import DECLARATIONS
 
-STATEMENT, ELSE, ITEM, ASSIGN = "statement", "else", "item", "assign"
-"""What is added. Of an item the text up to the first colon is its label."""
+STATEMENT, ELSE, ITEM, ASSIGN, GUARD = "statement", "else", "item", "assign", "guard"
+"""What is added. Of an item the text up to the first colon is its label, of a guard its condition."""
+OPENED, CLOSED = "begin if ({}) begin ", " end end "
+"""What stands before and behind a statement that has a guard."""
+_GUARDS = 6
+"""Conditions that are tried before one statement."""
 _CLOCKED = ("AlwaysFF", "Always")
 _COMBINATIONAL = ("AlwaysComb", "AlwaysLatch", "Always")
 _VALUES = 8
@@ -39,6 +43,9 @@ _RESET = re.compile(r"\d+|\d*'[sS]?[bodhBODH]?[\da-fA-FxX_]+|\{.*\{\s*\d*'?[bdh]
 _NAMED = re.compile(r"\bbegin\s*:")
 """A block that has a name has it once."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_RESETS = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
+_GUARDED = ("SequentialBlockStatement", "ExpressionStatement")
+"""Statements that may have a guard."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Addition:
         text: the statement, for an `else` without that word.
         when: of an item whether it would run, as an expression; "" of a `default`.
         rest: of an item where the statement of the `default` begins that runs today; None: there is none.
+        end: of a guard where its statement ends.
     """
 
     at: Any
@@ -58,6 +66,7 @@ class Addition:
     text: str
     when: str = ""
     rest: Any = None
+    end: Any = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,7 @@ class Missing:
                     yield from self._else(statement, every)
                 case self.ast.CaseStatement():
                     yield from self._items(statement, every, procedure.parentScope)
+        yield from self._guards(body, procedure.parentScope, clocked)
 
     def in_module(self, body: Any) -> Iterator[Addition]:
         """Continuous assignments of signals that nothing drives."""
@@ -248,6 +258,42 @@ class Missing:
         for each in self._targets(branch):
             for text in self._values(each.symbol, every, each.sign == "<=", each.value):
                 yield Addition(branch.syntax.sourceRange.end, ELSE, text)
+
+    def _guards(self, body: Any, scope: Any, clocked: bool) -> Iterator[Addition]:
+        """Signals of one bit that are conditions elsewhere, or inputs, and that an assignment or a block may
+        wait for: those of registers, and of the items of a case."""
+        conditions: dict[str, None] = {}
+        while scope is not None:
+            conditions |= dict.fromkeys(each.name for each in scope if self._is_input(each))
+            for one in scope:
+                if one.kind.name == "ProceduralBlock":
+                    conditions |= dict.fromkeys(self._conditions(one.body))
+            scope = getattr(scope, "parentScope", None)
+        tried = [text for text in conditions if not _RESETS.search(text)]
+        if clocked:
+            places = _statements(body, self.ast)
+        else:
+            cases = (each for each in _statements(body, self.ast) if each.kind.name == "Case")
+            places = [item.stmt for each in cases for item in each.items]
+        for statement in places:
+            if statement.syntax is None or statement.syntax.kind.name not in _GUARDED:
+                continue
+            span = statement.syntax.sourceRange
+            for text in difflib.get_close_matches(self._plain(statement) or "", tried, _GUARDS, 0.0):
+                yield Addition(span.start, GUARD, text, end=span.end)
+
+    def _conditions(self, body: Any) -> Iterator[str]:
+        """The names that are conditions in a procedure, or terms of one."""
+        for statement in _statements(body, self.ast):
+            if isinstance(statement, self.ast.ConditionalStatement) and len(statement.conditions) == 1:
+                said = self._plain(statement.conditions[0].expr) or ""
+                terms = (term.strip(" ()") for term in re.split(r"&&|\|\|", said))
+                if not self._is_local(statement.conditions[0].expr):
+                    yield from (term for term in terms if _WORD.fullmatch(term))
+
+    def _is_input(self, symbol: Any) -> bool:
+        port = symbol.kind.name == "Port" and symbol.direction.name == "In"
+        return bool(port and symbol.type.isIntegral and symbol.type.bitWidth == 1)
 
     def _items(self, statement: Any, every: list[_Assigned], scope: Any) -> Iterator[Addition]:
         syntax, default = statement.syntax, statement.defaultCase

@@ -93,6 +93,11 @@ class Repair:
         """Whether every vector is right with it."""
         return self.mended == self.wrong and not self.broken
 
+    @property
+    def by_one(self) -> bool:
+        """Whether one change makes every vector right."""
+        return self.whole and len(self.edits) == 1
+
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
         counts = {name: getattr(self, name) for name in ("mended", "wrong", "broken", "vectors", "whole")}

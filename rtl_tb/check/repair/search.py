@@ -24,11 +24,12 @@ import numpy.typing as npt
 
 from golden.errors import MmagoldError
 from rtl_tb import engines
-from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
+from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, UNITED, Budget
 from rtl_tb.check.repair.changes import Change, Changes, Group, design_of, find_changes
+from rtl_tb.check.repair.clusters import spread
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
-from rtl_tb.check.repair.missing import ELSE
+from rtl_tb.check.repair.missing import ELSE, GUARD
 from rtl_tb.check.repair.result import Alone, Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.repair.texts import Texts, with_changes
@@ -42,9 +43,13 @@ from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
 Flags = npt.NDArray[np.bool_]
-_FIRST, _FAILING, _PASSING = 12, 160, 96
-"""Vectors on which every change is tried: few that fail and, where it mends one of them, more, and such that
-a change must not break."""
+_FIRST, _FAILING, _PASSING = 14, 160, 96
+"""Vectors on which every change is tried: few that fail and, where it mends them, more, and such that it must
+not break."""
+_PARTLY = 256
+"""Changes that mend some of the few, of which it is counted how many they mend."""
+_UNITED = 32
+"""Pairs of changes that are tried together because they mend different vectors."""
 _MORE = 1500
 """Failing vectors among which those are looked for that a first change leaves wrong."""
 _SEQUENCE = 512
@@ -76,6 +81,8 @@ class _Score:
     broken: int
     wrong: int
     """Wrong vectors without a change."""
+    mends: Flags = field(default_factory=lambda: np.zeros(0, np.bool_), compare=False, repr=False)
+    """Which of the vectors they mend."""
 
     @property
     def left(self) -> int:
@@ -154,6 +161,7 @@ class _Search:
             }
             try:
                 singles: list[_Score] = []
+                every: list[_Trials] = []
                 for group, build in built.items():
                     self._try_constants(texts, constants, build.done)
                     if found := self._whole(changes, constants.scores, folder / f"before_{group.name}"):
@@ -163,6 +171,7 @@ class _Search:
                     if found := self._whole(changes, scores, folder / f"of_{group.name}"):
                         return found
                     singles += scores
+                    every += [] if more is None else [more]
                 trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
@@ -171,10 +180,13 @@ class _Search:
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later"):
             return found
+        singles += [score for each in every for score in self._partly(each)]
         singles = sorted([*singles, *constants.scores], key=_order)
         with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
             single = side.submit(self._confirmed, changes, singles, folder / "part")
-            pairs = self._pairs(changes, singles, trials, texts, folder)
+            pairs = self._united(singles, every, texts)
+            if not any(pair.clean for pair in pairs):
+                pairs = sorted([*pairs, *self._pairs(changes, singles, trials, texts, folder)], key=_order)
             found = self._whole(changes, pairs, folder / "pair")
             found = found or [*self._confirmed(changes, pairs, folder / "pairs"), *single.result()]
         if refused is not None and not found:
@@ -213,8 +225,12 @@ class _Search:
         accumulator the first ones."""
         if self.verdict.vectors.instruction.state:
             return np.arange(min(len(self.verdict.vectors), _SEQUENCE))
-        rng = np.random.default_rng(1)
-        some = [rng.choice(each, min(most, len(each)), replace=False) for each, most in those]
+        rng, vectors = np.random.default_rng(1), self.verdict.vectors
+        some = []
+        for each, most in those:  # half as often as they come, half of every sort
+            often = rng.choice(each, min(most // 2, len(each)), replace=False)
+            seldom = spread(vectors, np.setdiff1d(each, often), most - len(often), rng)
+            some += [often, seldom]
         return np.sort(np.concatenate(some))
 
     def _beside(self, probe: Job, wrong: Callable[[Job], Flags | None]) -> Job:
@@ -266,13 +282,42 @@ class _Search:
         return _Trials(probe, listed, program, whole, as_it_is, folder, tuple(made))
 
     def _scores(self, trials: _Trials) -> list[_Score]:
-        """Every choice that mends more than it breaks; those first that mend most."""
-        few = self._trial(self._few(trials.probe, trials.as_it_is), trials.program, trials.folder / "few")
+        """Every choice that mends all of a few vectors and more than it breaks; those first that mend
+        most."""
+        job = self._few(trials.probe, trials.as_it_is)
+        few = self._trial(job, trials.program, trials.folder / "few")
+        most = min(len(job.vectors), int(trials.as_it_is.sum()))
 
         def some(places: range) -> list[_Score]:
-            return [] if self.budget.over(CHOICES) else trials.scores(few, [(at + 1,) for at in places])
+            return [] if self.budget.over(CHOICES) else trials.scores(few, most, [(at + 1,) for at in places])
 
         return self._tried(some, len(trials.listed), at_once=_AT_ONCE)
+
+    def _partly(self, trials: _Trials) -> list[_Score]:
+        """The likeliest of those choices that mend some of the few vectors alone: each may be one of two."""
+        likely = [chosen for _, chosen in sorted(trials.partly)[:_PARTLY]]
+
+        def some(places: range) -> list[_Score]:
+            return [] if self.budget.over(PARTLY) else trials.counted([likely[at] for at in places])
+
+        return self._tried(some, len(likely), at_once=_AT_ONCE // 4)
+
+    def _united(self, singles: Sequence[_Score], every: Sequence[_Trials], texts: Texts) -> list[_Score]:
+        """Two changes that each mend other vectors, together: those first that mend most of them, until two
+        mend all."""
+        found: list[_Score] = []
+        pairs = _complements(singles)
+        as_it_is = texts.wrong((), UNITED, "apart") if pairs else None
+        for number, both in enumerate(pairs):
+            if self.budget.over(UNITED) or any(score.clean for score in found):
+                break
+            trials = next((each for each in every if all(one in each.listed for one in both)), None)
+            if trials is not None:
+                found += trials.counted([tuple(trials.listed.index(one) + 1 for one in both)])
+            elif as_it_is is not None:
+                wrong = texts.wrong(both, UNITED, f"united{number}")
+                found += [] if wrong is None else [_scored(both, as_it_is, wrong)]
+        return sorted(found, key=_order)
 
     def _pairs(
         self,
@@ -284,7 +329,7 @@ class _Search:
     ) -> list[_Score]:
         """Two changes, each of which mends a part: those that mend most alone, each with every other on what
         it leaves. Two faults that hide each other wherever they show are not found so."""
-        firsts = [single.changes[0] for single in _of_places(singles)[:_FIRSTS]]
+        firsts = [single.changes[0] for single in _of_vectors(_of_places(singles))[:_FIRSTS]]
         likely = [single.changes[0] for single in _of_places(singles)[:_LIKELY]]
         found: list[_Score] = []
         for kind, seconds in enumerate(
@@ -324,13 +369,14 @@ class _Search:
         trials = self._widened(trials, at, folder.with_suffix(".wide"))
         if trials is None or (left := trials.whole(*at)) is None or not left.any():
             return []
-        few = self._trial(self._few(trials.probe, left), trials.program, folder)
+        job = self._few(trials.probe, left)
+        few, most = self._trial(job, trials.program, folder), min(len(job.vectors), int(left.sum()))
 
         def some(places: range) -> list[_Score]:
             numbers = [number for number in places if not trials.listed[number].meets(first)]
             if self.budget.over(PAIRS):
                 return []
-            scores = trials.scores(few, [(*at, number + 1) for number in numbers])
+            scores = trials.scores(few, most, [(*at, number + 1) for number in numbers])
             return [score for score in scores if score.left < int(left.sum())]
 
         return self._tried(some, len(trials.listed), lambda score: score.clean, _AT_ONCE)
@@ -419,8 +465,7 @@ class _Search:
             wrong = None if first is None or first.all() else texts.wrong(chosen, part, f"{number}")
             if wrong is None or as_it_is is None:
                 return None
-            mended, broken = as_it_is & ~wrong, wrong & ~as_it_is
-            return _Score(chosen, int(mended.sum()), int(broken.sum()), int(as_it_is.sum()))
+            return _scored(chosen, as_it_is, wrong)
 
         left = [number for number in range(len(constants.listed)) if number not in constants.done]
 
@@ -467,11 +512,11 @@ class _Search:
         return None
 
     def _few(self, probe: Job, wrong: Flags) -> Job:
-        """Some of the vectors that are wrong, and of a unit that keeps its accumulator all."""
+        """Some of the vectors that are wrong, of every sort, and of a unit that keeps its accumulator all."""
         if probe.vectors.instruction.state:
             return probe
-        places = np.flatnonzero(wrong)
-        return replace(probe, vectors=probe.vectors[places[:: max(len(places) // _FIRST, 1)]])
+        some = spread(probe.vectors, np.flatnonzero(wrong), _FIRST, np.random.default_rng(1))
+        return replace(probe, vectors=probe.vectors[np.sort(some)])
 
     def _trial(self, job: Job, program: Path, folder: Path) -> Callable[..., Flags | None]:
         """Runs the changes of some numbers; which vectors are wrong then, None where not all results came."""
@@ -569,6 +614,7 @@ class _Trials:
         listed: the changes; number n stands at n - 1.
         whole: runs `probe` with the changes of some numbers.
         made: constants that stand in it in any case.
+        partly: the numbers of changes that mend some of a few vectors, with how many of these they leave.
     """
 
     probe: Job
@@ -578,23 +624,28 @@ class _Trials:
     as_it_is: Flags
     folder: Path
     made: tuple[Change, ...] = ()
+    partly: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
-    @property
-    def wrong(self) -> int:
-        """Wrong vectors of `probe`."""
-        return int(self.as_it_is.sum())
+    def scores(
+        self, few: Callable[..., Flags | None], most: int, many: Sequence[tuple[int, ...]]
+    ) -> list[_Score]:
+        """What changes do that mend all of a few vectors, of which `most` are wrong: of several runs, each by
+        the numbers of its own. Those that mend some are noted: a run of all vectors takes ten times as
+        long."""
+        likely = []
+        for chosen, wrong in zip(many, _each(few, many), strict=True):
+            if wrong is not None and not wrong.any():
+                likely.append(chosen)
+            elif wrong is not None and wrong.sum() < most:
+                self.partly.append((int(wrong.sum()), chosen))
+        return self.counted(likely)
 
-    def scores(self, few: Callable[..., Flags | None], many: Sequence[tuple[int, ...]]) -> list[_Score]:
-        """What changes do that mend any of a few vectors: of several runs, each by the numbers of its own."""
-        first = zip(many, _each(few, many), strict=True)
-        likely = [chosen for chosen, wrong in first if wrong is not None and not wrong.all()]
+    def counted(self, many: Sequence[tuple[int, ...]]) -> list[_Score]:
+        """What changes do to all vectors."""
         found = []
-        for chosen, wrong in zip(likely, _each(self.whole, likely), strict=True):
-            if wrong is None:
-                continue
-            mended, broken = self.as_it_is & ~wrong, wrong & ~self.as_it_is
+        for chosen, wrong in zip(many, _each(self.whole, many), strict=True):
             changes = (*self.made, *(self.listed[number - 1] for number in chosen))
-            found.append(_Score(changes, int(mended.sum()), int(broken.sum()), self.wrong))
+            found += [] if wrong is None else [_scored(changes, self.as_it_is, wrong)]
         return found
 
 
@@ -635,6 +686,8 @@ def _result(built: Future[_Trials | None]) -> tuple[_Trials | None, RtlError | N
 def _edit(changes: Changes, change: Change) -> Edit:
     file, line = change.place.file, changes.line(change)
     text = changes.texts[file].split("\n")[line - 1].strip()
+    if change.form == GUARD:
+        return Edit(file, line, text, "", f"if ({change.after})")
     after = f"else {change.after}" if change.form == ELSE else change.after
     if change.too:  # an exchange
         before = " and ".join(
@@ -657,6 +710,31 @@ def _order(score: _Score) -> tuple[int, int, int]:
     """Those first that mend most; of two changes the one nearer to what stands there is the likelier."""
     distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
     return score.left, len(score.changes), sum(distances)
+
+
+def _scored(chosen: tuple[Change, ...], as_it_is: Flags, wrong: Flags) -> _Score:
+    """What changes do, of the vectors that are wrong without them and those with them."""
+    mended, broken = as_it_is & ~wrong, wrong & ~as_it_is
+    return _Score(chosen, int(mended.sum()), int(broken.sum()), int(as_it_is.sum()), mended)
+
+
+def _complements(singles: Sequence[_Score]) -> list[tuple[Change, ...]]:
+    """Pairs of changes that mend more together than any alone, if each mends what it mends alone: those that
+    mend most first, and of those the likelier."""
+    some = [one for one in singles if one.mended and one.broken * _MAKE_UP <= one.mended]
+    found: list[tuple[int, int, tuple[Change, ...]]] = []
+    for second, two in enumerate(some):
+        for first, one in enumerate(some[:second]):
+            both = int((one.mends | two.mends).sum()) if len(one.mends) == len(two.mends) else 0
+            if both > some[0].mended and not one.changes[0].meets(two.changes[0]):
+                found.append((-both, first + second, (one.changes[0], two.changes[0])))
+    return [pair for *_, pair in sorted(found, key=lambda each: each[:2])[:_UNITED]]
+
+
+def _of_vectors(scores: Sequence[_Score]) -> list[_Score]:
+    """The first of those that mend the same vectors, and behind them the others."""
+    new = list({score.mends.tobytes(): score for score in reversed(scores)}.values())[::-1]
+    return [*new, *(score for score in scores if not any(score is one for one in new))]
 
 
 def _of_places(scores: Sequence[_Score]) -> list[_Score]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.check.repair.changes import Change, Changes, Place, write
-from rtl_tb.check.repair.missing import ASSIGN, ELSE, ITEM, STATEMENT
+from rtl_tb.check.repair.missing import ASSIGN, CLOSED, ELSE, GUARD, ITEM, OPENED, STATEMENT
 from rtl_tb.check.repair.terms import TERM
 from rtl_tb.dut.description import Dut
 
@@ -172,15 +172,17 @@ def _added(site: _Site, listed: Sequence[Change]) -> str:
     for made, change in forms.get(ASSIGN, []):
         target, _, value = change.after.removesuffix(";").partition(" = ")
         assigned.setdefault(target, ["'0;"]).insert(-1, f"({made}) ? ({value}) :")
+    guards = " && ".join(f"(!{made} || ({change.after}))" for made, change in forms.get(GUARD, []))
+    closed = CLOSED if CLOSED in site.beside else ""
     return " ".join(
         [
-            "",
+            closed,
             *branches,
-            site.beside,
+            site.beside.replace(CLOSED, ""),
             *statements,
             *items,
             *(f"{target} = {' '.join(texts)}" for target, texts in assigned.items()),
-            "",
+            OPENED.format(guards) if guards else "",
         ]
     )
 

@@ -17,14 +17,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rtl_tb.check.repair.forms import bare, operation
+from rtl_tb.check.repair.mirrored import SHORT
+from rtl_tb.check.repair.missing import name_parts
 
 TERM = "\0"
 """Where a text has its term."""
 Family = tuple[Any, str, list[str]]
 """An expression, the text that may have to stand in its place, and the terms that this may have."""
 
-_MOST, _SOME = 10, 3
+_MOST, _SOME, _ZEROS = 10, 3, 4
 """Signals of one bit that are tried at one place, and vectors: the highest bit, and whether any is one."""
+_PAIRS = 2
+"""Pairs of bits that are tried as one term: those of two operands."""
 _LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
 _CONTROL = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
 _ZERO = re.compile(r"\d+'[bodhBODH]0+")
@@ -59,6 +63,9 @@ class Terms:
         if kind == "ConditionalOp":
             for value in (bare(node.left), bare(node.right)):
                 yield from self._zero(value, node)
+            when = bare(node.conditions[0].expr)
+            if when.kind.name != "BinaryOp" and when.type.bitWidth == 1 and self.text(when) is not None:
+                yield from self._bit(when, node)
         if root and node.type.bitWidth == 1 and kind != "BinaryOp":
             yield from self._bit(bare(node), node)
 
@@ -95,7 +102,9 @@ class Terms:
             if side.kind.name == "BinaryOp" and operation(side) == name:
                 self.inner.add((side.sourceRange.start.offset, side.sourceRange.end.offset))
         if name == "Add" and place not in self.inner:
-            yield node, f"({self.text(node)}) + {TERM}", self._bits(node, zero=False)
+            # a term without a sign would take the sign from all that it is computed with
+            term = f"$signed({{1'b0, {TERM}}})" if node.type.isSigned else TERM
+            yield node, f"({self.text(node)}) + {term}", self._bits(node, zero=False)
         if node.type.bitWidth != 1:
             return
         if place not in self.inner:
@@ -104,20 +113,29 @@ class Terms:
             for side in sides:
                 if side.type.bitWidth == 1 and side.kind.name != "BinaryOp":
                     yield from self._added(side, side)
+                    yield from self._another(side, node)
 
     def _added(self, node: Any, around: Any) -> Iterator[Family]:
         """A condition with one term more."""
         text, bits = self.text(node), self._bits(around, but=self.text(node))
-        for form in (f"(({text}) && {TERM})", f"(({text}) && !{TERM})", f"(({text}) || {TERM})"):
-            yield node, form, bits
+        both = _joined(bits)
+        yield node, f"(({text}) && {TERM})", [*bits, *both]
+        yield node, f"(({text}) && !{TERM})", [*bits, *both]
+        yield node, f"(({text}) || {TERM})", [*bits, *both]
+        zeros = [bit for bit in bits if bit.startswith("(|")]
+        yield node, f"(({text}) || !{TERM})", zeros
 
     def _bit(self, node: Any, around: Any) -> Iterator[Family]:
         """A bit of a word, or the condition of something: none, another one, or with one more."""
         yield node, "1'b0", []
         yield node, "1'b1", []
-        if node.kind.name in _PLAIN:
-            yield node, TERM, self._bits(around, zero=False, but=self.text(node))
+        yield from self._another(node, around)
         yield from self._added(node, around)
+
+    def _another(self, node: Any, around: Any) -> Iterator[Family]:
+        """Another bit, also of another type."""
+        if node.kind.name in _PLAIN and self.text(node) is not None:
+            yield node, TERM, self._bits(around, zero=False, but=self.text(node))
 
     def _zero(self, node: Any, around: Any) -> Iterator[Family]:
         """A zero that has a sign."""
@@ -149,7 +167,7 @@ class Terms:
                         if one.type.hasFixedRange and one.type.fixedRange.right == 0:
                             signs[f"{one.name}[{one.type.fixedRange.left}]"] = None
             scope = getattr(scope, "parentScope", None)  # a module or a function has none that is told
-        groups = ((bits, _MOST), (signs, _SOME), (vectors, _SOME if zero else 0))
+        groups = ((bits, _MOST), (signs, _SOME), (vectors, _ZEROS if zero else 0))
         return [
             bit
             for group, most in groups
@@ -184,6 +202,22 @@ class Terms:
 
         node.visit(note)
         return found[0] if found else None
+
+
+def _joined(bits: list[str]) -> list[str]:
+    """Two bits whose names differ as those of two operands do, as one: either, and both."""
+    pairs = []
+    for number, two in enumerate(bits):
+        for one in bits[:number]:
+            parts = name_parts(one, two)
+            if all(0 < len(part) <= SHORT for part in parts) and not one.startswith("("):
+                pairs.append((one, two))
+    return [f"({one} {sign} {two})" for one, two in pairs[:_PAIRS] for sign in ("||", "&&")]
+
+
+def is_joined(term: str) -> bool:
+    """Whether a term is two bits."""
+    return " || " in term or " && " in term
 
 
 def _bits_of(symbol: Any, index: tuple[str, int] | None) -> Iterator[str]:

@@ -53,6 +53,16 @@ module dot4 (
     logic [7:0] beside;
     leaf u_beside (.p(c[7:0]), .q(c[15:8]), .r(beside));
     assign sum = go ? ~kept : 32'b0;
+    logic [3:0] more; logic [7:0] chosen; logic [3:0] hidden; logic [1:0] cut;
+    logic signed [31:0] twice;
+    assign twice = total + 32'(term);
+    assign more[0] = x[3];
+    assign chosen = used ? 8'd0 : x + y;
+    assign hidden = {1'b1, x[2:0]};
+    assign cut = y[5:4];
+    assign more[1] = (x[2] & y[3]) | (y[2] & y[3]);
+    assign more[2] = x[7];
+    assign more[3] = sum == 32'd0;
     function automatic logic [9:0] shift_of(input logic [7:0] one, two);
         return 10'(one) - 10'(two);
     endfunction
@@ -95,11 +105,25 @@ def plain(text: str) -> str:
         ("32'b0", "{sx, 31'b0}"),
         ("x", "queue[3]"),
         ("some[i]", "used ? some[i] : d[i]"),
+        ("used ? 8'd0 : x + y", "(used ? 8'd0 : x) + y"),
+        ("1'b1", "|x[6:3]"),
+        ("x[3]", "x[3] & (x[3+1] | |x[3-1:0])"),
+        ("y[5:4]", "{y[5:4+1], |y[4:0]}"),
+        ("y[2] & y[3]", "y[2] & x[3]"),
+        ("x[7]", "x[7] | y[7]"),
+        ("sum == 32'd0", "sum == 32'd0 || !(|sum)"),
+        ("go", "word.sign"),
     ],
 )
 def test_a_form_is_tried(found: tuple[Dut, Changes], before: str, after: str) -> None:
     tried = {(plain(one.before), plain(one.after)) for one in found[1].of_choices()}
     assert (plain(before), plain(after)) in tried
+
+
+def test_a_term_takes_no_sign_away(found: tuple[Dut, Changes]) -> None:
+    """One operand without a sign, and Verilog computes all of the expression without."""
+    signed = [one.pattern for one in found[1].of_choices() if one.pattern.startswith("(total + ")]
+    assert signed and all("$signed({1'b0, \0})" in pattern for pattern in signed)
 
 
 def test_a_name_is_changed_in_all_places(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.check.repair.changes import Changes, find_changes
-from rtl_tb.check.repair.missing import ASSIGN, ELSE, ITEM, STATEMENT
+from rtl_tb.check.repair.missing import ASSIGN, ELSE, GUARD, ITEM, STATEMENT
 from rtl_tb.check.repair.search import find_repairs, with_changes
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.verdict import judge
@@ -205,3 +205,20 @@ def test_a_selector_asks_for_each_text_that_may_be_added(tmp_path: Path) -> None
     for words in (") b1 <= b;", "else if (", "assign s1 = (", asked, "end else extra = "):
         assert words in text
     assert with_changes(dut, found, list(found.added)[:1], tmp_path / "one").sources != dut.sources
+
+
+def test_a_statement_may_wait_for_a_condition_that_others_have(tmp_path: Path) -> None:
+    """Written where it stands, and asked for there by a build of all choices."""
+    dut = integer_dot.planted(tmp_path, 4, UNIT)
+    found = find_changes(dut)
+    guards = [one for one in found.added if one.form == GUARD]
+    here = [one for one in guards if UNIT[one.place.start :].startswith("a1 <= a;")]
+    assert {"in_ready", "in_valid"} <= {one.after for one in here}
+    (guard,) = (one for one in here if one.after == "in_valid")
+    (text,) = found.applied([guard]).values()
+    assert "begin if (in_valid) begin a1 <= a; end end" in " ".join(text.split())
+    with_selector(dut, found, [guard], tmp_path / "choices")
+    asked = (tmp_path / "choices" / "0_dot4.sv").read_text()
+    assert "begin if ((!mmagold_change::is[1] || (in_valid))) begin a1 <= a; end end" in " ".join(
+        asked.split()
+    )

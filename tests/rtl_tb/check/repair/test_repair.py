@@ -14,8 +14,11 @@ import pytest
 from long_run import long_after
 from repaired_dot import UNIT, judged, line_of, planted
 
+from golden.dissect.diagnosis import Diagnosis, Hypothesis
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
+from rtl_tb.check import check as checks
+from rtl_tb.check import reasons
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Changes, find_changes, literals
@@ -151,13 +154,16 @@ def test_pairs_are_looked_for_in_what_one_change_leaves(
     search = _Search(judge(job.vectors, right(job), dut.compare), job, Budget(60), None)
     monkeypatch.setattr(search, "_trial", lambda *_: whole)
     trials = _Trials(job, listed, tmp_path, whole, whole(), tmp_path)
-    singles = search._scores(trials)
+    assert not search._scores(trials), "none mends all of the few"
+    singles = search._partly(trials)
     assert [listed.index(score.changes[0]) + 1 for score in singles] == [last, 1, middle]
     texts = Texts(found, job, search.budget, tmp_path / "texts")
     search.hinted = set()
     pair = search._pairs(found, singles, trials, texts, tmp_path)[0]
     assert {listed.index(change) + 1 for change in pair.changes} == {1, last}
     assert (pair.mended, pair.broken) == (12, 0)
+    both = search._united(singles, [trials], texts)
+    assert both[0].changes == pair.changes and both[0].clean, "each mends what the other leaves"
     assert found.applied(pair.changes).keys() == {tmp_path / "dot4.sv"}
 
 
@@ -317,3 +323,26 @@ def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
     instrumented = with_selector(dut, found, found.of_choices(), tmp_path / "choices")
     verdict, _ = judged(instrumented, tmp_path)
     assert verdict.passed
+
+
+@pytest.mark.parametrize("edits", [1, 2])
+def test_one_change_of_the_text_is_more_than_several_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: int
+) -> None:
+    """Of results that a hypothesis of two parts explains the text is asked, too; one change that mends all is
+    what the unit has."""
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
+    two = Hypothesis("x+y", "x and y", None, remaining=0)
+    found = Diagnosis(job.dut.instruction, (two,), 9, 9)
+    edit = Edit(Path("x.sv"), 1, "d = a;", "a", "b")
+
+    def mend(result: checks.Check, *_: object) -> None:
+        result.repairs = [Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)]
+
+    monkeypatch.setattr(checks, "mend", mend)
+    monkeypatch.setattr(checks, "smallest", lambda *_: None)
+    for name, said in (("reasons", found), ("shown", []), ("hints", [])):
+        monkeypatch.setattr(reasons, name, lambda *_, said=said: said)
+    result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
+    checks.explain(result, job, lambda *_: None)
+    assert result.repairs and (result.diagnosis is None) == (edits == 1)
