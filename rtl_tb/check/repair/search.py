@@ -25,7 +25,7 @@ import numpy.typing as npt
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, UNITED, Budget
-from rtl_tb.check.repair.changes import Change, Changes, Group, design_of, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Group, Place, design_of, find_changes
 from rtl_tb.check.repair.clusters import spread
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
@@ -286,10 +286,11 @@ class _Search:
         most."""
         job = self._few(trials.probe, trials.as_it_is)
         few = self._trial(job, trials.program, trials.folder / "few")
-        most = min(len(job.vectors), int(trials.as_it_is.sum()))
+        most, order = min(len(job.vectors), int(trials.as_it_is.sum())), _in_turn(trials.listed)
 
         def some(places: range) -> list[_Score]:
-            return [] if self.budget.over(CHOICES) else trials.scores(few, most, [(at + 1,) for at in places])
+            numbers = [(order[at] + 1,) for at in places]
+            return [] if self.budget.over(CHOICES) else trials.scores(few, most, numbers)
 
         return self._tried(some, len(trials.listed), at_once=_AT_ONCE)
 
@@ -710,6 +711,17 @@ def _order(score: _Score) -> tuple[int, int, int]:
     """Those first that mend most; of two changes the one nearer to what stands there is the likelier."""
     distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
     return score.left, len(score.changes), sum(distances)
+
+
+def _in_turn(listed: Sequence[Change]) -> list[int]:
+    """Where the first change of each place and pattern stands, then where the second ones do: the time may
+    end before all are tried, and a place has its likeliest first."""
+    turns: dict[tuple[Place, str], int] = {}
+    ranked = []
+    for at, change in enumerate(listed):
+        turns[change.place, change.pattern] = turn = turns.get((change.place, change.pattern), -1) + 1
+        ranked.append((turn, at))
+    return [at for _, at in sorted(ranked)]
 
 
 def _scored(chosen: tuple[Change, ...], as_it_is: Flags, wrong: Flags) -> _Score:

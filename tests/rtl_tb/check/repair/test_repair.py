@@ -20,8 +20,9 @@ from rtl_tb import engines
 from rtl_tb.check import check as checks
 from rtl_tb.check import reasons
 from rtl_tb.check.check import Options, check
+from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import Changes, find_changes, literals
+from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.search import _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
@@ -199,6 +200,13 @@ def test_a_second_change_is_looked_for_where_the_first_leaves_vectors_wrong(
     search.hinted = set()
     pair = search._pairs(found, singles, trials, texts, tmp_path)[0]
     assert {listed.index(change) + 1 for change in pair.changes} == {1, last} and pair.clean
+
+
+def test_every_place_has_its_turn() -> None:
+    here, there = Place(Path("x.sv"), 0, 1), Place(Path("x.sv"), 2, 3)
+    terms = [Change(there, "b", f"b || {term}", pattern="b || \0", term=term) for term in "cd"]
+    listed = [Change(here, "a", after) for after in ("~a", "b", "c")] + terms
+    assert search._in_turn(listed) == [0, 3, 1, 4, 2]
 
 
 def keys(vectors: VectorSet) -> list[bytes]:
