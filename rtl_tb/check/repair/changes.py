@@ -65,6 +65,9 @@ _NAMES = 6
 _ARRAYS, _ELEMENTS = 2, 8
 """Arrays, and elements of each, that may stand for a signal."""
 _CALLS = 2
+_PLAIN = re.compile(r"[\w.$']+(?:\[[^\[\]]*\])*|\W+")
+"""A name, a number, an element of a vector, or an operator."""
+_BINDING = ("!", "~", "+", "-", "*", "&", "|", "^", "<<", ">>", "<", ">", "==")
 _BITS_MORE = (1, 2, 3, 4, 8, -1, -2, -4)
 """What is added to the value of a parameter."""
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
@@ -184,7 +187,10 @@ class Changes:
         pieces = [piece for one in chosen for piece in one.pieces]
         for place, after in sorted(pieces, key=lambda piece: piece[0].start, reverse=True):
             text = found.get(place.file, self.texts[place.file])
-            found[place.file] = text[: place.start] + after + text[place.end :]
+            before, behind = text[: place.start], text[place.end :]
+            if place.start < place.end and _binds(before, after, behind):
+                after = f"({after})"
+            found[place.file] = before + after + behind
         return found
 
     def of_choices(self, groups: Iterable[Group] = tuple(Group)) -> list[Change]:
@@ -821,6 +827,13 @@ class _Finder:
             return
         for other in others:
             self.found.constants.setdefault(place, {})[other] = None
+
+
+def _binds(before: str, after: str, behind: str) -> bool:
+    """Whether an operator beside a text would take a part of it alone."""
+    plain = _PLAIN.fullmatch(after) is not None
+    beside = before.rstrip().endswith(_BINDING) or behind.lstrip().startswith((*_BINDING, "?", "=="))
+    return beside and not plain
 
 
 def _given(body: Any) -> list[tuple[Any, Any]]:

@@ -15,7 +15,7 @@ from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options
 from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import Change, Changes, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes
 from rtl_tb.check.repair.search import Unfinished, _edit, _Search
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.dut.description import Dut
@@ -124,6 +124,21 @@ def test_a_term_takes_no_sign_away(found: tuple[Dut, Changes]) -> None:
     """One operand without a sign, and Verilog computes all of the expression without."""
     signed = [one.pattern for one in found[1].of_choices() if one.pattern.startswith("(total + ")]
     assert signed and all("$signed({1'b0, \0})" in pattern for pattern in signed)
+
+
+def test_an_operator_beside_takes_all_of_a_text(tmp_path: Path) -> None:
+    """`!!x` is no Verilog, and `x & a | b` is another thing than `x & (a | b)`."""
+    file = tmp_path / "x.sv"
+    for text, before, after, expected in (
+        ("if (!s.x) y", "s.x", "!s.x", "if (!(!s.x)) y"),
+        ("d = x & y & z;", "x & y", "x | y", "d = (x | y) & z;"),
+        ("d = x & y;", "x & y", "x | y", "d = x | y;"),
+        ("d = x - 1;", "-", "+", "d = x + 1;"),
+        ("d = x[3:0] ? y : z;", "x[3:0]", "w[4:1]", "d = w[4:1] ? y : z;"),
+    ):
+        place = Place(file, text.index(before), text.index(before) + len(before))
+        found = Changes(texts={file: text}).applied([Change(place, before, after)])
+        assert found == {file: expected}
 
 
 def test_a_name_is_changed_in_all_places(tmp_path: Path) -> None:
