@@ -118,7 +118,7 @@ class Terms:
     def _added(self, node: Any, around: Any) -> Iterator[Family]:
         """A condition with one term more."""
         text, bits = self.text(node), self._bits(around, but=self.text(node))
-        both = _joined(bits)
+        both = _joined([bit for bit in bits if bit not in (text or "")])
         yield node, f"(({text}) && {TERM})", [*bits, *both]
         yield node, f"(({text}) && !{TERM})", [*bits, *both]
         yield node, f"(({text}) || {TERM})", [*bits, *both]

@@ -18,6 +18,7 @@ from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes
 from rtl_tb.check.repair.search import Unfinished, _edit, _Search
 from rtl_tb.check.repair.selector import with_selector
+from rtl_tb.check.repair.terms import _joined, is_joined
 from rtl_tb.dut.description import Dut
 from rtl_tb.errors import RtlError
 
@@ -113,6 +114,7 @@ def plain(text: str) -> str:
         ("x[7]", "x[7] | y[7]"),
         ("sum == 32'd0", "sum == 32'd0 || !(|sum)"),
         ("go", "word.sign"),
+        ("sum == 32'd0", "sum >= 32'd0"),
     ],
 )
 def test_a_form_is_tried(found: tuple[Dut, Changes], before: str, after: str) -> None:
@@ -124,6 +126,12 @@ def test_a_term_takes_no_sign_away(found: tuple[Dut, Changes]) -> None:
     """One operand without a sign, and Verilog computes all of the expression without."""
     signed = [one.pattern for one in found[1].of_choices() if one.pattern.startswith("(total + ")]
     assert signed and all("$signed({1'b0, \0})" in pattern for pattern in signed)
+
+
+def test_bits_of_two_operands_are_tried_as_one_term() -> None:
+    found = _joined(["flush", "raw_a.zero", "sat", "raw_b.zero", "(|raw_a)", "(|raw_b)"])
+    assert found == ["(raw_a.zero || raw_b.zero)", "(raw_a.zero && raw_b.zero)"]
+    assert all(map(is_joined, found)) and not is_joined("(|raw_a)")
 
 
 def test_an_operator_beside_takes_all_of_a_text(tmp_path: Path) -> None:
