@@ -564,10 +564,20 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         )
     elif result.options.repair and own and (unexplained or (several and job.dut.vhdl is None)):
         mend(result, job, report)
-        if several and result.repairs and result.repairs[0].by_one:
+        if _outdone(result, found):
             result.diagnosis, result.difference, result.faults = None, None, []
     if result.options.dissect and unexplained:
         dissect(result, job, report)
+
+
+def _outdone(result: Check, found: Diagnosis | None) -> bool:
+    """Whether a change of the text, with which all vectors are right, says more than a hypothesis that leaves
+    some, or than one of several faults where the change is one."""
+    if found is None or not result.repairs or not result.repairs[0].whole:
+        return False
+    if found.explaining:
+        return result.repairs[0].by_one and not found.explained_by_one
+    return bool(found.hypotheses) and found.hypotheses[0].accepted(found.failing)
 
 
 def dissect(result: Check, job: Job, report: Progress) -> None:
