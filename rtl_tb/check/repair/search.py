@@ -46,8 +46,8 @@ Flags = npt.NDArray[np.bool_]
 _FIRST, _FAILING, _PASSING = 14, 160, 96
 """Vectors on which every change is tried: few that fail and, where it mends them, more, and such that it must
 not break."""
-_PARTLY = 256
-"""Changes that mend some of the few, of which it is counted how many they mend."""
+_PARTLY = 160
+"""Changes of a group that mend some of the few, of which it is counted how many they mend."""
 _UNITED = 32
 """Pairs of changes that are tried together because they mend different vectors."""
 _MORE = 1500
@@ -177,10 +177,10 @@ class _Search:
                 aside.end()
                 for build in built.values():
                     build.cancel()
+        singles += [score for each in every for score in self._partly(each)]
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later"):
             return found
-        singles += [score for each in every for score in self._partly(each)]
         singles = sorted([*singles, *constants.scores], key=_order)
         with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
             single = side.submit(self._confirmed, changes, singles, folder / "part")
