@@ -507,3 +507,13 @@ def test_several_faults_are_no_explanation_by_one() -> None:
         for given in ((two,), (two, one), (near,))
     ]
     assert said == [False, True, True]
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_hidden_bit_of_one_operand_is_named(zeros: bool) -> None:
+    """A subnormal number with the hidden bit is the normal one of the least exponent."""
+    ins, given = unit("f16"), vectors("f16").operands
+    b = given["b"]
+    gets = (b & 0x7C00 == 0) & ((b & 0x3FF != 0) | zeros)
+    actual = ins.dot(a=given["a"], b=np.where(gets, b | 0x0400, b).astype(b.dtype), c=given["c"])
+    check("f16", actual, f"hidden-bit-set-b{'-zeros' if zeros else ''}")
