@@ -553,6 +553,7 @@ class _Search:
             end = time.monotonic() + self._for_telling
             changes = telling.neighbours(candidate, self._words(), causes=True)
             left += telling.alike(candidate, self.bank, changes, end)
+            left = telling.apart(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
 

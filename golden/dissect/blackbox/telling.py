@@ -20,6 +20,7 @@ from golden.dissect.blackbox import few_terms, fitting
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves, resets
+from golden.dissect.blackbox.settled import settled
 from golden.dissect.blackbox.simple import among_zeros
 from golden.program.keys import declared
 from golden.program.signature import Operands
@@ -90,6 +91,19 @@ def alike(
     made = ((move.key, move.apply(candidate)) for move in ordered)
     within = takewhile(lambda _: time.monotonic() < deadline, made)
     return [(key, new) for key, new in within if new is not None and bank.explained(new.program)]
+
+
+def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list[tuple[str, Candidate]]:
+    """Rivals that can answer otherwise than a candidate, as far as bounds show, and one of each that answer
+    alike among themselves."""
+    seen = {settled(candidate)}
+    found = []
+    for key, one in rivals:
+        now = settled(one)
+        if now not in seen:
+            seen.add(now)
+            found.append((key, one))
+    return found
 
 
 def other_starts(
