@@ -91,8 +91,9 @@ _SHARE_OF_FITS = 0.6
 _SHOWN = "shown in the report"
 _AIMS = 3
 """Draws of each kind in a round of checking."""
-_WIDER = 8
-"""Bits more of alignments that operands are aimed at."""
+_WIDER = (8, 2, 16, 4)
+"""Bits more of alignments that operands are aimed at, in turns: what a unit keeps below the last bit of a
+candidate shows where operands have bits there, and none of those that are aimed at the candidate have."""
 _KEPT_BACK = 6
 """One of so many questions is kept for after the first report: what it shows is asked, too."""
 _SHARERS = 3
@@ -604,20 +605,23 @@ class _Search:
     def _drawn(self, unit: Instruction, share: int, turn: int) -> Iterator[tuple[str, Operands]]:
         """Operands of every kind: drawn from the formats alone, aimed at the candidate's steps, and at those
         of another one: what tells two alike lies where the other one's widths end."""
-        targets = self.own, unit, self._other(turn)
+        others = self._others_aimed_at(turn)
         for index, kind in enumerate(stimuli.KINDS):
-            for aim, target in enumerate(targets):
+            for aim, target in enumerate((self.own, unit, others[index % len(others)])):
                 yield kind, stimuli.generate(target, kind, share, self._rng(2 + turn, index, aim))
 
-    def _other(self, turn: int) -> Instruction:
-        """In turns, the candidate with wider alignments and the best one of another shape."""
+    def _others_aimed_at(self, turn: int) -> list[Instruction]:
+        """In turns, the candidate with wider alignments, by as many bits as kinds in turns, and the best one
+        of another shape."""
         assert self.state.fit is not None
         candidate = self.state.fit.candidate
         if turn % 2 and len(self.ranked) > 1:
-            found = self.ranked[1 + turn // 2 % (len(self.ranked) - 1)].candidate
+            found = [self.ranked[1 + turn // 2 % (len(self.ranked) - 1)].candidate]
         else:
-            found = fitting.widened(candidate, 1 + turn // 2 % _WIDER) or candidate
-        return as_taken(found.instruction, self.own)
+            first = turn // 2 % len(_WIDER)
+            more = (*_WIDER[first:], *_WIDER[:first])
+            found = [fitting.widened(candidate, bits) or candidate for bits in more]
+        return [as_taken(one.instruction, self.own) for one in found]
 
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Counterexamples join the bank; those of a sparse box as the products that were selected."""

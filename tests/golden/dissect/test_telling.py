@@ -21,7 +21,7 @@ from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands
-from golden.program.steps import Additions, Align, Multiply, Round, SpecialValues, Step
+from golden.program.steps import Additions, Align, Multiply, Round, SpecialValues, Step, Sum
 from golden.unit import FunctionUnit, signature_of
 
 CONVERTED = "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16"
@@ -254,3 +254,34 @@ def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch:
     odd = {name: codes[:1] for name, codes in part.operands.items()}
     search.bank.add("odd", odd, ins.dot(**odd) ^ 1)
     assert not search._rivals(fit)
+
+
+def stand_in(ins: Instruction) -> Candidate:
+    """Sums of CDNA 3 in two alignments of 24 bits: the dot product has eight bits more where it meets c."""
+    groups = (MaximumOf(("groups",), False, 0, None), MaximumOf(("c",), True, -7, -126))
+    of = ("groups", "c")
+    both = Align(
+        of=of,
+        fraction_bits=(("groups", 24), ("c", 24)),
+        rounding="down",
+        maximum=groups,
+        window=(("c", 25),),
+    )
+
+    def steps(old: tuple[Step, ...]) -> list[Step]:
+        last = old[-1]
+        assert isinstance(last, Round)
+        sums: list[Step] = [Sum(of=("products",), to="groups"), both, Sum(of=of, to="total")]
+        return [*old[:3], *sums, replace(last, zero="positive")]
+
+    found = candidate(ins).with_operations(o.with_steps(steps(o.steps)) for o in ins.program.operations)
+    assert found is not None
+    return found
+
+
+def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> None:
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    search.state.fit = fitting.Fit(stand_in(ins), 0)
+    assert any(search._round(256) for _ in range(6))
+    assert search.state.differing["below_power"][0]
