@@ -183,11 +183,15 @@ def _is_nan(word: int | None, fmt: Format) -> bool:
 
 class _Followed:
     """The registers after some steps. What follows is kept: neighbours of a candidate share their first steps
-    with it."""
+    with it, and those behind a step of which the bounds of registers do not depend.
 
-    def __init__(self, checks: StepChecks | None) -> None:
+    alike: of the same operation, what was met before, by all that later checks ask of it.
+    """
+
+    def __init__(self, checks: StepChecks | None, alike: dict[object, _Followed] | None = None) -> None:
         self.checks = checks
         self.next: dict[Step, _Followed] = {}
+        self.alike: dict[object, _Followed] = {} if alike is None else alike
 
     def then(self, step: Step) -> _Followed:
         """The same after one step more; `_REFUSED` where the loader would refuse it."""
@@ -209,7 +213,15 @@ class _Followed:
             checks.add(step, _NOWHERE)
         except (SpecError, CoreError):
             return _REFUSED
-        return _Followed(checks)
+        if len(self.alike) >= _MOST_NEXT:
+            self.alike.clear()
+        return self.alike.setdefault(_asked_later(checks), _Followed(checks, self.alike))
+
+
+def _asked_later(checks: StepChecks) -> object:
+    """All that checks of further steps of an operation depend on."""
+    blocks = ((name, tuple(map(frozenset, parts))) for name, parts in checks.blocks.items())
+    return frozenset(checks.registers.items()), checks.scales, frozenset(blocks)
 
 
 _REFUSED = _Followed(None)

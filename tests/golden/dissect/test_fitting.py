@@ -12,7 +12,7 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.dissect.blackbox import few_terms, fitting, moves
+from golden.dissect.blackbox import candidates, few_terms, fitting, moves
 from golden.dissect.blackbox import skeletons as orders
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
@@ -213,3 +213,23 @@ def test_the_forms_of_a_level_are_made_once_for_all_chains(monkeypatch: pytest.M
     slices = orders.skeletons(takes, Node((*range(16, 32), Node((C, *range(16))))))
     assert sum(one.order.startswith("chain of 2") for one in slices) > 20
     assert made == [16]
+
+
+def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -> None:
+    """Verdicts do not depend on what was checked before, and steps behind a rounding are checked for one."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    own = candidate(ins, {})
+    some = list(moves.moves(own, moves.Hints(wide=False)))[::4]
+
+    def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
+        candidates._root.cache_clear()
+        return {move.text: move.apply(own) is None for move in tried}
+
+    found = verdicts(some)
+    assert found == verdicts(some[::-1]) and True in found.values() and False in found.values()
+    candidates._root.cache_clear()
+    frame, formats = candidates._outline(own.takes, own.operations[0]), candidates._formats_of(own.takes)
+    steps = own.operations[0].steps
+    first = candidates._root(frame, *formats).then(steps[0])
+    by_nan = [first.then(replace(steps[1], nan=word)) for word in (0x7FC00000, 0x7FFFFFFF)]  # type: ignore[call-arg]
+    assert by_nan[0] is by_nan[1] is not first.then(steps[2])
