@@ -294,6 +294,7 @@ class _Search:
         self.orders: list[fitting.Fit] = []
         self.tried: set[str] = set()
         self.rivals: _Rivals | None = None
+        self.other_orders: dict[str, list[Candidate]] = {}
         self.plainer: list[fitting.Fit] = []
 
     # Continued ----------------------------------------------------------------------------------------------
@@ -545,9 +546,7 @@ class _Search:
             new = self.bank.part(np.arange(known.asked, len(self.bank)))
             left = [(key, one) for key, one in known.left if not new.wrong(one.program).any()]
         else:
-            until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
-            orders = telling.other_orders(candidate, self.orders, self.bank, until)
-            left = [(telling.ORDER, one) for one in orders]
+            left = [(telling.ORDER, one) for one in self._other_orders(candidate)]
             until = time.monotonic() + self._for_telling
             self.plainer = telling.plainer(fit, self.bank, until)
             left += [(telling.OTHER_WORDS, one.candidate) for one in self.plainer]
@@ -557,6 +556,15 @@ class _Search:
             left = telling.apart(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
+
+    def _other_orders(self, candidate: Candidate) -> list[Candidate]:
+        """Programs with other orders that explain the whole bank, too. They are looked for once for all
+        candidates of one order: what did not explain fewer questions does not explain more."""
+        if candidate.order not in self.other_orders:
+            until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
+            found = telling.other_orders(candidate, self.orders, self.bank, until)
+            self.other_orders[candidate.order] = list(found)
+        return [one for one in self.other_orders[candidate.order] if self.bank.explained(one.program)]
 
     @property
     def _for_telling(self) -> float:

@@ -22,6 +22,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.settled import settled
 from golden.dissect.blackbox.simple import among_zeros
+from golden.model.trials import Trials
 from golden.program.keys import declared
 from golden.program.signature import Operands
 from golden.program.steps import Align, Step, Sum
@@ -45,6 +46,7 @@ _AIMED = dict.fromkeys(
 """The same for all other keys."""
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds of which two products alone are asked, too."""
+_ALIGN = "align of "
 _MANY = 12
 """How many times more of them."""
 _OWN = 8
@@ -160,14 +162,16 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
 
 
 def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.Fit]:
-    """What explains the bank from a start: one for each key that alone does, and what a fit leads to."""
+    """What explains the bank from a start: one for each key that alone does; where none does, what a fit
+    leads to."""
     seen: set[str] = set()
     if start.wrong <= len(bank) // _FAR:
         for key, one in fitting.explaining(bank, start, until):
             if key not in seen:
                 seen.add(key)
                 yield one
-    yield fitting.fit(bank, start, until)
+    if not seen:
+        yield fitting.fit(bank, start, until)
 
 
 def words(candidate: Candidate) -> int:
@@ -225,12 +229,14 @@ def questions(
     takes = candidate.takes
     few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
     pools = [_Pool(candidate, one) for one in (_joined(drawn), among_zeros(takes, few, rng(len(drawn), 1)))]
+    of_alignments = pools[:1]  # what is aligned to what shows among many terms, if it does among few
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
     for index, (key, rival) in enumerate(rivals):
         if time.monotonic() > deadline:
             break
-        if any(pool.tells(rival, rng(index)) for pool in pools):
+        asked = of_alignments if key.startswith(_ALIGN) else pools
+        if any(pool.tells(rival, rng(index)) for pool in asked):
             continue
         aimed[key] += 1
         if aimed[key] > _OWN and not key.endswith(_FLOORS):
@@ -247,12 +253,13 @@ class _Pool:
     """Operands that were drawn for a candidate, and those of them that are worth asking."""
 
     def __init__(self, candidate: Candidate, operands: Operands) -> None:
-        self.operands, self.answers = operands, candidate.dot(**operands)
+        self.operands, self.trials = operands, Trials(candidate.takes, operands)
+        self.answers = self.trials.answers(candidate.program).copy()
         self.chosen = np.zeros(0, np.int64)
 
     def tells(self, rival: Candidate, rng: np.random.Generator) -> bool:
         """Whether a rival answers any of them otherwise; then some that do are among the chosen."""
-        differ = rival.dot(**self.operands) != self.answers
+        differ = self.trials.answers(rival.program) != self.answers
         some = np.flatnonzero(differ)
         if len(some) and int(differ[self.chosen].sum()) < _ENOUGH:
             self.chosen = np.union1d(self.chosen, rng.permutation(some)[:_TAKEN])

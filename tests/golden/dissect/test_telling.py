@@ -285,3 +285,30 @@ def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> N
     search.state.fit = fitting.Fit(stand_in(ins), 0)
     assert any(search._round(256) for _ in range(6))
     assert search.state.differing["below_power"][0]
+
+
+def test_other_orders_are_looked_for_once_and_held_against_what_is_asked_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    own, looked = candidate(ins), list[Candidate]()
+    other = own.with_operations(o.with_steps(o.steps) for o in reversed(own.operations))
+    other = other or own.with_operations(replace(o, to="d") for o in own.operations[:1])
+    assert other is not None
+
+    def found(one: Candidate, *_: object) -> list[Candidate]:
+        looked.append(one)
+        return [own, other]
+
+    monkeypatch.setattr(telling, "other_orders", found)
+    assert len(search._other_orders(own)) == 2
+    search.bank = bank_of(ins, 20)
+    assert [one.key for one in search._other_orders(own)] == [own.key] and len(looked) == 1
+
+
+def test_where_a_key_alone_explains_all_no_fit_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    fit, bank = fitting.Fit(candidate(ins), 0), bank_of(ins, 20)
+    monkeypatch.setattr(fitting, "fit", lambda *_: pytest.fail("a fit was made"))
+    assert [one.wrong for one in telling._instead(fit, bank, time.monotonic() + 60)] == [0]
