@@ -98,17 +98,21 @@ def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, lis
         for name, widest in _leading(f, "products", extra):
             forms[f"one aligned sum, {name}"] = replace(align(of), maximum=widest)
     for name, aligned in forms.items():
-        total: list[Step] = [*head, aligned, Sum(of=of, to="total")]
-        yield name, [*total, f.last()]
-        if f.inner != f.d:
-            first = replace(f.last(), to="partial", format=f.inner)
-            yield f"{name}, rounded to {f.inner.name} first", [*total, first, f.last("partial")]
+        yield from _once_and_twice(f, name, [*head, aligned, Sum(of=of, to="total")])
     yield "one exact sum", [*head, Sum(of=of, to="total"), f.last()]
     if f.d.is_float and f.d.fraction_bits < _F64.fraction_bits:  # what a function of doubles gives
         double = replace(f.last(), to="partial", format=_F64)
         yield "one exact sum, rounded in f64", [*head, Sum(of=of, to="total"), double, f.last("partial")]
     if extra == ("c",):
         yield from _late(f)
+
+
+def _once_and_twice(f: _Frame, name: str, total: list[Step]) -> Iterator[tuple[str, list[Step]]]:
+    """A sum that is rounded, and rounded to the inner format first."""
+    yield name, [*total, f.last()]
+    if f.inner != f.d:
+        first = replace(f.last(), to="partial", format=f.inner)
+        yield f"{name}, rounded to {f.inner.name} first", [*total, first, f.last("partial")]
 
 
 def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tuple[str, tuple[Largest, ...]]]:
@@ -141,7 +145,8 @@ def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
         yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]
         if f.d.is_float:
             meet = [_by_its_leading_bit(f, "dot"), *meet[1:]]
-            yield f"{name} dot product, then c aligned by its leading bit", [*head, *dot, *meet, f.last()]
+            said = f"{name} dot product, then c aligned by its leading bit"
+            yield from _once_and_twice(f, said, [*head, *dot, *meet])
         rounded = replace(f.last("dot"), to="partial")
         if f.d.is_float:
             yield (
@@ -200,11 +205,6 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
         inner["exact, then scaled"] = [*scaled, Scale(of=many)]
     outer: dict[str, list[Step]] = {
         "aligned with c": [align(("groups", "c")), Sum(of=("groups", "c"), to="total"), f.last()],
-        "aligned with c by its leading bit": [
-            _by_its_leading_bit(f, "groups"),
-            Sum(of=("groups", "c"), to="total"),
-            f.last(),
-        ],
         "aligned, then c": [
             align(many),
             Sum(of=many, to="dot"),
@@ -217,8 +217,9 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
         "added as a tree, then c": [f.adds(many, "tree", "dot"), f.adds(("c", "dot"), "sequential")],
         "added exactly with c": [Sum(of=("groups", "c"), to="total"), f.last()],
     }
-    if not f.d.is_float:
-        del outer["aligned with c by its leading bit"]
+    if f.d.is_float:
+        meet: list[Step] = [_by_its_leading_bit(f, "groups"), Sum(of=("groups", "c"), to="total")]
+        outer |= dict(_once_and_twice(f, "aligned with c by its leading bit", meet))
     for first, steps in inner.items():
         for second, rest in outer.items():
             yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
@@ -277,10 +278,16 @@ def _chain(f: _Frame, links: list[_Link], form: str, inner: Format, levels: _Lev
         bodies = levels(len(link.products), late)
         if form not in bodies:
             return None
-        steps = [replace(step, format=out) if isinstance(step, Round) else step for step in bodies[form]]
+        steps = [*bodies[form][:-1], _to(bodies[form][-1], out)]
         seed = "c" if link.c else before or "zero"
         operations.append(operation(f.takes, steps, link.products, seed, addends, out, to))
     return candidate(f.takes, operations, f"chain of {len(links)} operations: {form}")
+
+
+def _to(step: Step, out: Format) -> Step:
+    """The last step of an operation that has results of another format."""
+    assert isinstance(step, Additions | Fma | Round)
+    return replace(step, format=out)
 
 
 def _levels(f: _Frame) -> _Levels:
@@ -451,7 +458,7 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
         if len(members) <= 8 and f.d.is_float:
             yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
     for group in _divisions(k):
-        wanted = "then c", "with c", "with c by its leading bit", "one by one"
+        wanted = "then c", "with c", "with c by its leading bit", f"to {f.inner.name} first", "one by one"
         yield from _both(f, (one for one in _grouped(f, group) if one[0].endswith(wanted)), everything)
     yield from _both(f, _chains(f), everything)
 

@@ -233,3 +233,15 @@ def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -
     first = candidates._root(frame, *formats).then(steps[0])
     by_nan = [first.then(replace(steps[1], nan=word)) for word in (0x7FC00000, 0x7FFFFFFF)]  # type: ignore[call-arg]
     assert by_nan[0] is by_nan[1] is not first.then(steps[2])
+
+
+def test_groups_that_meet_c_by_its_leading_bit_may_be_rounded_twice_in_every_slice() -> None:
+    ins = golden.instruction("rdna4", "v_wmma_bf16_16x16x16_bf16_w64")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    tree = find_order(search.dense, search.bank)
+    shapes = [[(s.op, s.of, getattr(s, "format", None)) for s in o.steps] for o in ins.program.operations]
+    found = [
+        [[(s.op, s.of, getattr(s, "format", None)) for s in o.steps] for o in one.operations]
+        for one in skeletons(signature_of(ins), tree)
+    ]
+    assert shapes in found
