@@ -152,6 +152,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
+    yield from _evened_and_spared(one)
     yield from _results(one)
     yield from _twice(one)
     for said, operations in structure.narrowed(one):
@@ -190,6 +191,25 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, _replacing(step, changed), 1)
+
+
+def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
+    """Alignments in which a register has a width of its own, with one width for all, and which."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        widths = sorted({bits for _, bits in step.fraction_bits})
+        for bits in widths if len(widths) > 1 else ():
+            yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
+
+
+def _evened_and_spared(one: Candidate) -> Iterator[Move]:
+    """One width for all registers together with what is spared: a wider register loses no small numbers
+    either, and stands in for that where little is asked of it."""
+    for step, bits, even in _evened(one):
+        for spared in dict.fromkeys(_windows(one, step, step.spared, "spared")):
+            if spared:
+                label = f"align of {' and '.join(step.of)}: fraction_bits"
+                said = f"{bits}, spared {_shown(spared)}"
+                yield Move(label, said, _replacing(step, replace(even, spared=spared)), 1)
 
 
 def _results(one: Candidate) -> Iterator[Move]:
@@ -322,7 +342,11 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def resets(one: Candidate) -> Iterator[Move]:
-    """Every key that was given a value, back to its default: what helped once can stand in the way later."""
+    """Every key that was given a value, back to its default, and one width for all registers of an alignment:
+    what helped once can stand in the way later."""
+    for align_, bits, even in _evened(one):
+        label = f"align of {' and '.join(align_.of)}: fraction_bits"
+        yield Move(label, f"{bits} for all", _replacing(align_, even))
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         for name, key, default in declared(step):
             now = getattr(step, name)

@@ -245,3 +245,20 @@ def test_groups_that_meet_c_by_its_leading_bit_may_be_rounded_twice_in_every_sli
         for one in skeletons(signature_of(ins), tree)
     ]
     assert shapes in found
+
+
+def test_a_wider_register_in_the_place_of_what_is_spared_is_found_to_be_that() -> None:
+    ins = golden.instruction("rdna4", "v_dot2_bf16_bf16")
+    last = next(s for s in ins.program.operations[0].steps if isinstance(s, Align) and "c" in s.of)
+    wide = replace(last, fraction_bits=(("groups", 24), ("c", 33)), spared=())
+    own = candidate(ins, {})
+    start = own.with_operations(
+        o.with_steps([wide if s == last else s for s in o.steps]) for o in ins.program.operations
+    )
+    assert start is not None
+    found = (move.apply(start) for move in moves.joint(start))
+    assert own.key in {one.key for one in found if one is not None}
+    even = next(iter(moves.resets(start))).apply(start)
+    assert even is not None and own.key in {
+        one.key for move in moves.moves(even, moves.Hints()) if (one := move.apply(even)) is not None
+    }
