@@ -49,6 +49,9 @@ _FAR = 8
 """A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
 _GUESSES = (11, 17, 23, 29, 35, 41)
 """Widths of alignments to begin with: those between them are near one."""
+_MORE_BITS = 5
+_NEAR = 200
+"""Starts are near each other that are apart by less than one in so many questions."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -160,7 +163,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
             more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
         fits = _sorted([guess, *more, *fits])
     found: list[Fit] = []
-    for fit in _both_kinds(fits, _FITTED):
+    for fit in _both_kinds(fits, _FITTED, len(bank) // _NEAR):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
             break
         found.append(_widths(bank, fit, Hints(wide=False), deadline))
@@ -218,9 +221,11 @@ def _rounding(one: Candidate, mode: str) -> Candidate | None:
     return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
 
 
-def _both_kinds(fits: list[Fit], most: int) -> list[Fit]:
+def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
     """Some of ranked fits, of those that align and of the others in turns, the best of each shape first: what
-    is alike in most answers can differ in the few that show which one it is."""
+    is alike in most answers can differ in the few that show which one it is. Of those that are apart by fewer
+    than `near` questions, which one width can decide, those with fewer steps come first."""
+    fits = sorted(fits, key=lambda fit: (fit.wrong // max(near, 1), fit.steps))
     parts = [[fit for fit in fits if bool(_aligns(fit.candidate)) == aligns] for aligns in (False, True)]
     mixed = zip_longest(*(various(part, most) for part in parts))
     return sorted(
@@ -253,7 +258,9 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
 
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
-    counts what has not c's sign in one's complement; and that cuts, too."""
+    counts what has not c's sign in one's complement; that cuts, too; and one that keeps more bits, as a bit
+    too few decides many results, and some too many only few."""
+    yield widened(one, _MORE_BITS)
     yield _rounding(one, "to_odd")
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 

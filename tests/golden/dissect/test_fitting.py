@@ -262,3 +262,21 @@ def test_a_wider_register_in_the_place_of_what_is_spared_is_found_to_be_that() -
     assert even is not None and own.key in {
         one.key for move in moves.moves(even, moves.Hints()) if (one := move.apply(even)) is not None
     }
+
+
+def test_a_width_that_is_a_bit_too_small_to_begin_with_puts_no_sum_behind_others() -> None:
+    """A mask's small number is lost at 24 bits and not at 25: sums that are exact, or rounded twice, come
+    nearer than the one that is a bit wider."""
+    formats = {"a": "e3m2", "b": "e4m3", "c": "f16", "d": "f16"}
+    takes = signature_of(FunctionUnit(lambda a, b, c: c, formats, 8))
+    made = {one.order: one for one in skeletons(takes, Node((C, *range(8)), exact=True))}
+    narrow, twice = made["one aligned sum"], made["one aligned sum, rounded to f32 first"]
+    true = fitting.widened(narrow, 1)
+    assert true is not None
+    search = _Search(FunctionUnit.like(takes, true.dot), 1e6, 200_000, 0, None)
+    find_order(search.dense, search.bank)
+    near = list(fitting._directed(search.bank, [narrow], time.monotonic() + 60))
+    assert [dict(fitting._aligns(one)[0].fraction_bits)["c"] for one in near] == [24, 29]
+    ranked = [fitting.Fit(twice, 1), fitting.Fit(near[1], 5), fitting.Fit(narrow, 40)]
+    first = fitting._both_kinds(ranked, 1, 8)[0]
+    assert first.candidate is near[1] and fitting._both_kinds(ranked, 1, 0)[0].candidate is twice
