@@ -62,6 +62,8 @@ _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
 _WIDTHS_TRIED = range(10, 41)
+_TOPS = range(-24, 49)
+"""Where the sign of a register that holds a sum can be."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _SPREAD = 6
@@ -153,6 +155,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
     yield from _evened_and_spared(one)
+    yield from _held(one)
     yield from _results(one)
     yield from _twice(one)
     for said, operations in structure.narrowed(one):
@@ -210,6 +213,20 @@ def _evened_and_spared(one: Candidate) -> Iterator[Move]:
                 label = f"align of {' and '.join(step.of)}: fraction_bits"
                 said = f"{bits}, spared {_shown(spared)}"
                 yield Move(label, said, _replacing(step, replace(even, spared=spared)), 1)
+
+
+def _held(one: Candidate) -> Iterator[Move]:
+    """A sum in a fixed-point register: where its highest bit is shows with its point and its width alone."""
+    for step in dict.fromkeys(
+        s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.to != "d"
+    ):
+        for top, overflow in product(_TOPS, ("wrap", "saturate")):
+            point = min(top - 1, 0)
+            changed = replace(step, exponent=point, width=top - point, overflow=overflow)
+            if changed != step:
+                label = f"sum of {' and '.join(step.of)}: width"
+                said = f"{top - point} above 2^{point}, {overflow}"
+                yield Move(label, said, _replacing(step, changed), 1)
 
 
 def _results(one: Candidate) -> Iterator[Move]:

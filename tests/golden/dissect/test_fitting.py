@@ -22,7 +22,7 @@ from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
 from golden.program.signature import Bits
-from golden.program.steps import Align, Fma, Multiply, Round, SpecialValues
+from golden.program.steps import Align, Fma, Multiply, Round, SpecialValues, Sum
 from golden.unit import FunctionUnit, signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -280,3 +280,12 @@ def test_a_width_that_is_a_bit_too_small_to_begin_with_puts_no_sum_behind_others
     ranked = [fitting.Fit(twice, 1), fitting.Fit(near[1], 5), fitting.Fit(narrow, 40)]
     first = fitting._both_kinds(ranked, 1, 8)[0]
     assert first.candidate is near[1] and fitting._both_kinds(ranked, 1, 0)[0].candidate is twice
+
+
+def test_the_point_and_the_width_of_a_register_are_one_change() -> None:
+    ins = golden.instruction("turing", "HMMA.1688.F32")
+    true, start = candidate(ins, {Sum: {"exponent": 0, "width": 9}}), candidate(ins, {})
+    found = [move.text for move in moves._held(start) if (one := move.apply(start)) and one.key == true.key]
+    assert found == ["sum of products and c: width = 9 above 2^0, wrap"]
+    made = [move.apply(start) for move in moves.joint(start)]
+    assert true.key in {one.key for one in made if one is not None}
