@@ -68,8 +68,9 @@ _MOST_FITS, _FIRST_FITS = 6, 2
 _HALVED, _HALVED_FITS = 16, 4
 """Starts that take a few changes each before some are fitted, where the first ones explain too little."""
 _ALTERNATIVE_SECONDS = 5.0
-_TELLING = 1
-"""Rounds of checking before a candidate is told from its rivals."""
+_TELLING = 3
+"""Rounds of checking that find nothing wrong before a candidate is told from its rivals: they cost less. One
+where few questions are left."""
 _TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
 """Time for that, and for orders of the sum that are rivals."""
 _OTHERS = 3
@@ -80,6 +81,8 @@ _ASKED_AGAIN = 512
 """Questions of a dissection that is continued that the box is asked again."""
 _LEAST, _LEAST_SECONDS = 4, 1.0
 """Questions of each kind, and time, that make a round worth its while."""
+_MOMENT, _SHORTEST = 1.0, 1e-3
+"""Seconds for questions that are asked where no time for fits is left, and the least that a round takes."""
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
@@ -291,6 +294,8 @@ class _Search:
         self.kept_back = asks // _KEPT_BACK
         self.weighed: tuple[object, Evidence] | None = None
         self.told: dict[object, int] = {}
+        self.clean: dict[object, int] = {}
+        self.pace = 1.0  # seconds for a question of the last round
         self.orders: list[fitting.Fit] = []
         self.tried: set[str] = set()
         self.rivals: _Rivals | None = None
@@ -473,6 +478,8 @@ class _Search:
             left = self._share_left()  # a round that finds a difference leaves enough for those behind it
             share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], max(left // 3, min(left, _LAST)))
             if share < _LEAST or self.dense.left < self.reserve:
+                if self.state.differing:
+                    self._ask_the_rest()
                 return bool(self.state.differing)
             if fit.wrong:
                 far = fit.wrong > len(self.bank) // _FAR and efforts[:1] == [fitting.Effort.INSTEAD]
@@ -497,7 +504,9 @@ class _Search:
             self.tried.clear()
             wrong = self._round(share)
             turns = self.told.get(candidate.key, 0)
-            if not wrong and self.turn >= _TELLING and turns < len(_TELLING_DRAWN):
+            self.clean[candidate.key] = 0 if wrong else self.clean.get(candidate.key, 0) + 1
+            ready = self.clean[candidate.key] >= (_TELLING if share > _LAST else 1)
+            if ready and turns < len(_TELLING_DRAWN):
                 self.told[candidate.key] = turns + 1
                 wrong = self._tell_apart(fit, _TELLING_DRAWN[turns])
                 if self._take_other(fit, wrong):
@@ -506,6 +515,14 @@ class _Search:
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 self.state.differing = {}
         return False
+
+    def _ask_the_rest(self) -> None:
+        """Where the time for fits is over, not the questions: asks as many more as take a moment. A candidate
+        that one of them shows to be wrong cannot be mended any more, and is not called explained."""
+        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (_AIMS * len(stimuli.KINDS))
+        share = min(self._share_left(), each)
+        if share >= _LEAST:
+            self._round(share)
 
     def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
         """A few other orders of the sum that were not fitted to these counterexamples: where no key explains
@@ -588,6 +605,7 @@ class _Search:
         assert self.state.fit is not None
         candidate = self.state.fit.candidate
         unit = as_taken(candidate.instruction, self.own)
+        begun = time.monotonic()
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
         self._tell("checking", self.turn, 0)
@@ -595,6 +613,7 @@ class _Search:
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
+        self.pace = max(time.monotonic() - begun, _SHORTEST) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
             hits = np.flatnonzero(wrong[index * share : (index + 1) * share])

@@ -312,3 +312,38 @@ def test_where_a_key_alone_explains_all_no_fit_is_made(monkeypatch: pytest.Monke
     fit, bank = fitting.Fit(candidate(ins), 0), bank_of(ins, 20)
     monkeypatch.setattr(fitting, "fit", lambda *_: pytest.fail("a fit was made"))
     assert [one.wrong for one in telling._instead(fit, bank, time.monotonic() + 60)] == [0]
+
+
+@pytest.mark.parametrize(("asks", "rounds"), [(100_000, 3), (8_000, 1)])
+def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
+    asks: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, asks, 0, None)
+    search.bank, search.state.fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
+    search.dense.asked = 5_000
+    before: list[int] = []
+
+    def told(one: _Search, fit: fitting.Fit, each: int) -> bool:
+        before.append(one.turn)
+        return False
+
+    monkeypatch.setattr(_Search, "_tell_apart", told)
+    assert search._check() and before[0] == rounds
+
+
+def test_questions_that_are_left_are_asked_where_the_time_for_fits_is_over() -> None:
+    """A candidate that they show to be wrong is not called explained."""
+    ins = golden.instruction("turing", "HMMA.1688.F32")
+    own = candidate(ins)
+    flushed = [replace(s, flush="signed") if isinstance(s, Round) else s for s in own.operations[0].steps]
+    other = own.with_operations(o.with_steps(flushed) for o in own.operations)
+    assert other is not None and other.key != own.key
+    for one, wrong in ((own, False), (other, True)):
+        search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+        search.reserve, search.pace = 1e9, 1e-6
+        search.state.fit, search.state.differing = fitting.Fit(one, 0), {"wide": (0, 96)}
+        assert search._check()
+        counts = search.state.differing.values()
+        assert sum(total for _, total in counts) > 10_000
+        assert (sum(count for count, _ in counts) > 0) == wrong
