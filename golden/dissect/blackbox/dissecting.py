@@ -539,9 +539,14 @@ class _Search:
         self._tell("telling rivals apart", self.turn, 0)
         candidate, rivals = fit.candidate, self._rivals(fit)
         rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._for_telling
-        whole = telling.questions(candidate, rivals, each, rng, end)
-        if whole is None:
+        asked = [
+            telling.questions(candidate, rivals, each, rng, end),
+            telling.below_the_last_bit(candidate, each // 2, partial(rng, 0)),
+        ]
+        parts = [one for one in asked if one is not None]
+        if not parts:
             return False
+        whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
         whole, answers = self._asked_at_the_end(whole)
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())

@@ -53,6 +53,8 @@ _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
 """Questions for one rival, and how many of those for others are enough for it, too."""
+_MORE_BITS = (6, 8)
+"""By how much alignments are wider that a candidate is told from on every kind of operands."""
 _OF_ORDERS = 4
 """Of the operands that are drawn for the candidate, one of so many for another order."""
 _PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
@@ -246,6 +248,22 @@ def questions(
         told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
     found += [pool.taken for pool in pools if len(pool.chosen)]
+    return _joined(found) if found else None
+
+
+def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:
+    """Operands (n, ...) of every kind that a candidate with wider alignments answers otherwise, some of each:
+    a unit that keeps more bits beside some operands shows it among those of one kind, and is no rival, as it
+    does not beside others. None where there are no alignments."""
+    found: list[Operands] = []
+    for place, more in enumerate(_MORE_BITS):
+        wider = fitting.widened(candidate, more)
+        if wider is None or wider.key == candidate.key:
+            continue
+        for index, kind in enumerate(stimuli.KINDS):
+            drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
+            told = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
+            found += [{name: codes[told] for name, codes in drawn.items()}] if len(told) else []
     return _joined(found) if found else None
 
 

@@ -347,3 +347,14 @@ def test_questions_that_are_left_are_asked_where_the_time_for_fits_is_over() -> 
         counts = search.state.differing.values()
         assert sum(total for _, total in counts) > 10_000
         assert (sum(count for count, _ in counts) > 0) == wrong
+
+
+def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -> None:
+    """Of all that the wider stand-in answers otherwise, a few of each kind show where it is the unit."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    own = stand_in(ins)
+    asked = telling.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
+    assert asked is not None and len(asked["a"]) < 500
+    assert (ins.dot(**asked) != own.dot(**asked)).any()
+    exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
+    assert telling.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
