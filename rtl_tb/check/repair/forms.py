@@ -20,6 +20,7 @@ Form = tuple[Any, str]
 """An expression and the text that may have to stand in its place."""
 _SIGN = re.compile(r"\s*\$(un)?signed\s*\((.*)\)\s*", re.DOTALL)
 _ZERO = re.compile(r"\d*'[sS]?[bodhBODH]0+|'0")
+_ZEROS = re.compile(r"\{[^{}]*\{\s*\d+'[bodhBODH]0+\s*\}\s*\}")
 _COMPARISONS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _EQUAL = ("Equality", "Inequality")
 _TWINS = 4
@@ -149,8 +150,8 @@ class Forms:
     # Bits ---------------------------------------------------------------------------------------------------
 
     def _concatenated(self, node: Any) -> Iterator[Form]:
-        """A sum within braces loses its carry; a slice behind zeros may be too short; bits of one width may
-        be exchanged."""
+        """A sum within braces loses its carry; a slice behind zeros may be too short, a number behind zeros
+        may have a sign; bits of one width may be exchanged."""
         parts = [self.text(each) for each in node.operands]
         if len(parts) < 2 or any(part is None for part in parts):
             return
@@ -163,6 +164,10 @@ class Forms:
         whole = self._longer(texts, node.operands)
         if whole is not None:
             yield node, whole
+        if last.type.bitWidth > 1 and all(
+            _ZERO.fullmatch(one) or _ZEROS.fullmatch(one) for one in texts[:-1]
+        ):
+            yield node, f"{node.type.bitWidth}'($signed({texts[-1]}))"
         for at, (one, two) in enumerate(zip(node.operands[:-1], node.operands[1:], strict=True)):
             if one.type.bitWidth == two.type.bitWidth and texts[at] != texts[at + 1]:
                 swapped = [*texts[:at], texts[at + 1], texts[at], *texts[at + 2 :]]

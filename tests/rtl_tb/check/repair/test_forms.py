@@ -55,8 +55,9 @@ module dot4 (
     leaf u_beside (.p(c[7:0]), .q(c[15:8]), .r(beside));
     assign sum = go ? ~kept : 32'b0;
     logic [3:0] more; logic [7:0] chosen; logic [3:0] hidden; logic [1:0] cut;
-    logic signed [31:0] twice;
+    logic signed [31:0] twice, padded;
     assign twice = total + 32'(term);
+    assign padded = {{(32 - 20){1'b0}}, total[19:0]};
     assign more[0] = x[3];
     assign chosen = used ? 8'd0 : x + y;
     assign hidden = {1'b1, x[2:0]};
@@ -93,6 +94,8 @@ def plain(text: str) -> str:
     [
         ("32'($unsigned(term))", "32'($signed(term))"),
         ("{8'b0, a[31:8] + 24'(used)}", "{8'b0, a[31:8]} + 24'(used)"),
+        ("{8'b0, a[31:8] + 24'(used)}", "32'($signed(a[31:8] + 24'(used)))"),
+        ("{{(32 - 20){1'b0}}, total[19:0]}", "32'($signed(total[19:0]))"),
         ("x[6:3] >= y[6:3]", "x[6:0] >= y[6:0]"),
         ("|x[6 -: 3]", "|x[6:0]"),
         ("&x[6:3] || &y[6:3]", "&x[6:0] || &y[6:0]"),
