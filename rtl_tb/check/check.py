@@ -542,19 +542,23 @@ def _covered(vectors: VectorSet) -> Coverage:
 def explain(result: Check, job: Job, report: Progress) -> None:
     """Adds the smallest failing operands and the diagnosis to a failed check."""
     from rtl_tb.check import reasons
+    from rtl_tb.check.under_traffic import needs
 
     verdict, engine = result.verdict, result.verdict.outcome.engine
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
         result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))
     report("looking for the reason", 0, 0)
-    found = reasons.reasons(verdict, job, lambda done, total: report("trying hypotheses", done, total))
+    traffic = needs(verdict, engine, job)
+    found = None
+    if traffic is None:  # else the arithmetic is right
+        found = reasons.reasons(verdict, job, lambda done, total: report("trying hypotheses", done, total))
     if found is not None:
         result.diagnosis = found
         result.difference = find_difference(result)
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
-    result.hints = reasons.hints(verdict, engine, job, found)
+    result.hints = [*filter(None, [traffic]), *reasons.hints(verdict, engine, job, found)]
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
     unexplained = bool(verdict.wrong.any()) and (found is None or not found.explaining)
     several = found is not None and not found.explained_by_one

@@ -1,0 +1,46 @@
+"""Which part of the traffic a failure takes is said where the unit is right without it, and there alone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from changed_unit import changed
+
+from rtl_tb import engines
+from rtl_tb.check.under_traffic import needs
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job, Traffic
+
+ALWAYS_READY = ("assign rdy_o = !vld_o || rdy_i;", "assign rdy_o = 1'b1;")
+KEPT = [("if (reset) vld_o", "if (reset && !vld_o) vld_o"), ("endmodule", "initial vld_o = 0;\nendmodule")]
+ONE_LESS = ("sum = 36'(acc);", "sum = 36'(acc) - 36'(acc == 7);")
+
+
+def test_what_backpressure_loses_is_no_arithmetic(tmp_path: Path) -> None:
+    result = changed(tmp_path, ALWAYS_READY, explain=True, count=400, idle=0.2, backpressure=0.3, resets=2)
+    assert not result.passed and result.diagnosis is None
+    assert result.hints[0] == (
+        "all 400 vectors are right without backpressure: "
+        "look at what has to stand still until a result is taken"
+    )
+
+
+@pytest.mark.parametrize(
+    ("traffic", "patches", "said"),
+    [
+        (Traffic(resets=3), KEPT, "without resets: look at what a reset has to set"),
+        (Traffic(idle=0.3, backpressure=0.3), [ONE_LESS, ALWAYS_READY], None),
+    ],
+)
+def test_it_is_said_of_what_traffic_alone_makes_wrong(
+    tmp_path: Path, traffic: Traffic, patches: list[tuple[str, str]], said: str | None
+) -> None:
+    vectors = changed(tmp_path, *patches, count=400).verdict.vectors
+    vectors.operands["c"][300] = 7
+    vectors = replace(vectors, d=vectors.instruction.dot(**vectors.operands))
+    job = Job(load_dut(tmp_path / "dut.yaml"), tmp_path / "build", vectors, traffic=traffic)
+    verdict = judge(vectors, engines.run("fast", job), job.dut.compare)
+    assert not verdict.passed
+    found = needs(verdict, "fast", job)
+    assert found is None if said is None else said in (found or ""), found
