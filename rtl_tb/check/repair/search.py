@@ -110,7 +110,8 @@ def find_repairs(
 
     Raises:
         SimulatorMissing: pyslang or Verilator is not installed. Unfinished: some changes alone were tried.
-            RtlError: the time was over before anything could be tried.
+            RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
+                tried.
     """
     return _Search(verdict, job, Budget(seconds), progress).found()
 
@@ -127,6 +128,8 @@ class _Search:
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
         )
         self.dut = job.dut
+        self.unseen = False
+        """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
         """What was built as the designer would write it, and answered."""
 
@@ -134,8 +137,12 @@ class _Search:
         """See find_repairs."""
         changes = find_changes(self.dut)
         self.picked = self._picked()
-        if not changes.texts or not self.verdict.wrong[self.picked].any():
+        if not changes.texts:
             return []
+        if not self.verdict.wrong[self.picked].any():
+            raise RtlError(
+                f"none of the first {len(self.picked):,} vectors, on which they are tried, is wrong"
+            )
         self.job.build.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="repair_", dir=self.job.build.absolute()) as name:
             probe = replace(self.job, vectors=self.verdict.vectors[self.picked], timeout_cycles=500)
@@ -189,6 +196,8 @@ class _Search:
                 pairs = sorted([*pairs, *self._pairs(changes, singles, trials, texts, folder)], key=_order)
             found = self._whole(changes, pairs, folder / "pair")
             found = found or [*self._confirmed(changes, pairs, folder / "pairs"), *single.result()]
+        if self.unseen and not every and not found:
+            raise RtlError("no vector is wrong without resets, as they are tried")
         if refused is not None and not found:
             tried = len(constants.done)
             raise Unfinished(f"{tried:,} numbers and widths: {refused}") if tried else refused
@@ -278,6 +287,7 @@ class _Search:
             whole = self._trial(probe, program, folder / "paused")
             as_it_is = whole()
         if as_it_is is None or not as_it_is.any():
+            self.unseen = as_it_is is not None
             return None
         return _Trials(probe, listed, program, whole, as_it_is, folder, tuple(made))
 

@@ -44,3 +44,12 @@ def test_it_is_said_of_what_traffic_alone_makes_wrong(
     assert not verdict.passed
     found = needs(verdict, "fast", job)
     assert found is None if said is None else said in (found or ""), found
+
+
+@pytest.mark.long
+def test_no_change_is_said_to_be_tried_on_what_resets_alone_show(tmp_path: Path) -> None:
+    result = changed(tmp_path, *KEPT, explain=True, count=400, repair=60.0, resets=3)
+    assert "right without resets" in result.hints[0] and not result.repairs
+    assert any(
+        "no change of the text was tried: no vector is wrong without resets" in x for x in result.hints
+    )
