@@ -7,6 +7,7 @@ from pathlib import Path
 
 import integer_dot
 import pytest
+from long_run import long_after
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
@@ -138,7 +139,9 @@ BELOW = (
 """What a register takes in a generate has no name above it; and a block that has a name, has it once."""
 
 
-@pytest.mark.parametrize("changes", [SPLIT, GENERATED, BELOW], ids=["item", "generate", "below"])
+@pytest.mark.parametrize(
+    "changes", long_after(1, [(BELOW,), (GENERATED,), (SPLIT,)], ["below", "generate", "item"])
+)
 def test_number_0_is_as_right_as_the_unit(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
     dut = planted(tmp_path, *changes)
     found = find_changes(dut)
@@ -166,7 +169,7 @@ def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("taken", "texts"),
     [
-        ((REGISTER,), {"b1 <= b;"}),
+        pytest.param((REGISTER,), {"b1 <= b;"}, marks=pytest.mark.long),
         pytest.param((ASSIGNMENT,), {"assign s1 = p1 & ~32'd0;"}, marks=pytest.mark.long),
         pytest.param((ITEM_2,), {"2'd2: extra = c1;"}, marks=pytest.mark.long),
         pytest.param((OTHERWISE,), {"else e = extra;"}, marks=pytest.mark.long),

@@ -137,6 +137,7 @@ def test_two_faults_are_mended_together(tmp_path: Path) -> None:
         assert answer is not None and answer["d"] == fault.example.expected != fault.example.actual
 
 
+@pytest.mark.long
 def test_pairs_are_looked_for_in_what_one_change_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
