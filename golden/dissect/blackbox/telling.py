@@ -30,6 +30,7 @@ from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
 _FLOORS = ("floor", "min_exponent")
+_MAXIMUM = ": maximum"
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48}
 """Kinds that tell least exponents, which few operands reach, and how many of each."""
 _CAUSES = ": nans"
@@ -240,10 +241,12 @@ def questions(
         asked = of_alignments if key.startswith(_ALIGN) else pools
         if any(pool.tells(rival, rng(index)) for pool in asked):
             continue
+        floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
+        target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
         if aimed[key] > _OWN and not key.endswith(_FLOORS):
             continue
-        own = _aimed_at(rival, _aims(key), partial(rng, 1000 + index))
+        own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
         own = _joined([own, among_zeros(takes, own, rng(1000 + index, 1))])
         told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
@@ -301,6 +304,20 @@ def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
 
 def _joined(parts: list[Operands]) -> Operands:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _leasts_as_floors(one: Candidate) -> Candidate | None:
+    """A candidate whose alignments have the least values of their exponents as floors: operands are aimed at
+    floors. None where there is no such value."""
+
+    def floored(step: Step) -> Step:
+        if not isinstance(step, Align):
+            return step
+        leasts = [m.least + m.plus for m in step.maximum if m.least is not None]
+        return replace(step, maximum=(), floor=max(leasts)) if leasts else step
+
+    found = one.with_operations(o.with_steps(map(floored, o.steps)) for o in one.operations)
+    return None if found is None or found.key == one.key else found
 
 
 def _aims(key: str) -> dict[str, int]:

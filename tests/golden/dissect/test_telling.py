@@ -358,3 +358,20 @@ def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -
     assert (ins.dot(**asked) != own.dot(**asked)).any()
     exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
     assert telling.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
+
+
+def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has() -> None:
+    """c counts as 2^-14 at least where alignments are: of a million operands of every kind two show it."""
+    true = candidate(resolve("rdna3:v_dot2_f16_f16"))
+    together = MaximumOf(("products",), False, 0, None), MaximumOf(("products", "c"), True, -2, None)
+
+    def changed(step: Step) -> Step:
+        return replace(step, maximum=together) if isinstance(step, Align) else step
+
+    taken = true.with_operations(o.with_steps(map(changed, o.steps)) for o in true.operations)
+    assert taken is not None
+    key = "align of products and c: maximum"
+    made = [(m.key, m.apply(taken)) for m in telling.neighbours(taken, ()) if m.key == key]
+    rivals = [(key, one) for key, one in made if one is not None]
+    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
