@@ -76,6 +76,27 @@ def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) 
     return {**operands, **{name: codes.astype(operands[name].dtype) for name, codes in found.items()}}
 
 
+def beside_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
+    """Dot products near overflow with a special value in the place of c, or of one factor: an infinity that
+    finite terms become on the way meets it, and which comes first shows. Half of them with the other sign."""
+    k, rows = takes.stored_k, np.arange(len(operands["a"]))
+    chance, place = rng.random((2, len(rows))), rng.integers(0, k, len(rows))
+    found = dict(operands)
+    for name, there in (("a", chance[0] < 0.3), ("c", chance[0] >= 0.2)):
+        codes, specials = (
+            found[name].reshape(len(rows), -1).copy(),
+            stimuli.special_codes(takes.formats[name]),
+        )
+        if len(specials):
+            at = rows[there], (place if name == "a" else 0 * place)[there]
+            codes[at] = rng.choice(specials, int(there.sum()))
+        found[name] = codes.reshape(found[name].shape)
+    if takes.formats["a"].is_float and takes.formats["a"].signed:
+        turned = stimuli.negate(takes.formats["a"], found["a"])
+        found["a"] = np.where((chance[1] < 0.5)[:, None], turned, found["a"])
+    return found
+
+
 def _special(takes: Signature, operands: Operands) -> npt.NDArray[np.bool_]:
     """Where a or b is special, (n, k)."""
     found = [np.isin(operands[name], stimuli.special_codes(takes.formats[name])) for name in "ab"]

@@ -21,7 +21,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.settled import settled
-from golden.dissect.blackbox.simple import among_zeros
+from golden.dissect.blackbox.simple import among_zeros, beside_overflow
 from golden.model.trials import Trials
 from golden.program.keys import declared
 from golden.program.signature import Operands
@@ -231,7 +231,10 @@ def questions(
     ]
     takes = candidate.takes
     few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
-    pools = [_Pool(candidate, one) for one in (_joined(drawn), among_zeros(takes, few, rng(len(drawn), 1)))]
+    few = among_zeros(takes, few, rng(len(drawn), 1))
+    over = _aimed_at(candidate, {"near_overflow": _MANY * each}, partial(rng, len(drawn), 2))
+    few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
+    pools = [_Pool(candidate, one) for one in (_joined(drawn), few)]
     of_alignments = pools[:1]  # what is aligned to what shows among many terms, if it does among few
     found: list[Operands] = []
     aimed: Counter[str] = Counter()

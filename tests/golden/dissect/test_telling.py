@@ -375,3 +375,17 @@ def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has(
     rivals = [(key, one) for key, one in made if one is not None]
     asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_an_overflow_on_the_way_meets_a_special_value() -> None:
+    """The sum of two products, rounded, is an infinity against c's: of a million operands of every kind one
+    shows whether special values were looked for before the sum."""
+    true = candidate(resolve("cdna2:v_mfma_f32_32x32x2bf16"))
+    (own,) = true.operations
+    first = SpecialValues(of=("products", "c"), nan=0x7FC00000)
+    taken = true.with_operations([own.with_steps([*own.steps[:2], first, *own.steps[2:]])])
+    assert taken is not None
+    asked = telling.questions(
+        taken, [("special_values", true)], 1000, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
