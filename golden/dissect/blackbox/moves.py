@@ -359,8 +359,8 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def resets(one: Candidate) -> Iterator[Move]:
-    """Every key that was given a value, back to its default, and one width for all registers of an alignment:
-    what helped once can stand in the way later."""
+    """Every key that was given a value, back to its default, one width for all registers of an alignment, and
+    one sum in the place of two: what helped once can stand in the way later."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
         yield Move(label, f"{bits} for all", _replacing(align_, even))
@@ -371,6 +371,7 @@ def resets(one: Candidate) -> Iterator[Move]:
                 continue
             label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
             yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
+    yield from _in_one(one)
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
@@ -768,6 +769,35 @@ def _split(one: Candidate) -> Iterator[Move]:
                 yield Move(
                     "products", f"summed by groups, {group}", _exchange(step, sums[0], (*inner, *outer)), 1
                 )
+
+
+def _in_one(one: Candidate) -> Iterator[Move]:
+    """Products aligned with c and added at once, in the place of a sum of their own and all that stands
+    between it and the one with c: two sums have more keys, which say nearly what one does."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        found = _in_two(steps)
+        if found is None:
+            continue
+        first, last = found
+        total, meet = steps[last], steps[last - 1]
+        assert isinstance(total, Sum) and isinstance(meet, Align)
+        of = ("products", *(name for name in total.of if name in ("c", "addends")))
+        rest = tuple(s for s in steps[last + 1 :] if not isinstance(s, Normalize))
+        for bits in sorted({bits for _, bits in meet.fraction_bits}):
+            aligned = replace(align(of, bits=bits), floor=meet.floor)
+            by = (*steps[:first], aligned, Sum(of=of, to=total.to), *rest)
+            yield Move("products and c", f"in one sum, at {bits} bits", _swapping(steps, by), 1)
+
+
+def _in_two(steps: Steps) -> tuple[int, int] | None:
+    """Where the sum of products by themselves begins, alignment included, and where the sum with c is; None
+    where there are no two, or what is between them rounds."""
+    kinds = (Align, Sum, Normalize)
+    first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == ("products",)), None)
+    sums = [n for n, s in enumerate(steps) if isinstance(s, Sum)]
+    if first is None or len(sums) < 2 or not isinstance(steps[sums[-1] - 1], Align):
+        return None
+    return (first, sums[-1]) if all(isinstance(s, kinds) for s in steps[first : sums[-1]]) else None
 
 
 def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:

@@ -17,6 +17,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
+from golden.dissect.blackbox.skeletons import align
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
@@ -389,3 +390,25 @@ def test_an_overflow_on_the_way_meets_a_special_value() -> None:
         taken, [("special_values", true)], 1000, lambda *n: np.random.default_rng(n), time.monotonic() + 60
     )
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
+    """Products summed by themselves before they meet c, and products and c in one sum: of results of 11 bits
+    few show which, of a million operands of every kind one."""
+    true = candidate(resolve("hopper:mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"))
+
+    def split(old: tuple[Step, ...]) -> tuple[Step, ...]:
+        if not any(isinstance(step, Align) for step in old):
+            return old
+        own, meet = (align(of, bits=25) for of in (("products",), ("dot", "c")))
+        sums = Sum(of=own.of, to="dot"), Sum(of=meet.of, to="total")
+        return (*old[:2], own, sums[0], meet, sums[1], *old[4:])
+
+    taken = true.with_operations(o.with_steps(split(o.steps)) for o in true.operations)
+    assert taken is not None and taken.key != true.key
+    bank = bank_of(true.instruction, 20)
+    assert not bank.wrong(taken.program).any()
+    found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
+    assert telling.words(found[0].candidate) < telling.words(taken)
+    steps = found[0].candidate.operations[0].steps
+    assert [s.of for s in steps if isinstance(s, Align)] == [("products", "c")]
