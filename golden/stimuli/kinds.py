@@ -49,6 +49,8 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "product_tie": rounding.product_tie,
     "corner_pairs": specials.corner_pairs,
 }
+_BESIDE: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {"between_links": rounding.between_links}
+"""Kinds for who asks for them by name: no vectors have them, and no campaign draws them."""
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
 """The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds
@@ -69,7 +71,8 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
         UnknownNameError: no such kind.
         OperandError: count is negative.
     """
-    if kind not in _GENERATORS:
+    generator = _GENERATORS.get(kind) or _BESIDE.get(kind)
+    if generator is None:
         raise UnknownNameError(
             f"unknown stimulus kind '{kind}', expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
         )
@@ -81,7 +84,7 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
     if takes.modes is not None:
         return _of_modes(takes, kind, count, rng)
     draw = Draw(takes, count, rng)
-    operands = draw.finish(*_GENERATORS[kind](draw))
+    operands = draw.finish(*generator(draw))
     return {name: codes for name, codes in operands.items() if name not in takes.absent}
 
 

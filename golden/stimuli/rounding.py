@@ -157,6 +157,20 @@ def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, draw.zeros(draw.c, size)
 
 
+def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Few products at random places, c zero: a power of two, its last place, half of that, and bits around
+    the last one kept beside it. What half_ulp asks of c is asked of the result of an earlier link."""
+    size, kept = (draw.count,), draw.kept_bits
+    window = draw.rng.choice(draw.window_bits, size=draw.count)
+    low, high = draw.tiniest + int(draw.window_bits.max()), min(draw.high, highest_exponent(draw.d))
+    top = draw.pick(min(low, high), high, size)
+    tails = [top - window - draw.pick(-3, 3, size) for _ in range(2)]
+    exponents = [top, top - kept - 1, tails[0], top - kept, tails[1]]
+    signs = [draw.pick(0, 1, size) for _ in exponents]
+    present = [draw.chance(share, size) for share in (1.0, 0.9, 0.9, 0.7, 0.3)]
+    return (*_few_powers(draw, exponents, signs, present), draw.zeros(draw.c, size))
+
+
 def _few_powers(
     draw: Draw, exponents: list[Ints], signs: list[Ints], present: list[Bits]
 ) -> tuple[Bits, Bits]:

@@ -48,8 +48,9 @@ _AIMED = dict.fromkeys(
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds of which two products alone are asked, too."""
 _ALIGN = "align of "
-_MANY = 12
-"""How many times more of them."""
+_MANY, _SOME = 12, 4
+"""How many times more of them, and of operands near overflow and between links."""
+_LINKS = "between_links"
 _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
@@ -222,19 +223,7 @@ def questions(
         each: operands of each kind that are aimed at the candidate.
         rng: of some numbers, which say what it is for.
     """
-    others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
-    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
-    orders = [(one, counts[key]) for key, one in rivals if key in counts]
-    drawn = [
-        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
-        for place, (target, count) in enumerate([(candidate, each), *orders])
-    ]
-    takes = candidate.takes
-    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
-    few = among_zeros(takes, few, rng(len(drawn), 1))
-    over = _aimed_at(candidate, {"near_overflow": _MANY * each}, partial(rng, len(drawn), 2))
-    few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
-    pools = [_Pool(candidate, one) for one in (_joined(drawn), few)]
+    takes, pools = candidate.takes, _pools(candidate, rivals, each, rng)
     of_alignments = pools[:1]  # what is aligned to what shows among many terms, if it does among few
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
@@ -255,6 +244,24 @@ def questions(
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
     found += [pool.taken for pool in pools if len(pool.chosen)]
     return _joined(found) if found else None
+
+
+def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
+    """Operands of every kind, with many terms, and those with few, where nothing else has a say."""
+    others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
+    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
+    orders = [(one, counts[key]) for key, one in rivals if key in counts]
+    drawn = [
+        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
+        for place, (target, count) in enumerate([(candidate, each), *orders])
+    ]
+    takes = candidate.takes
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
+    few = among_zeros(takes, few, rng(len(drawn), 1))
+    over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
+    few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
+    links = _aimed_at(candidate, {_LINKS: _SOME * each}, partial(rng, len(drawn), 4))
+    return [_Pool(candidate, one) for one in (_joined([*drawn, links]), few)]
 
 
 def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:

@@ -392,19 +392,19 @@ def test_an_overflow_on_the_way_meets_a_special_value() -> None:
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
 
 
+def in_two_sums(old: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Products summed by themselves before they meet c."""
+    if not any(isinstance(step, Align) for step in old):
+        return old
+    own, meet = (align(of, bits=25) for of in (("products",), ("dot", "c")))
+    sums = Sum(of=own.of, to="dot"), Sum(of=meet.of, to="total")
+    return (*old[:2], own, sums[0], meet, sums[1], *old[4:])
+
+
 def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
-    """Products summed by themselves before they meet c, and products and c in one sum: of results of 11 bits
-    few show which, of a million operands of every kind one."""
+    """Of results of 11 bits few show which it is: of a million operands of every kind one."""
     true = candidate(resolve("hopper:mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"))
-
-    def split(old: tuple[Step, ...]) -> tuple[Step, ...]:
-        if not any(isinstance(step, Align) for step in old):
-            return old
-        own, meet = (align(of, bits=25) for of in (("products",), ("dot", "c")))
-        sums = Sum(of=own.of, to="dot"), Sum(of=meet.of, to="total")
-        return (*old[:2], own, sums[0], meet, sums[1], *old[4:])
-
-    taken = true.with_operations(o.with_steps(split(o.steps)) for o in true.operations)
+    taken = true.with_operations(o.with_steps(in_two_sums(o.steps)) for o in true.operations)
     assert taken is not None and taken.key != true.key
     bank = bank_of(true.instruction, 20)
     assert not bank.wrong(taken.program).any()
@@ -412,3 +412,19 @@ def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
     assert telling.words(found[0].candidate) < telling.words(taken)
     steps = found[0].candidate.operations[0].steps
     assert [s.of for s in steps if isinstance(s, Align)] == [("products", "c")]
+
+
+def test_the_result_of_an_earlier_link_is_asked_about_as_c_is() -> None:
+    """c itself is added last: products are aligned to the sum of the first half of them."""
+    true = candidate(resolve("hopper:mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"))
+    two = true.with_operations(o.with_steps(in_two_sums(o.steps)) for o in true.operations)
+    assert two is not None
+    for one, other in ((true, two), (two, true)):
+        asked = telling.questions(
+            one,
+            [("align of products and c", other)],
+            120,
+            lambda *n: np.random.default_rng(n),
+            time.monotonic() + 60,
+        )
+        assert asked is not None and (one.dot(**asked) != other.dot(**asked)).any()
