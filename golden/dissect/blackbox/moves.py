@@ -628,6 +628,7 @@ def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
     yield from _converted(one)
     yield from _inserted(one, hints)
     yield from _split(one)
+    yield from _in_one(one)
 
 
 def _without(step: Step) -> Callable[[Steps], Steps]:

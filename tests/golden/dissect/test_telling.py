@@ -408,6 +408,8 @@ def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
     assert taken is not None and taken.key != true.key
     bank = bank_of(true.instruction, 20)
     assert not bank.wrong(taken.program).any()
+    made = [move.apply(taken) for move in telling.neighbours(taken, ()) if move.key == "products and c"]
+    assert len(made) == 1 and made[0] is not None and bank.explained(made[0].program)
     found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
     assert telling.words(found[0].candidate) < telling.words(taken)
     steps = found[0].candidate.operations[0].steps
