@@ -2,7 +2,7 @@
 
 A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests
 compare the two. Steps and formats decide, never a name, and every field of a step counts (`is_step`). Every
-bound below keeps the kernel's 32- and 64-bit integers from overflowing (docs/core.md).
+bound below keeps the kernel's 32-bit integers from overflowing, and its doubles exact (docs/core.md).
 """
 
 from __future__ import annotations
@@ -362,6 +362,7 @@ def _fdrda(operation: Operation, unit: Signature) -> Kernel | None:
         )
         or not fraction <= kept <= 24
         or not kept <= dot <= 40
+        or (4 * len(operation.k_index) + 2) << dot >= 1 << 52  # the sum in units of its last bit, in a double
         or _chunk(fraction, largest, kept) < 1
         or operation.seed_format.fraction_bits > kept
         or not 0 <= summed <= dot
