@@ -84,7 +84,7 @@ def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "before", "after"),
     long_after(
-        1,
+        0,
         [
             ("sum + c", "sum - c", "sum - c", "sum + c"),
             ("b[8*k +: 8])", "b[4*k +: 8])", "4", "8"),
