@@ -20,8 +20,7 @@ struct mg_fast_form {
     const mg_program *program;
     const mg_call *call;
     const mg_tile_kernel *kernel;
-    mg_decoder decode; /* the widest */
-    const mg_tile_kernel *filled; /* whose vectors rows of B fill */
+    const mg_tile_kernel *widest, *filled; /* whose vectors rows of B fill */
     mg_significands significands;
     int32_t reached; /* whether the exponents of the tile before did, as those of the next may */
     mg_tile tile;
@@ -97,6 +96,24 @@ static int mg_is_quick(const mg_operation *o, mg_significands significands) {
     return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23 && o->floor <= 127;
 }
 
+/* How many integers that follow each other in k share a word, as a power of two: pairs of 16 bits, or four bytes, where the machine multiplies
+ * those. It does bytes without a sign by bytes with one: those of b without, if its format has none (`swapped`). Those of a that are not
+ * of the other kind are moved by 128 (`flip`), which mg_begin_sums takes back. */
+static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
+    const mg_format *a = &f->program->a, *b = &f->program->b;
+    mg_tile *t = &f->tile;
+    if (!f->integers || !t->plain || odd & 1 || !(t->per_lane || f->call->a.column == 1)) return;
+    t->share = 1;
+#if defined(__x86_64__)
+    if (odd & 3 || !f->kernel->fours || a->is_float || !__builtin_cpu_supports("avx512vnni")) return;
+    t->share = 2;
+    t->swapped = !b->is_signed;
+    if (t->swapped ? !a->is_signed && a->bits == 8 : a->is_signed) t->flip = (int32_t)0x80808080;
+#else
+    (void)a, (void)b;
+#endif
+}
+
 /* Chooses the length of vectors, and how the tile runs through them. */
 static void mg_plan_tile(mg_fast_form *f) {
     const mg_program *p = f->program;
@@ -106,7 +123,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     int32_t odd = p->k;
     t->program = p;
     f->kernel = kernels;
-    f->decode = kernels->decode;
+    f->widest = kernels;
     for (int i = 0; i < 3 && kernels[i].lanes && !t->rows; i++) {
         const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA && p->operations[0].fast != MG_FAST_INTEGER;
         if ((n << paired) % kernels[i].lanes || m % (4 << paired)) continue;
@@ -129,8 +146,8 @@ static void mg_plan_tile(mg_fast_form *f) {
         odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
     }
     f->integers = p->operations[0].fast == MG_FAST_INTEGER || p->operations[0].fast == MG_FAST_GDFS;
-    t->pairs = f->integers && t->plain && !(odd & 1) && (t->per_lane || f->call->a.column == 1);
-    t->a_row = (ptrdiff_t)p->k << t->paired >> t->pairs;
+    mg_plan_integers(f, odd);
+    t->a_row = (ptrdiff_t)p->k << t->paired >> t->share;
     t->scale_row = (ptrdiff_t)f->scales << t->paired;
 }
 
@@ -152,7 +169,7 @@ static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, i
         else if (plane->raw)
             for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
         else
-            specials |= f->decode(format, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
+            specials |= f->widest->decode(format, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
     }
     return specials;
 }
@@ -200,7 +217,8 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
     const mg_format *format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
     const mg_table *table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
     const int32_t depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
-    const int integers = f->integers && !is_scale, pairs = integers && f->tile.pairs, by_k = pairs && (lanes || of_b), by_row = f->tile.paired && !of_b;
+    const int integers = f->integers && !is_scale, share = integers ? f->tile.share : 0, by_k = share && (lanes || of_b), by_row = f->tile.paired && !of_b;
+    const int32_t flip = of_b ? 0 : f->tile.flip;
     int32_t rows = lanes || of_b ? depth : f->tile.rows << by_row, columns = lanes ? MG_LANES : of_b ? f->tile.columns : depth;
     int64_t row = array->row, column = array->column, width = format->storage / 8;
     const char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
@@ -209,16 +227,16 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
         row = MG_LANES * (column = width);
     }
     if (by_row) {
-        mg_pair_rows(data, row, column * (1 + pairs), rows, columns >> pairs, (int32_t)width << pairs, f->turned);
+        mg_pair_rows(data, row, column << share, rows, columns >> share, (int32_t)width << share, f->turned);
         data = f->turned;
         rows /= 2;
         row = (columns *= 2) * (column = width);
     }
     if (!integers) return mg_load_plane(f, data, row, column, format, table, rows, columns, is_scale || f->tile.significands, plane);
-    if (by_k) f->filled->integers(format, table, data, 2 * row, rows / 2, column, columns, 1, row, plane->value);
-    else if (pairs && row == columns) f->filled->integers(format, table, data, 0, 1, 2, (ptrdiff_t)rows * columns / 2, 1, 1, plane->value); /* one run */
-    else if (pairs) f->filled->integers(format, table, data, row, rows, 2, columns / 2, 1, 1, plane->value);
-    else f->filled->integers(format, table, data, row, rows, column, columns, 0, 0, plane->value);
+    if (by_k) f->filled->integers(format, table, data, row << share, rows >> share, column, columns, share, row, flip, plane->value);
+    else if (share && row == columns) f->widest->integers(format, table, data, 0, 1, 1 << share, (ptrdiff_t)rows * columns >> share, share, 1, flip, plane->value); /* one run */
+    else if (share) f->filled->integers(format, table, data, row, rows, 1 << share, columns >> share, share, 1, flip, plane->value);
+    else f->filled->integers(format, table, data, row, rows, column, columns, 0, 0, 0, plane->value);
     return 0;
 }
 

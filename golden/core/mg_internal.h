@@ -114,8 +114,8 @@ static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
-/* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two that follow
- * each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic. */
+/* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two or four that
+ * follow each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic. */
 typedef struct {
     float *value;
     int32_t *exponent;
@@ -127,7 +127,8 @@ typedef struct {
  * row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
-    int32_t rows, columns, per_lane, paired, significands, specials, quick, plain, pairs;
+    int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
+    int32_t share, swapped, flip; /* integers: mg_plan_integers */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
@@ -145,10 +146,11 @@ typedef struct {
     int32_t lanes; /* 0: no more */
     int (*run)(const mg_tile *tile); /* whether a chain of fused multiply-adds made a NaN, whose word is still to be found */
     mg_decoder decode;
-    void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int pairs,
-                     int64_t other, void *words);
+    void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,
+                     int64_t other, int32_t flip, void *words);
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
     int32_t pairs; /* whether two rows of half as many columns can share a vector */
+    int32_t fours; /* whether it multiplies bytes, where the processor can */
 } mg_tile_kernel;
 
 #define MG_BLOCK_LANES 32 /* of a block, at most as many as a word has bits */

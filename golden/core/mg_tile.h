@@ -16,6 +16,7 @@
 #define mg_vh MG_OF(mg_vh)
 #define mg_vb MG_OF(mg_vb)
 #define mg_many MG_OF(mg_many)
+#define mg_fours MG_OF(mg_fours)
 #define mg_half MG_OF(mg_half)
 #define mg_vs MG_OF(mg_vs)
 typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -23,6 +24,7 @@ typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_ali
 typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
 typedef int16_t mg_many __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef int8_t mg_fours __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
 typedef int32_t mg_half __attribute__((vector_size(2 * MG_V), aligned(4), may_alias));
 typedef int64_t MG_OF(mg_vp) __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -61,10 +63,10 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
- * operation lie side by side; `pairs`, two integers that follow each other in k share a word; `groups`, a program is one sum of scaled
+ * operation lie side by side; `share` and `swapped`, how integers that follow each other in k share a word (mg_plan_integers); `groups`, a program is one sum of scaled
  * groups of them. */
 typedef struct {
-    int rows, per_lane, paired, significands, specials, quick, plain, pairs, groups;
+    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups;
     const float *a, *b;
     const int32_t *a_exponent, *b_exponent;
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
@@ -93,6 +95,19 @@ MG_INLINE mg_vi MG_OF(mg_dot_pairs)(mg_vi x, mg_vi y) {
 #else
     return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
 #endif
+}
+
+/* The sum and the products of the integers of a lane, which may be bytes: those that have no sign are y's if `swapped`. */
+MG_INLINE mg_vi MG_OF(mg_add_dot)(int share, int swapped, mg_vi sum, mg_vi x, mg_vi y) {
+#ifdef MG_NATIVE_ADD_DOT_FOURS
+    if (share == 2) {
+        const mg_vi plain = swapped ? y : x, with_sign = swapped ? x : y;
+        MG_NATIVE_ADD_DOT_FOURS(sum, plain, with_sign);
+        return sum;
+    }
+#endif
+    (void)share, (void)swapped;
+    return sum + MG_OF(mg_dot_pairs)(x, y);
 }
 
 /* Whether some lane has its sign bit set, as a mask has. */
@@ -263,57 +278,73 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const cha
     return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
 }
 
-/* Codes of 8 bits, in halves of words, to integers of 16: those of E2M1, whose `units` are halves, with MG_PRESENT where they are not zero. */
-MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, mg_vi codes) {
-    mg_many x = (mg_many)codes;
-    if (!f) return (mg_vi)((x ^ 128) - 128); /* of 8 bits, with a sign */
-    const int16_t sign = (int16_t)(units ? 128 : f->is_signed ? 1 << (f->bits - 1) : 0);
-    x &= (int16_t)((1 << f->bits) - 1);
+/* Codes of 8 bits, each in its part of a word, to integers of 16 or (share 2) 8: those of E2M1, whose `units` are halves, with MG_PRESENT where
+ * they are not zero. Without a format they have 8 bits and a sign. */
+MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, int share, mg_vi codes) {
+    const int bits = f ? f->bits : 8, has_sign = !f || f->is_signed;
+    const int16_t unused = (int16_t)(units ? 8 : 16 - bits);
+    mg_fours x = (mg_fours)codes;
+    if (f) x &= (int8_t)((1 << bits) - 1);
+    if (share == 2) {
+        const int8_t sign = (int8_t)(has_sign << (bits - 1));
+        return (mg_vi)((x ^ sign) - sign);
+    }
     if (units) {
 #ifdef MG_NATIVE_LOOK_UP
-        x = (mg_many)MG_NATIVE_LOOK_UP(units, x);
+        x = (mg_fours)MG_NATIVE_LOOK_UP(units, x);
 #else
-        for (int h = 0; h < 2 * MG_V; h++) x[h] = (uint8_t)units[x[h]];
+        for (int h = 0; h < 4 * MG_V; h += 2) x[h] = units[x[h]];
 #endif
     }
-    x = (x ^ sign) - sign;
-    if (units) x += (mg_many)(x != 0) & MG_PRESENT;
-    return (mg_vi)x;
+    mg_many y = (mg_many)x;
+    if (units || has_sign) y = y << unused >> unused;
+    if (units) y += (mg_many)(y != 0) & MG_PRESENT;
+    return (mg_vi)y;
 }
 
-/* Codes to such words: `rows` of them, `row` bytes apart, of `count` codes `step` bytes apart; a word holds (pairs) the one that lies `other`
- * bytes behind, too. */
+/* Codes to such words: `rows` of them, `row` bytes apart, of `count` codes `step` bytes apart; a word holds (share) those that lie `other`
+ * bytes behind each other, too. */
 MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
-                                      int pairs, int64_t other, mg_word *words) {
+                                      int share, int64_t other, int32_t flip, mg_word *words) {
+    const int part = 32 >> share;
     ptrdiff_t i = 0;
-    for (; pairs && step == 2 && other == 1 && i + MG_V <= count; i += MG_V)
+    for (; share && step == 1 << share && other == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
-            const mg_vi two = MG_OF(mg_load)(data + r * row + 2 * i, 16);
-            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, (two | two << 8) & 0xff00ff);
+            const char *at = data + r * row + i * step;
+            mg_vi codes = MG_OF(mg_load)(at, 8 << share);
+            if (share == 1) codes = (codes | codes << 8) & 0xff00ff;
+            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
         }
     for (; step == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i;
-            const mg_vi one = MG_OF(mg_load)(at, 8), beside = pairs ? MG_OF(mg_load)(at + other, 8) << 16 : (mg_vi){0};
-            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, one | beside);
+            mg_vi codes = MG_OF(mg_load)(at, 8);
+            for (int s = 1; s < 1 << share; s++) codes |= MG_OF(mg_load)(at + s * other, 8) << s * part;
+            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
         }
     for (; i < count; i++)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i * step;
-            const int32_t beside = pairs ? (uint8_t)at[other] << 16 : 0;
-            words[r * count + i] = MG_OF(mg_integers_of)(f, units, MG_SPLAT((uint8_t)*at | beside))[0];
+            uint32_t codes = (uint8_t)*at;
+            for (int s = 1; s < 1 << share; s++) codes |= (uint32_t)(uint8_t)at[s * other] << s * part;
+            words[r * count + i] = MG_OF(mg_integers_of)(f, units, share, MG_SPLAT((int32_t)codes))[0] ^ flip;
         }
 }
 
 /* The same, compiled once for each kind of integer. */
 static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
-                                      int pairs, int64_t other, void *words) {
+                                      int share, int64_t other, int32_t flip, void *words) {
     const mg_format format = *f;
     int8_t units[16] = {0};
     for (int code = 0; f->is_float && code < 16; code++) units[code] = (int8_t)(table->value[code] * 2);
-    if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, pairs, other, words);
-    else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, pairs, other, words);
-    else MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, pairs, other, words);
+    (void)flip;
+#ifdef MG_NATIVE_ADD_DOT_FOURS
+    if (share == 2) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, 2, other, flip, words);
+    else
+#endif
+    if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, share & 1, other, 0, words);
+    else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, share & 1, other, 0, words);
+    else MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, share & 1, other, 0, words);
 }
 
 /* Decodes `count` codes that lie `step` bytes apart, to values or significands; returns whether there is an infinity or a NaN. */
@@ -697,15 +728,15 @@ MG_INLINE void MG_OF(mg_quick_rounded_down)(const mg_operation *o, const mg_part
 
 /* The exact sum of products of integers, or of bits that differ, from `first` on. */
 MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, const int differ, mg_vi *sum) {
-    const int in_line = x->plain || x->pairs;
-    const ptrdiff_t start = (o->k_index[0] + first) >> x->pairs; /* of pairs, two terms share a word */
-    MG_EACH_ROW sum[r] = (mg_vi){0};
-    for (int32_t i = 0; i < count >> x->pairs; i++) {
+    const int in_line = x->plain || x->share;
+    const ptrdiff_t start = (o->k_index[0] + first) >> x->share;
+    MG_EACH_ROW sum[r] = x->share == 2 ? MG_OF(mg_of_b)(x, x->b_exponent + start * x->b_row) : (mg_vi){0};
+    for (int32_t i = 0; i < count >> x->share; i++) {
         const ptrdiff_t k = in_line ? start + i : o->k_index[first + i];
         const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW {
             const mg_vi a = MG_OF(mg_of_a)(x, x->a + r * x->a_row, k);
-            sum[r] += differ ? MG_OF(mg_dot_pairs)(a ^ b, a ^ b) : MG_OF(mg_dot_pairs)(a, b);
+            sum[r] = differ ? MG_OF(mg_add_dot)(x->share, 0, sum[r], a ^ b, a ^ b) : MG_OF(mg_add_dot)(x->share, x->swapped, sum[r], a, b);
         }
     }
 }
@@ -904,10 +935,22 @@ static int MG_OF(mg_fma_chain)(const mg_tile *t) {
     return any;
 }
 
-/* Matrices of integers in pairs, where a program is one sum that c joins. `differ`: bits that do are counted. */
-MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int differ) {
+/* What sums of bytes begin with, in the exponents of b, which integers lack: bytes of a that were moved by 128 bring so often those of b. */
+MG_INLINE void MG_OF(mg_begin_sums)(const mg_tile *t) {
+    for (const mg_operation *o = t->program->operations; o < t->program->operations + t->program->operation_count; o++)
+        for (ptrdiff_t j = 0; j < t->columns; j += MG_V) {
+            const ptrdiff_t first = o->k_index[0] / 4 * (ptrdiff_t)t->columns + j;
+            mg_vi sum = {0};
+            for (int32_t k = 0; k < o->k_count / 4; k++)
+                sum = MG_OF(mg_add_dot)(2, t->swapped, sum, MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + first + k * (ptrdiff_t)t->columns));
+            *(mg_vi *)(t->b.exponent + first) = -sum;
+        }
+}
+
+/* Matrices of integers that share words, where a program is one sum that c joins. `differ`: bits that do are counted. */
+MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const int swapped, const int differ) {
     const mg_operation *o = &t->program->operations[0];
-    const ptrdiff_t first = o->k_index[0] / 2, last = first + o->k_count / 2, columns = t->columns, next = t->a_row, rows = t->rows;
+    const ptrdiff_t first = o->k_index[0] >> share, last = first + (o->k_count >> share), columns = t->columns, next = t->a_row, rows = t->rows;
     const ptrdiff_t c_row = t->c_row, d_row = t->d_row, saturate = o->saturate;
     const mg_word *a = (const mg_word *)t->a.value;
     const char *c = t->c;
@@ -915,12 +958,13 @@ MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int differ) {
     for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * next, c += MG_ROWS * c_row, d += MG_ROWS * d_row)
         for (ptrdiff_t j = 0; j < columns; j += MG_V) {
             const mg_word *b = (const mg_word *)t->b.value + j;
-            mg_vi sum[MG_ROWS] = {{0}};
+            mg_vi sum[MG_ROWS];
+            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = share == 2 ? MG_AT(mg_vi, t->b.exponent + first * columns + j) : (mg_vi){0};
             MG_UNROLL for (ptrdiff_t k = first; k < last; k++) {
                 const mg_vi y = MG_AT(mg_vi, b + k * columns);
                 MG_UNROLL for (int r = 0; r < MG_ROWS; r++) {
                     const mg_vi x = MG_SPLAT(a[r * next + k]);
-                    sum[r] += differ ? MG_OF(mg_dot_pairs)(x ^ y, x ^ y) : MG_OF(mg_dot_pairs)(x, y);
+                    sum[r] = differ ? MG_OF(mg_add_dot)(share, 0, sum[r], x ^ y, x ^ y) : MG_OF(mg_add_dot)(share, swapped, sum[r], x, y);
                 }
             }
             MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r], MG_OF(mg_load)(c + r * c_row + j * 4, 32));
@@ -965,7 +1009,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
             const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups || t->pairs, groups, t->a.value + a, t->b.value + b,
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? groups : t->share, t->swapped, groups, t->a.value + a, t->b.value + b,
                                   t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
@@ -982,7 +1026,7 @@ MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     const mg_program *p = t->program;
     const int significands = t->significands;
     if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0);
-    else if (t->pairs && p->operation_count == 1 && p->operations[0].fast == MG_FAST_GDFS) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, t->specials, 0, 1, 1);
+    else if (t->share && p->operation_count == 1 && p->operations[0].fast == MG_FAST_GDFS) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, t->specials, 0, 1, 1);
     else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0);
     else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0);
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0);
@@ -993,10 +1037,18 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const int significands = t->significands;
     const mg_operation *o = &t->program->operations[0];
     if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
-    const int one_sum = o->fast == MG_FAST_INTEGER && t->program->operation_count == 1 && o->seed == 0 && t->program->c.storage == 32;
-    if (one_sum && t->pairs && !t->per_lane) {
-        if (o->combine == MG_OPERATION_XOR) MG_OF(mg_integer_rows)(t, 1);
-        else MG_OF(mg_integer_rows)(t, 0);
+    const int differ = o->combine == MG_OPERATION_XOR, one_sum = o->fast == MG_FAST_INTEGER && t->program->operation_count == 1 && o->seed == 0 && t->program->c.storage == 32;
+#ifdef MG_NATIVE_ADD_DOT_FOURS
+    if (t->share == 2) MG_OF(mg_begin_sums)(t);
+    if (one_sum && t->share == 2 && !t->per_lane) {
+        if (differ) MG_OF(mg_integer_rows)(t, 2, 0, 1);
+        else if (t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0);
+        else MG_OF(mg_integer_rows)(t, 2, 0, 0);
+    } else
+#endif
+    if (one_sum && t->share && !t->per_lane) {
+        if (differ) MG_OF(mg_integer_rows)(t, 1, 0, 1);
+        else MG_OF(mg_integer_rows)(t, 1, 0, 0);
     } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0);
     else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0);
 #ifdef MG_HALF
@@ -1017,6 +1069,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_WIDEN_16
 #undef MG_NATIVE_HALF
 #undef MG_NATIVE_DOT_PAIRS
+#undef MG_NATIVE_ADD_DOT_FOURS
 #undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
 #undef MG_NATIVE_CUT

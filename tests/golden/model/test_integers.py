@@ -1,12 +1,13 @@
 """Products of integers: every format, layout and shape beside NumPy's integers, at every instruction set.
 
-The fast form brings codes of 8 bits to pairs of 16; what it may get wrong lies in strides, in the ends of
-rows and at the ends of formats and of 32 bits.
+The fast form brings codes of 8 bits to pairs of 16, or multiplies four bytes at once; what it may get wrong
+lies in strides, in the ends of rows and at the ends of formats and of 32 bits.
 """
 
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from instruction_sets import instruction_sets
 from random_units import load
 
 from golden.instruction import Instruction
+from golden.number.formats import get_format
 
 SHAPES = ((16, 8), (4, 16), (8, 24), (12, 40), (3, 8), (4, 5), (1, 1), (16, 256))
 FORMATS = (("s8", "s8"), ("u8", "s8"), ("s8", "u8"), ("u8", "u8"), ("s4", "u4"), ("u4", "s4"), ("b1", "b1"))
@@ -87,16 +89,38 @@ def test_every_shape_and_depth(
                 check(ins, given, m, n, overflow=overflow, operation=operation)
 
 
-def test_the_largest_sums_at_both_ends_of_32_bits() -> None:
-    """Every product -128 * -128, or -128 * 127, and c at the very ends."""
-    for overflow in ("wrap", "saturate"):
-        ins = unit("s8", "s8", 256, overflow)
-        for code in (0x80, 0x7F):
-            given = {"a": np.full((16, 256), 0x80, np.uint8), "b": np.full((256, 8), code, np.uint8)}
-            for c in (0x7FFFFFFF, 0x80000000, 0x7FFFFFFF - 256 * 128 * 128, 0x80000000 + 256 * 128 * 127):
-                for off in (-1, 0, 1):
-                    given["c"] = np.full((16, 8), (c + off) % (1 << 32), np.uint32)
-                    check(ins, given, 16, 8, overflow=overflow)
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("formats", list(product(("s8", "u8"), repeat=2)), ids="-".join)
+def test_the_largest_sums_at_both_ends_of_32_bits(
+    formats: tuple[str, str], simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every product that of two codes at the ends, and c where the sum just leaves 32 bits, and where not."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    for k, overflow, n in product((4, 6, 252), ("wrap", "saturate"), (8, 16)):
+        ins = unit(*formats, k, overflow)
+        for codes in product((0x80, 0x7F, 0xFF), repeat=2):
+            given = {"a": np.full((16, k), codes[0], np.uint8), "b": np.full((k, n), codes[1], np.uint8)}
+            total = k * np.prod([integers(ins.formats[name], given[name][0, 0]) for name in "ab"])
+            for c, off in product((MOST, LEAST, MOST - total, LEAST - total), (-1, 0, 1)):
+                given["c"] = np.full((16, n), int(c + off) % (1 << 32), np.uint32)
+                check(ins, given, 16, n, overflow=overflow)
+
+
+@pytest.mark.parametrize("formats", list(product(("s8", "u8", "s4", "u4"), repeat=2)), ids="-".join)
+def test_bytes_moved_by_128_give_every_product(formats: tuple[str, str]) -> None:
+    """docs/core.md on bytes without a sign by bytes with one, for all codes: not every machine multiplies
+    them."""
+    of_a, of_b = map(get_format, formats)
+    a, b = np.meshgrid(*(integers(f, np.arange(1 << f.bits)) for f in (of_a, of_b)), indexing="ij")
+    moved = of_a.signed if of_b.signed else formats[0] == "u8"
+    begin = (-128 if of_b.signed else 128) * moved * b
+    if of_b.signed:
+        plain, signed = a + 128 * moved, b
+    else:
+        plain, signed = b, a - 128 * moved
+    assert plain.min() >= 0 and plain.max() < 256 and signed.min() >= -128 and signed.max() < 128
+    assert np.array_equal((a ^ 0x80) & 0xFF if moved else a & 0xFF, (plain if of_b.signed else signed) & 0xFF)
+    assert np.array_equal(begin + plain * signed, a * b)
 
 
 LAYOUTS = {
