@@ -432,7 +432,8 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_round_any)(const mg_operation *o
 
 /* Rounds `sum` * 2^unit, numbers below 2^53 in doubles, whose last bit is 2^unit, to codes of the operation's result: `kept` fraction bits,
  * toward zero or to nearest even, overflow to infinity. A zero is +0, but for a sum that rounds to zero with its sign
- * (MG_ZERO_SIGNED_UNDERFLOW). Below the least unit and above the largest that are told apart here lies nothing but what rounds to zero,
+ * (MG_ZERO_SIGNED_UNDERFLOW). The sums themselves are never -0 where the result is FP32: they begin with +0 or an integer, and whatever joins
+ * it, -0 too, leaves +0 where nothing is left. Below the least unit and above the largest that are told apart here lies nothing but what rounds to zero,
  * and what is infinite. */
 MG_INLINE mg_vi MG_OF(mg_round_sums)(const mg_operation *o, int kept, int nearest, const mg_df *sum, mg_vi unit) {
     if (!mg_is_ieee(&o->out_format, 8, 23) || (nearest && kept < 23)) return MG_OF(mg_round_any)(o, kept, nearest, sum, unit);

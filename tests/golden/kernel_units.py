@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import yaml_text
 from random_units import local_format, shape
 
+from golden.number.formats import get_format
+
 NARROW = ("e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1")
 FLOATS = ("f16", "bf16", "tf32", *NARROW)
+FRACTIONS = {"f32": 23, "f16": 10, "bf16": 7}
 
 
 def _fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
@@ -20,7 +23,6 @@ def _fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
         rng.choice(("f32", "f32", "f16", "bf16")),
     )
     b = a if rng.random() < 0.6 else rng.choice(FLOATS)
-    widest = {"f32": 23, "f16": 10, "bf16": 7}[d]
     body: dict[str, Any] = {
         "fraction_bits": rng.randint(1, 28),
         "rounding": rng.choice(("toward_zero", "nearest_even")),
@@ -29,7 +31,7 @@ def _fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
     if rng.random() < 0.5:
         body["exponent_floor"] = rng.choice((-149, -139, -133, -126, -24, 0, 40, -100000, 100000))
     if rng.random() < 0.4:
-        body["result_fraction_bits"] = rng.randint(0, widest)
+        body["result_fraction_bits"] = rng.randint(0, FRACTIONS[d])
     operation: dict[str, Any] = {"fda": body}
     if rng.random() < 0.3:
         operation = {"cofda": body | {"products": rng.randint(1, k)}}
@@ -85,40 +87,85 @@ def _scaled_fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[A
     ]
 
 
+def _last_rounding(rng: random.Random, d: str, rounding: Sequence[str]) -> dict[str, Any]:
+    """The rounding of `total` to d as _float_frame lets it in, some with fewer bits than d has."""
+    kept = {} if rng.random() < 0.6 else {"fraction_bits": rng.randint(0, FRACTIONS[d])}
+    zero = rng.choice(("positive", "signed_underflow"))
+    rounded = {"of": "total", "rounding": rng.choice(rounding), "overflow": "infinity", "zero": zero}
+    return {"round": rounded | kept}
+
+
 def _gdfs_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
-    floor = {} if rng.random() < 0.5 else {"exponent_floor": rng.choice((-139, -133, 0))}
-    scale = rng.choice(("ue8m0", "ue4m3"))
-    body = {
-        "fraction_bits": rng.randint(23, 35),
-        "group": rng.choice([i for i in (1, 2, 4, 8, 16, 32, 64) if k % i == 0]),
-        "nan": 1,
-    }
-    return {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": scale, "scale_b": scale}, [
-        {"gdfs": body | floor}
+    floor = {} if rng.random() < 0.5 else {"floor": rng.choice((-139, -133, 0))}
+    c, d = (rng.choice(("f32", "f32", "f16", "bf16")) for _ in "cd")
+    scales = [rng.choice(("ue8m0", "ue4m3")) for _ in "ab"]
+    scales = scales if rng.random() < 0.5 else scales[:1] * 2
+    least = max(FRACTIONS[c], 2 + 3 * scales.count("ue4m3"))
+    kept = rng.randint(least, 35) if rng.random() < 0.7 else least
+    group = rng.choice([i for i in (1, 2, 4, 8, 16, 32, 64) if k % i == 0])
+    total = ["groups", "c"]
+    steps = [
+        {"multiply": {"to": "products"}},
+        {"special_values": {"of": ["products", "c", "scales"], "nan": 1}},
+        {"sum": {"of": ["products"], "to": "groups", "group": {"contiguous": group}, "exponent": 0}},
+        {"scale": {"of": "groups"}},
+        {"align": {"of": total, "fraction_bits": kept, "rounding": "toward_zero"} | floor},
+        {"sum": {"of": total, "to": "total"}},
+        _last_rounding(rng, d, ("toward_zero", "nearest_even")),
     ]
+    formats = {"a": "e2m1", "b": "e2m1", "c": c, "d": d}
+    return formats | {"scale_a": scales[0], "scale_b": scales[1]}, [{"steps": steps}]
+
+
+def _fdrda_sums(rng: random.Random, kept: int) -> tuple[list[Any], dict[str, Any]]:
+    """The sum of the products, and what limits c: all at once, or two interleaved groups and a window."""
+    cut = {"fraction_bits": kept, "rounding": "toward_zero"}
+    if rng.random() < 0.5:
+        return [{"align": {"of": ["products"]} | cut}, {"sum": {"of": ["products"], "to": "dot"}}], {}
+    halves = {"of": ["products"], "group": {"interleaved": 2}}
+    meet = {"of": ["groups"], "fraction_bits": kept, "rounding": "down"}
+    steps = [{"align": halves | cut}, {"sum": halves | {"to": "groups"}}, {"align": meet}]
+    window = {"window": {"c": rng.randint(0, 40)}}
+    return [*steps, {"sum": {"of": ["groups"], "to": "dot"}}], window if rng.random() < 0.8 else {}
 
 
 def _fdrda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """Every F that products and c leave, with the widest two, which most units have, most often."""
     a = rng.choice(FLOATS)
     b = a if rng.random() < 0.6 else rng.choice(FLOATS)
+    c, d = (rng.choice(("f32", "f16", "bf16")) for _ in "cd")
+    least = min(24, max(FRACTIONS[c], sum(get_format(name).fraction_bits for name in (a, b))))
+    kept = rng.randint(least, 24) if rng.random() < 0.5 else max(least, rng.choice((23, 24)))
+    dot = rng.randint(kept, 40)
+    overflow = {}
+    if rng.random() < 0.5:
+        overflow = {"overflow_exponent": rng.choice((128, 128, 16, -20, 1))}
+    sums, window = _fdrda_sums(rng, kept)
+    total = {"of": ["dot", "c"], "fraction_bits": {"dot": dot, "c": kept}, "rounding": "down", "floor": -126}
+    bits = {"fraction_bits": rng.randint(0, dot), "rounding": "down", "min_exponent": -126}
+    steps = [
+        {"multiply": {"to": "products"} | overflow},
+        {"special_values": {"of": ["products", "c"], "nan": 0x7FC0}},
+        *sums,
+        {"align": total | window},
+        {"sum": {"of": ["dot", "c"], "to": "total"}},
+        {"normalize": {"of": "total"} | bits},
+        _last_rounding(rng, d, ("nearest_even",)),
+    ]
+    return {"a": a, "b": b, "c": c, "d": d}, [{"steps": steps}]
+
+
+def _fdrda_passes_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
+    """The algorithm itself in passes of a few products, each from the result before."""
+    a, c = rng.choice(FLOATS), rng.choice(("f32", "f16", "bf16"))
     kept = rng.choice((23, 24))
     dot = rng.randint(kept, 40)
-    body: dict[str, Any] = {
-        "fraction_bits": kept,
-        "dot_fraction_bits": dot,
-        "sum_fraction_bits": rng.randint(0, dot),
-        "nan": 0x7FC0,
-    }
-    if rng.random() < 0.5:
-        return {"a": a, "b": b, "c": "f32", "d": "f32"}, [{"gfdrda": body | {"c_window": rng.randint(0, 40)}}]
-    body["product_overflow"] = rng.choice((128, 128, 16, -20, 1))
-    name = {"fdrda": body} if rng.random() < 0.5 else {"cofdrda": body | {"products": rng.randint(1, k)}}
-    return {
-        "a": a,
-        "b": b,
-        "c": rng.choice(("f32", "f16", "bf16")),
-        "d": rng.choice(("f32", "f16", "bf16")),
-    }, [name]
+    body = {"fraction_bits": kept, "dot_fraction_bits": dot, "sum_fraction_bits": rng.randint(0, dot)}
+    name, more = rng.choice(
+        (("cofdrda", {"product_overflow": rng.choice((128, 16, 1))}), ("cogfdrda", {"c_window": 25}))
+    )
+    passes = {"nan": 0x7FC0, "products": rng.randint(1, k)}
+    return {"a": a, "b": a, "c": c, "d": c}, [{name: body | more | passes}]
 
 
 def _fma_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
@@ -222,7 +269,7 @@ KERNEL_UNITS: tuple[Callable[[random.Random, int], tuple[dict[str, Any], list[An
     _scaled_fda_unit,
     _gdfs_unit,
     _fdrda_unit,
-    _fdrda_unit,
+    _fdrda_passes_unit,
     _fma_unit,
     _integer_unit,
     _two_passes_unit,
@@ -246,6 +293,7 @@ def kernel_unit(rng: random.Random) -> str:
     if not local:
         del unit["define_formats"]
     if "scale_a" in formats:
-        group = program[0].get("gdfs", {}).get("group", 1)
+        sums = (step["sum"] for step in program[0].get("steps", ()) if "sum" in step)
+        group = next((part["group"]["contiguous"] for part in sums if "group" in part), 1)
         unit["scale_block"] = rng.choice([i for i in range(group, k + 1, group) if k % i == 0])
     return yaml_text.written(unit)
