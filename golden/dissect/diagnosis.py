@@ -29,7 +29,7 @@ from golden.dissect.known import known
 from golden.dissect.mode_wires import mode_wires, modes_in_words, rewired_modes
 from golden.dissect.taps import taps
 from golden.dissect.wiring import BESIDE, Wire, clears, constant, run, skews, wires
-from golden.errors import ShapeError
+from golden.errors import OperandError, ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format, Kind, to_float
@@ -60,6 +60,9 @@ _MISSED, _ROUNDS = 32, 4
 _FEWEST_DELAYED = 16
 """Results below which a shift by one vector explains too much by chance."""
 _LATE = (1, -1, 2, -2, 3, -3, 4, -4)
+_MODES = 3
+"""Modes beside the first one that are diagnosed by themselves, where what explains that one does not explain
+them."""
 ACCEPTED = 0.2
 """The share of the wrong results that a hypothesis may leave and still be called what the unit is."""
 
@@ -182,26 +185,40 @@ class Diagnosis:
     """Of the best hypothesis, each by itself; empty where it explains too little."""
     known: tuple[str, ...] = ()
     """Where no hypothesis explains enough: what the results say by themselves."""
+    further: tuple[Diagnosis, ...] = ()
+    """Of a unit with modes: those of modes that the best hypothesis does not explain."""
 
     @property
     def explains(self) -> bool:
-        """Whether the best hypothesis explains every result."""
-        return bool(self.hypotheses) and self.hypotheses[0].remaining == 0
+        """Whether the best hypothesis explains every result, and that of each further mode its own."""
+        return bool(self.explaining) and all(one.explains for one in self.further)
 
     @property
     def explaining(self) -> tuple[Hypothesis, ...]:
-        """All hypotheses that explain every result, the simplest first."""
+        """All hypotheses that explain every result (of a unit with modes every one of this mode), the
+        simplest first."""
         return tuple(hypothesis for hypothesis in self.hypotheses if hypothesis.remaining == 0)
 
     @property
     def explained_by_one(self) -> bool:
         """Whether one change or fault alone explains every result, or nothing does at all."""
-        return not self.explaining or any("+" not in each.slug for each in self.explaining)
+        alone = not self.explaining or any("+" not in each.slug for each in self.explaining)
+        return alone and not self.further
+
+    @property
+    def every_fault(self) -> list[tuple[Instruction, Fault]]:
+        """Each fault once, also those of further modes, with the unit that has it."""
+        found: dict[str, tuple[Instruction, Fault]] = {}
+        for one in (self, *self.further):
+            for fault in one.faults:
+                found.setdefault(fault.slug, (one.instruction, fault))
+        return list(found.values())
 
     def sentence(self) -> str:
         """The verdict in one sentence (a second one names explanations that the vectors cannot tell from
         the first)."""
-        return f"{self._verdict()}. {self.note[:1].upper()}{self.note[1:]}" if self.note else self._verdict()
+        said = [self._verdict(), *([f"{self.note[:1].upper()}{self.note[1:]}"] if self.note else [])]
+        return ". ".join([*said, *(f"Beside that {one._verdict()}" for one in self.further)])
 
     def _verdict(self) -> str:
         name = f"{self.instruction.architecture}:{self.instruction.name}"
@@ -233,7 +250,7 @@ class Diagnosis:
             "sentence": self.sentence(),
             "failing": self.failing,
             "total": self.total,
-            "faults": [fault.as_dict() for fault in self.faults],
+            "faults": [fault.as_dict() for _, fault in self.every_fault],
             "known": list(self.known),
             "hypotheses": [hypothesis.as_dict() for hypothesis in self.hypotheses],
         }
@@ -294,6 +311,30 @@ def diagnose(
     return search.run(_clock() + budget_seconds)
 
 
+@dataclass(frozen=True)
+class _Mode:
+    """What a unit does in one of its modes; `index`: which of all results."""
+
+    unit: Instruction
+    operands: Operands
+    actual: Bits
+    index: npt.NDArray[np.intp]
+    wrong: int
+
+    @property
+    def name(self) -> str:
+        """As `Instruction.by_mode` calls it."""
+        return self.unit.name.partition(" (")[2].rstrip(")")
+
+
+def _by_mode(ins: Instruction, operands: Operands, actual: Bits, policy: Policy) -> list[_Mode]:
+    found = []
+    for unit, own, index in ins.by_mode(operands):
+        right = policy.equal(unit.formats["d"], unit.dot(**own), actual[index])
+        found.append(_Mode(unit, own, actual[index], index, int((~right).sum())))
+    return found
+
+
 def _diagnose_mode(
     ins: Instruction,
     operands: Operands,
@@ -302,23 +343,20 @@ def _diagnose_mode(
     budget_seconds: float,
     progress: Progress | None,
 ) -> Diagnosis:
-    """The diagnosis of the mode in which most results differ; the note says in which modes any do."""
+    """The diagnosis of the mode in which most results differ, and of others that are not explained by what
+    explains that one; the note says in which modes any do."""
     if actual.shape != operands["mode"].shape:
         raise ShapeError(
             f"argument 'actual' has shape {actual.shape}, expected one result for each of "
             f"{operands['mode'].shape}"
         )
-    found = []
-    for unit, own, index in ins.by_mode(operands):
-        wrong = int((~policy.equal(unit.formats["d"], unit.dot(**own), actual[index])).sum())
-        found.append((wrong, unit, own, index))
-    worst = max(found, key=lambda one: one[0])
-    modes = [unit.name.partition(" (")[2].rstrip(")") for _, unit, _, _ in found]
-    failing = [name for name, (wrong, *_) in zip(modes, found, strict=True) if wrong]
-    note = modes_in_words(failing, modes) if failing else ""
+    until = _clock() + budget_seconds
+    modes = _by_mode(ins, operands, actual, policy)
+    failing = sorted((mode for mode in modes if mode.wrong), key=lambda mode: -mode.wrong)
+    note = modes_in_words([m.name for m in modes if m.wrong], [m.name for m in modes]) if failing else ""
     rewired = rewired_modes(ins, operands, actual, lambda d: policy.equal(ins.formats["d"], d, actual))
     if rewired and failing:
-        total, wrong = len(actual), sum(one[0] for one in found)
+        total, wrong = len(actual), sum(mode.wrong for mode in modes)
         ranked = [
             Hypothesis(
                 wire.slug, wire.text, ins, wire.weight, start=ins, wires=(wire,), remaining=0, total=total
@@ -327,10 +365,103 @@ def _diagnose_mode(
         ]
         fault = Fault(ranked[0].slug, ranked[0].text, wrong)
         return Diagnosis(ins, tuple(ranked), wrong, total, note=note, faults=(fault,))
-    diagnosis = diagnose(
-        worst[1], worst[2], actual[worst[3]], policy=policy, budget_seconds=budget_seconds, progress=progress
-    )
-    return replace(diagnosis, note=note)
+
+    def diagnosed(mode: _Mode) -> Diagnosis:
+        left = max(until - _clock(), 0)
+        return diagnose(
+            mode.unit, mode.operands, mode.actual, policy=policy, budget_seconds=left, progress=progress
+        )
+
+    if (crossed := _besides_mode(ins, operands, actual, policy, budget_seconds, progress)) is not None:
+        return replace(crossed, note=note)
+    worst, *others = failing or modes[:1]
+    return _with_further(replace(diagnosed(worst), note=note), worst, others, policy, diagnosed)
+
+
+def _besides_mode(
+    ins: Instruction,
+    operands: Operands,
+    actual: Bits,
+    policy: Policy,
+    budget_seconds: float,
+    progress: Progress | None,
+) -> Diagnosis | None:
+    """A fault of `mode` with which most results are right, and what explains the others; None where there is
+    none, or no hypothesis explains all of them."""
+    fmt, best = ins.formats["d"], None
+    wrong = ~policy.equal(fmt, ins.dot(**operands), actual)
+    least = int(wrong.sum()) // 2
+    for wire in mode_wires(ins):
+        assert wire.operands is not None
+        try:
+            left = ~policy.equal(fmt, ins.dot(**wire.operands(operands)), actual)
+        except OperandError:  # it leads to a code that the unit does not use
+            continue
+        if int(left.sum()) < least:
+            best, least, still = wire, int(left.sum()), left
+    if best is None or best.operands is None:
+        return None
+    rest = _diagnose_mode(ins, best.operands(operands), actual, policy, budget_seconds, progress)
+    if not rest.explains:
+        return None
+    total, failing = len(actual), int(wrong.sum())
+    parts = {part.slug: part for _, part in rest.every_fault}
+    slug = "+".join((best.slug, *parts))
+    text = " and ".join([best.text, *(part.text for part in parts.values())])
+    both = Hypothesis(slug, text, ins, best.weight, start=ins, wires=(best,), remaining=0, total=total)
+    mode = Fault(best.slug, best.text, int((wrong & ~still).sum()))
+    others = (replace(part, others=None) for part in parts.values())
+    return Diagnosis(ins, (both,), failing, total, faults=(mode, *others))
+
+
+def _with_further(
+    first: Diagnosis,
+    at: _Mode,
+    others: list[_Mode],
+    policy: Policy,
+    diagnosed: Callable[[_Mode], Diagnosis],
+) -> Diagnosis:
+    """The diagnosis of a mode, what explains it in most of the others before all that does; and those of
+    modes in which that is not all. It ends with one that nothing explains."""
+    explaining = first.explaining
+    if not explaining or explaining[0].delay:
+        return first
+    left = {one.slug: [mode for mode in others if not _is_so(one, mode, policy)] for one in explaining}
+    best = min(explaining, key=lambda one: sum(mode.wrong for mode in left[one.slug]))
+    first = _led_by(first, best)
+    unexplained, found = left[best.slug], [(first, at)]
+    while unexplained and len(found) <= _MODES and found[-1][0].explaining:
+        mode = unexplained.pop(0)
+        one = diagnosed(mode)
+        also = (each for each in one.explaining if any(_is_so(each, past, policy) for _, past in found))
+        said = next(also, None) or next(iter(one.explaining), None)  # of what was found before, the whole
+        if said is not None:
+            one = _led_by(one, said)
+            found = [each for each in found if not _is_so(said, each[1], policy)]
+            unexplained = [each for each in unexplained if not _is_so(said, each, policy)]
+        found.append((one, mode))
+    found[0] = (replace(found[0][0], note=first.note), found[0][1])
+    return replace(found[0][0], further=tuple(one for one, _ in found[1:]))
+
+
+def _led_by(found: Diagnosis, best: Hypothesis) -> Diagnosis:
+    """A diagnosis with one of the hypotheses that explain everything before all others."""
+    if best is found.hypotheses[0]:
+        return found
+    ranked = (best, *(one for one in found.hypotheses if one is not best))
+    faults = found.faults if "+" in best.slug else (Fault(best.slug, best.text, found.failing),)
+    return replace(found, hypotheses=ranked, faults=faults)
+
+
+def _is_so(found: Hypothesis, mode: _Mode, policy: Policy) -> bool:
+    """Whether what explains one mode explains every result of another one."""
+    unit: Instruction | None = mode.unit
+    for change in found.changes:
+        unit = None if unit is None else change.apply(unit)
+    if unit is None or found.known or not all(_fits(wire, unit) for wire in found.wires):
+        return False
+    codes = run(unit, found.wires, mode.operands)
+    return bool(policy.equal(unit.formats["d"], codes, mode.actual).all())
 
 
 @dataclass

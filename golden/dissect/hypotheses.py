@@ -197,6 +197,12 @@ def _roundings(ins: Instruction) -> Iterator[Change]:
             text,
             rewrite(lambda s, _, m=mode: replace(s, rounding=m) if _rounds_last(s) else s),  # type: ignore[misc]
         )
+        yield Change(
+            f"increment-{slug}",
+            f"{text}, but for what overflows",
+            _on(Round, lambda s, m=mode: _incremented(s, m)),  # type: ignore[misc]
+            1.05,
+        )
         if cuts:
             text = f"alignment rounds the cut bits {name} instead of {MODE_NAMES[cuts[0]]}"
             yield Change(f"align-{slug}", text, _on(Align, lambda s, m=mode: replace(s, rounding=m)), 1.1)  # type: ignore[misc]
@@ -211,6 +217,15 @@ def _roundings(ins: Instruction) -> Iterator[Change]:
                 _on(Normalize, lambda s, m=mode: replace(s, rounding=m)),  # type: ignore[misc]
                 1.2,
             )
+
+
+def _incremented(step: Round, mode: str) -> Round:
+    """The step with the increment of another mode, while too large numbers become what they did."""
+    over = {"toward_zero": "largest", "nearest_even": "infinity", "nearest_away": "infinity"}
+    if step.overflow != "ieee":
+        return replace(step, rounding=mode)
+    known = step.rounding in over
+    return replace(step, rounding=mode, overflow=over[step.rounding]) if known else step
 
 
 def _at(wanted: Align, mode: str) -> Apply:

@@ -560,7 +560,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = [*filter(None, [traffic]), *reasons.hints(verdict, engine, job, found)]
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
-    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explaining)
+    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
     if result.options.repair and unexplained and job.dut.vhdl is not None:
         result.hints.append(
@@ -579,7 +579,7 @@ def _outdone(result: Check, found: Diagnosis | None) -> bool:
     some, or than one of several faults where the change is one."""
     if found is None or not result.repairs or not result.repairs[0].whole:
         return False
-    if found.explaining:
+    if found.explains:
         return result.repairs[0].by_one and not found.explained_by_one
     return bool(found.hypotheses) and found.hypotheses[0].accepted(found.failing)
 

@@ -66,15 +66,13 @@ def flag_reasons(verdict: Verdict) -> list[FlagFault]:
 
 def shown(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis) -> list[Shown]:
     """Each fault of the diagnosis, where there are several, with an example of its own."""
-    ins = job.vectors.instruction
-    if len(diagnosis.faults) < 2:
+    ins, every = job.vectors.instruction, diagnosis.every_fault
+    if len(every) < 2:
         return []
     if diagnosis.instruction.modes is not None:  # a fault of the mode itself shows between modes
-        return [Shown(fault, None) for fault in diagnosis.faults]
+        return [Shown(fault, None) for _, fault in every]
     of = _of_state if ins.state else _of_tile if job.dut.level == "tile" else _of_dot
-    return [
-        Shown(fault, of(verdict, engine, job, diagnosis.instruction, fault)) for fault in diagnosis.faults
-    ]
+    return [Shown(fault, of(verdict, engine, job, unit, fault)) for unit, fault in every]
 
 
 def _of_dot(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:

@@ -61,6 +61,6 @@ def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Expl
         found = diagnose(ins, operands, given, policy=dut.compare, budget_seconds=budget_seconds)
         nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
         slugs = tuple(each.slug for each in found.explaining or nearest)
-        explains = bool(found.explaining)
+        explains = found.explains
         sentences = [found.sentence(), *sentences]
     return Explanations(slugs, flagged, "; ".join(sentences), explains)

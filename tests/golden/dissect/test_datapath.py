@@ -511,6 +511,40 @@ def test_exchanged_bits_of_mode_are_named() -> None:
     assert "those with" in found.note and found.faults[0].explains == found.failing
 
 
+def in_modes() -> tuple[Instruction, Operands]:
+    ins = golden.load_instruction(STYLES / "mode_inputs" / "unit.yaml")
+    return ins, default_set(ins, 6_000, seed=1).operands
+
+
+def test_faults_of_different_modes_are_listed_each() -> None:
+    """Toward zero the unit rounds down, and rounding down it makes every zero +0: what explains one mode was
+    said of the whole unit. What overflows tells in some modes alone, and is no fault of its own."""
+    ins, operands = in_modes()
+    mode, right = operands["mode"], ins.dot(**operands)
+    toward_zero, down = mode & 3 == 1, mode & 3 == 2
+    actual = ins.dot(**operands | {"mode": np.where(toward_zero, mode ^ 3, mode).astype(mode.dtype)})
+    actual = np.where(toward_zero & (actual & 0x7FFF == 0x7C00), right, actual)
+    actual = np.where(toward_zero & (actual & 0x7FFF == 0), right, actual)
+    only = diagnose(ins, operands, actual.astype(right.dtype))
+    assert only.explained_by_one and [fault.slug for _, fault in only.every_fault] == ["increment-down"]
+
+    both = np.where(down & (actual == 0x8000), 0, actual).astype(right.dtype)
+    found = diagnose(ins, operands, both)
+    assert found.explains and not found.explained_by_one, found.sentence()
+    assert [fault.slug for _, fault in found.every_fault] == ["increment-down", "zero-positive"]
+
+
+def test_a_fault_of_the_mode_and_one_in_the_arithmetic() -> None:
+    ins, operands = in_modes()
+    mode, c = operands["mode"], operands["c"]
+    crossed = ((mode & 3) | (mode & 4) << 1 | (mode & 8) >> 1).astype(mode.dtype)
+    nan = (c & 0x7C00 == 0x7C00) & (c & 0x3FF != 0)
+    given = operands | {"mode": crossed, "c": np.where(nan, c & 0xFC00, c).astype(c.dtype)}
+    found = diagnose(ins, operands, ins.dot(**given))
+    slugs = [fault.slug for _, fault in found.every_fault]
+    assert found.explains and slugs == ["mode-bits-2-and-3-swapped", "c-nan-is-infinity"], found.sentence()
+
+
 def test_a_clear_that_loses_its_sum_is_named() -> None:
     ins = golden.load_instruction(EXAMPLES / "accumulator.yaml")
     operands = default_set(ins, 3000, seed=1).operands
