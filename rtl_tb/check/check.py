@@ -577,7 +577,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
 def _outdone(result: Check, found: Diagnosis | None) -> bool:
     """Whether a change of the text, with which all vectors are right, says more than a hypothesis that leaves
     some, or than one of several faults where the change is one."""
-    if found is None or not result.repairs or not result.repairs[0].whole:
+    if found is None or not result.repairs or not result.repairs[0].explained:
         return False
     if found.explains:
         return result.repairs[0].by_one and not found.explained_by_one

@@ -69,6 +69,27 @@ class Alone:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """A fault that a change of the text leaves, and that a hypothesis about the arithmetic names.
+
+    Attributes:
+        text: what the unit computes instead.
+        explains: of the vectors that the change leaves wrong those that only this makes right.
+        example: the smallest operands found that show it with the change as without; None: none were.
+    """
+
+    text: str
+    explains: int
+    example: Example | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As reports hold it."""
+        example = None if self.example is None else self.example.as_dict()
+        text = f"beside it {self.text}; explains {self.explains:,} of the vectors that are left"
+        return {"mended": self.explains, "broken": 0, "text": text, "example": example}
+
+
+@dataclass(frozen=True)
 class Repair:
     """Changes that belong together, and what they do to the vectors of a check.
 
@@ -79,6 +100,7 @@ class Repair:
         vectors: those that were run.
         faults: each of several edits by itself, and one that leaves wrong vectors; those that mend
             most come first.
+        rest: where hypotheses explain all that is left, these.
     """
 
     edits: tuple[Edit, ...]
@@ -87,6 +109,12 @@ class Repair:
     broken: int
     vectors: int
     faults: tuple[Alone, ...] = ()
+    rest: tuple[Rest, ...] = ()
+
+    @property
+    def explained(self) -> bool:
+        """Whether every vector is right with it, or is what its `rest` says."""
+        return self.whole or bool(self.rest)
 
     @property
     def whole(self) -> bool:
@@ -102,7 +130,7 @@ class Repair:
         """As reports hold it."""
         counts = {name: getattr(self, name) for name in ("mended", "wrong", "broken", "vectors", "whole")}
         edits = [asdict(edit) | {"file": str(edit.file)} for edit in self.edits]
-        faults = [fault.as_dict() for fault in self.faults]
+        faults = [*(fault.as_dict() for fault in self.faults), *(one.as_dict() for one in self.rest)]
         return counts | {"edits": edits, "faults": faults, "sentence": self.sentence()}
 
     def sentence(self) -> str:
@@ -111,7 +139,9 @@ class Repair:
         if self.whole:
             return f"{where} all {self.vectors:,} vectors are right"
         others = f"{self.broken:,} right ones are wrong" if self.broken else "no other is wrong"
-        return (
-            f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and {others}; of the "
-            f"{self.wrong - self.mended:,} that are left no change that was tried mends more"
-        )
+        counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and {others}"
+        if self.rest:
+            what = " and ".join(one.text for one in self.rest)
+            return f"{counted}; all {self.vectors:,} are then explained by {what}"
+        left = self.wrong - self.mended
+        return f"{counted}; of the {left:,} that are left no change that was tried mends more"

@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from rtl_tb.check.repair.clusters import spread
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ELSE, GUARD
+from rtl_tb.check.repair.rest import rest_of
 from rtl_tb.check.repair.result import Alone, Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.repair.texts import Texts, with_changes
@@ -63,6 +65,8 @@ _PART, _MAKE_UP = 10, 20
 some vectors, and the repair of one breaks these: so many it has to mend for each."""
 _LIKELY = 24
 """Changes that mend a part, of which each is tried with the first ones before all others are."""
+_RESTS = 2
+"""Changes that mend a part, of which it is asked whether a hypothesis explains what they leave."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
 _AT_ONCE = 32
@@ -202,9 +206,20 @@ class _Search:
             tried = len(constants.done)
             raise Unfinished(f"{tried:,} numbers and widths: {refused}") if tried else refused
         found.sort(key=lambda repair: -repair.mended)
+        if found and not found[0].whole:
+            found = self._with_rest(found)
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
         )
+
+    def _with_rest(self, found: list[Repair]) -> list[Repair]:
+        """Before all others one change with which every vector is as a hypothesis says; as they are where
+        there is none. It takes time of its own."""
+        single = [ran for ran in self.ran.values() if len(ran.changes) == 1 and _lists(ran.repair)]
+        for ran in sorted(single, key=lambda ran: -ran.repair.mended)[:_RESTS]:
+            if rest := rest_of(ran.verdict, ran.job, self.asked):
+                return [replace(ran.repair, rest=rest), *found]
+        return found
 
     def _by_fault(self, changes: Changes, repair: Repair, folder: Path) -> Repair:
         """A repair with what each of its changes does by itself; as it is where the time ends before."""
@@ -215,11 +230,11 @@ class _Search:
                 if (edit,) not in self.ran:
                     self._confirm(changes, (change,), folder / f"{number}")
                 ran = self.ran[edit,]
-                only = self.verdict.wrong & ~ran.failed
-                with self.budget.builds():
-                    example = example_of_fault(self.verdict, self.asked, ran.job, only, self.budget.look)
             except (MmagoldError, KeyError):
                 return repair
+            only, example = self.verdict.wrong & ~ran.failed, None
+            with suppress(MmagoldError), self.budget.builds():
+                example = example_of_fault(self.verdict, self.asked, ran.job, only, self.budget.look)
             broken = int((ran.failed & ~self.verdict.failed).sum())
             found.append(Alone(edit, int((self.verdict.failed & ~ran.failed).sum()), broken, example))
         return replace(repair, faults=tuple(sorted(found, key=lambda one: -one.mended)))
@@ -570,16 +585,17 @@ class _Search:
             outcome = engines.run(self.verdict.outcome.engine, job, lambda _done, _all: self.budget.look())
         if outcome.failures:
             return None
-        failed = judge(self.verdict.vectors, outcome, self.dut.compare).failed
+        verdict = judge(self.verdict.vectors, outcome, self.dut.compare)
         edits = tuple(_edit(changes, change) for change in chosen)
-        self.ran[edits] = _Ran(tuple(chosen), job, failed)
-        return Repair(
+        repair = Repair(
             edits,
-            int((self.verdict.failed & ~failed).sum()),
+            int((self.verdict.failed & ~verdict.failed).sum()),
             int(self.verdict.failed.sum()),
-            int((failed & ~self.verdict.failed).sum()),
+            int((verdict.failed & ~self.verdict.failed).sum()),
             len(self.verdict.vectors),
         )
+        self.ran[edits] = _Ran(tuple(chosen), job, verdict, repair)
+        return repair
 
 
 @dataclass(frozen=True)
@@ -609,11 +625,17 @@ def _each(run: Callable[..., Flags | None], many: Sequence[tuple[int, ...]]) -> 
 
 @dataclass(frozen=True)
 class _Ran:
-    """Changes, the unit with them, and which vectors of the check fail then."""
+    """Changes, the unit with them, and what it answers to the vectors of the check."""
 
     changes: tuple[Change, ...]
     job: Job
-    failed: Flags
+    verdict: Verdict
+    repair: Repair
+
+    @property
+    def failed(self) -> Flags:
+        """Which vectors fail."""
+        return self.verdict.failed
 
 
 @dataclass(frozen=True)
