@@ -567,7 +567,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif result.options.repair and own and (unexplained or (several and job.dut.vhdl is None)):
-        mend(result, job, report)
+        mend(result, job, report, unexplained)
         if _outdone(result, found):
             result.diagnosis, result.difference, result.faults = None, None, []
     if result.options.dissect and unexplained:
@@ -596,8 +596,8 @@ def dissect(result: Check, job: Job, report: Progress) -> None:
         result.hints.append(f"the DUT was not dissected: {what}{error}")
 
 
-def mend(result: Check, job: Job, report: Progress) -> None:
-    """Adds the changes of the DUT's text that make its results right."""
+def mend(result: Check, job: Job, report: Progress, beside: bool = True) -> None:
+    """Adds the changes of the text that make the results right, with what hypotheses say `beside` one."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that mends it", 0, 0)
@@ -607,6 +607,7 @@ def mend(result: Check, job: Job, report: Progress) -> None:
             job,
             result.options.repair,
             lambda done, total: report("trying changes of the text", done, total),
+            beside,
         )
         if not result.repairs:
             result.hints.append(

@@ -68,6 +68,7 @@ class Forms:
             return
         if root:
             yield from self._in_all_places(node)
+            yield from self._limited(node)
         match node.kind.name:
             case "Conversion":
                 yield from self._extended(node)
@@ -223,6 +224,15 @@ class Forms:
             base, high, _, top = bounds
             ones = f"{{{node.type.bitWidth}{{1'b1}}}}"
             yield node, f"((|{base}[{top}:({high}) + 1]) ? {ones} : {self.text(node)})"
+
+    def _limited(self, node: Any) -> Iterator[Form]:
+        """A number that is no larger than another one: a shift beyond an exponent, a count beyond a width."""
+        inner, text = bare(node), self.text(node)
+        if inner.kind.name == "NamedValue" and text is not None and inner.type.bitWidth > 1:
+            if inner.type.isEnum or inner.type.isStruct or inner.symbol.name != text:
+                return
+            for other in self.alike(inner.symbol):
+                yield node, f"(({text} > {other}) ? {other} : {text})"
 
     def _neighbours(self, node: Any) -> Iterator[Form]:
         """One bit, and those beside or below it."""

@@ -35,7 +35,7 @@ def rest_of(verdict: Verdict, mended: Job, asked: Job) -> tuple[Rest, ...]:
 
 
 def _named(found: Diagnosis, text: str) -> str:
-    return f"the unit with {text}" if not found.hypotheses[0].known else f"the unit is {text}"
+    return f"the unit is {text}" if found.hypotheses[0].known else text
 
 
 def _example(verdict: Verdict, mended: Job, asked: Job) -> Example | None:

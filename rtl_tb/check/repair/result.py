@@ -85,7 +85,7 @@ class Rest:
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
         example = None if self.example is None else self.example.as_dict()
-        text = f"beside it {self.text}; explains {self.explains:,} of the vectors that are left"
+        text = f"beside it: {self.text}; explains {self.explains:,} of the vectors that are left"
         return {"mended": self.explains, "broken": 0, "text": text, "example": example}
 
 
@@ -142,6 +142,6 @@ class Repair:
         counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and {others}"
         if self.rest:
             what = " and ".join(one.text for one in self.rest)
-            return f"{counted}; all {self.vectors:,} are then explained by {what}"
+            return f"{counted}; all {self.vectors:,} are explained with what is left: {what}"
         left = self.wrong - self.mended
         return f"{counted}; of the {left:,} that are left no change that was tried mends more"

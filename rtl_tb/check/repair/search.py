@@ -54,6 +54,10 @@ _UNITED = 32
 """Pairs of changes that are tried together because they mend different vectors."""
 _MORE = 1500
 """Failing vectors among which those are looked for that a first change leaves wrong."""
+_EVERY, _SEEN = 100_000, 8
+"""All of them, at most so many, where the first change leaves fewer than this of those wrong."""
+_FORMED = 2
+"""Of the changes that mend a part those beside which other forms are built."""
 _SEQUENCE = 512
 """The first so many instead, of a unit that keeps its accumulator."""
 _ONE_RUN = 5.0
@@ -100,12 +104,17 @@ class _Score:
 
 
 def find_repairs(
-    verdict: Verdict, job: Job, seconds: float = 60.0, progress: Progress | None = None
+    verdict: Verdict,
+    job: Job,
+    seconds: float = 60.0,
+    progress: Progress | None = None,
+    beside: bool = True,
 ) -> list[Repair]:
     """Looks for one small change of the DUT's text that makes its results right, or for two.
 
     Args:
         seconds: after which it ends with what it has; a run that is under way may take _ONE_RUN longer.
+        beside: whether hypotheses are asked about what a change leaves wrong, in time of their own.
 
     Returns:
         Confirmed changes, the likeliest first: those with which every vector of the check is right or, where
@@ -117,7 +126,9 @@ def find_repairs(
             RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
                 tried.
     """
-    return _Search(verdict, job, Budget(seconds), progress).found()
+    search = _Search(verdict, job, Budget(seconds), progress)
+    search.beside = beside
+    return search.found()
 
 
 class Unfinished(RtlError):
@@ -132,6 +143,8 @@ class _Search:
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
         )
         self.dut = job.dut
+        self.beside = True
+        """Whether hypotheses are asked about what a change leaves."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -206,7 +219,7 @@ class _Search:
             tried = len(constants.done)
             raise Unfinished(f"{tried:,} numbers and widths: {refused}") if tried else refused
         found.sort(key=lambda repair: -repair.mended)
-        if found and not found[0].whole:
+        if found and not found[0].whole and self.beside:
             found = self._with_rest(found)
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
@@ -266,8 +279,17 @@ class _Search:
         """
         if probe.vectors.instruction.state:
             return probe
-        more = self._some((np.flatnonzero(self.verdict.wrong), _MORE))
-        still = wrong(replace(probe, vectors=self.verdict.vectors[more])) if len(more) else None
+        failing = np.flatnonzero(self.verdict.wrong)
+        more, still = np.zeros(0, np.int64), None
+        for most in (_MORE, _EVERY):
+            some = failing if len(failing) <= most else self._some((failing, most))
+            left = (
+                wrong(replace(probe, vectors=self.verdict.vectors[some])) if len(some) > len(more) else None
+            )
+            if left is not None:
+                more, still = some, left
+            if left is None or left.sum() >= _SEEN:
+                break
         if still is None or not still.any():
             return probe
         right = np.flatnonzero(~self.verdict.failed)
@@ -362,6 +384,7 @@ class _Search:
             (
                 partial(self._second_texts, changes, likely),
                 partial(self._second_choices, changes, trials),
+                partial(self._second_forms, changes, trials, firsts[:_FORMED]),
                 partial(self._second_texts, changes, changes.of_constants(self.hinted)),
             )
         ):
@@ -373,6 +396,20 @@ class _Search:
                     return sorted(found, key=_order)
         return sorted(found, key=_order)
 
+    def _second_forms(
+        self,
+        changes: Changes,
+        trials: _Trials | None,
+        firsts: Sequence[Change],
+        first: Change,
+        texts: Texts,
+        folder: Path,
+    ) -> list[_Score]:
+        """Every form beside one of some first changes, of which the build of choices has no forms."""
+        if first not in firsts or trials is None or first not in trials.listed:
+            return []
+        return self._second_choices(changes, None, first, texts, folder, (Group.FORMS,))
+
     def _second_choices(
         self,
         changes: Changes,
@@ -380,14 +417,17 @@ class _Search:
         first: Change,
         texts: Texts,
         folder: Path,
+        groups: Sequence[Group] = (Group.TOKENS, Group.FORMS),
     ) -> list[_Score]:
-        """Every choice beside a first change; where that is none of them, choices are built with it."""
+        """Every choice beside a first change; where that is none of them, choices of some groups are built
+        with it."""
         at: tuple[int, ...] = ()
         if trials is not None and first in trials.listed:
             at = (trials.listed.index(first) + 1,)
         else:
+            made = folder.with_suffix(".made")
             try:
-                trials = self._choices(changes, texts.job, folder.with_suffix(".made"), self.budget, (first,))
+                trials = self._choices(changes, texts.job, made, self.budget, (first,), groups)
             except MmagoldError:  # also where a port no longer fits the description
                 return []
         if trials is None:
@@ -412,7 +452,7 @@ class _Search:
         folder.mkdir()
 
         def wrong(job: Job) -> Flags | None:
-            return self._trial(job, trials.program, folder / "more")(*at)
+            return self._trial(job, trials.program, folder / f"more{len(job.vectors)}")(*at)
 
         probe = self._beside(trials.probe, wrong)
         if probe is trials.probe:
@@ -428,7 +468,9 @@ class _Search:
         constants = _Constants([one for one in listed if not one.meets(first)], (first,))
 
         def wrong(job: Job) -> Flags | None:
-            return Texts(changes, job, self.budget, folder / "more").wrong((first,), PAIRS, "first")
+            return Texts(changes, job, self.budget, folder / f"more{len(job.vectors)}").wrong(
+                (first,), PAIRS, "first"
+            )
 
         folder.mkdir()
         beside = Texts(changes, self._beside(texts.job, wrong), self.budget, folder / "texts")

@@ -108,6 +108,7 @@ def plain(text: str) -> str:
         ("word.sign", "word.sign && |total"),
         ("32'b0", "{sx, 31'b0}"),
         ("x", "queue[3]"),
+        ("x", "(x > y) ? y : x"),
         ("some[i]", "used ? some[i] : d[i]"),
         ("used ? 8'd0 : x + y", "(used ? 8'd0 : x) + y"),
         ("1'b1", "|x[6:3]"),

@@ -169,6 +169,22 @@ def test_pairs_are_looked_for_in_what_one_change_leaves(
     assert found.applied(pair.changes).keys() == {tmp_path / "dot4.sv"}
 
 
+def test_all_vectors_are_asked_where_a_change_leaves_few(tmp_path: Path) -> None:
+    """Of 30,000 wrong vectors it leaves 3, which are hardly among some of them."""
+    dut = planted(tmp_path)
+    vectors = default_set(dut.instruction, 30_100, 1, dut.level)
+    job, outcome = Job(dut, tmp_path, vectors), right(Job(dut, tmp_path, vectors))
+    outcome = replace(outcome, actual=outcome.actual ^ (np.arange(30_100) < 30_000))
+    search = _Search(judge(vectors, outcome, dut.compare), job, Budget(60), None)
+    rare = set(keys(vectors[[9_000, 17_001, 29_000]]))
+
+    def wrong(job: Job) -> np.ndarray:
+        return np.array([key in rare for key in keys(job.vectors)])
+
+    probe = search._beside(replace(job, vectors=vectors[:50]), wrong)
+    assert rare <= set(keys(probe.vectors)) and len(probe.vectors) < 1_000
+
+
 def test_a_second_change_is_looked_for_where_the_first_leaves_vectors_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
