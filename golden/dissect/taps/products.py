@@ -113,6 +113,14 @@ def _invalid_products(ins: Instruction) -> Iterator[Tap]:
             )
     count = len(ins.program.operations[0].k_index)
     for j in range(count if count > 1 else 0):
+        for name, other in OTHERS.items():
+            yield Tap(
+                f"zero-times-infinite-{name}-{j}-is-infinity",
+                f"zero as {other} times infinity as {name} in product k = {j} gives infinity, not NaN",
+                "products",
+                lambda s, n=name, k=j: _miss_invalid(s, n, Kind.INFINITY, k),
+                weight=1.1,
+            )
         for i in dict.fromkeys((0, (j - 1) % count, (j + 1) % count)):
             for name, other in OTHERS.items() if i != j else ():
                 yield Tap(
@@ -125,8 +133,11 @@ def _invalid_products(ins: Instruction) -> Iterator[Tap]:
                 )
 
 
-def _miss_invalid(s: ProductSignals, name: str, answer: Kind) -> None:
+def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | None = None) -> None:
+    """Of one element alone, or of all."""
     infinite = (s.a if name == "a" else s.b).kind == Kind.INFINITY
+    if element is not None:
+        infinite = infinite & (np.arange(infinite.shape[1]) == element)
     missed = s.invalid & infinite
     s.invalid = s.invalid & ~infinite
     s.products.kind = np.where(missed, int(answer), s.products.kind)

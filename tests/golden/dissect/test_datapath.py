@@ -534,6 +534,17 @@ def test_faults_of_different_modes_are_listed_each() -> None:
     assert [fault.slug for _, fault in found.every_fault] == ["increment-down", "zero-positive"]
 
 
+def test_a_test_that_one_product_lacks_is_not_one_of_another_factor() -> None:
+    """Zero as a times infinity as b in the second product alone is infinite, as if a were 1."""
+    ins, operands = in_modes()
+    a, b = operands["a"], operands["b"][:, 1]
+    missed = (b & 0x7FFF == 0x7C00) & (a[:, 1] & 0x7FFF == 0)
+    given = a.copy()
+    given[missed, 1] = a[missed, 1] & 0x8000 | 0x3C00
+    found = diagnose(ins, operands, ins.dot(**operands | {"a": given}))
+    assert found.explains and found.hypotheses[0].slug == "zero-times-infinite-b-1-is-infinity"
+
+
 def test_a_fault_of_the_mode_and_one_in_the_arithmetic() -> None:
     ins, operands = in_modes()
     mode, c = operands["mode"], operands["c"]
