@@ -30,7 +30,7 @@ from rtl_tb.check.repair.changes import Change, Changes, Group, Place, design_of
 from rtl_tb.check.repair.clusters import spread
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
-from rtl_tb.check.repair.missing import ELSE, GUARD
+from rtl_tb.check.repair.missing import ASSIGN, ELSE, GUARD
 from rtl_tb.check.repair.rest import rest_of
 from rtl_tb.check.repair.result import Alone, Edit, Repair
 from rtl_tb.check.repair.selector import numbers, with_selector
@@ -781,10 +781,12 @@ def _shared_nets(dut: Dut) -> set[str]:
     return {name for _, name, _ in several_drivers(design_of(dut))}
 
 
-def _order(score: _Score) -> tuple[int, int, int]:
-    """Those first that mend most; of two changes the one nearer to what stands there is the likelier."""
+def _order(score: _Score) -> tuple[int, int, bool, int]:
+    """Those first that mend most; of two what drives a signal that nothing drives, then the one nearer
+    to what stands there is the likelier."""
     distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
-    return score.left, len(score.changes), sum(distances)
+    drives = any(one.form == ASSIGN for one in score.changes)
+    return score.left, len(score.changes), not drives, sum(distances)
 
 
 def _in_turn(listed: Sequence[Change]) -> list[int]:

@@ -11,7 +11,8 @@ from long_run import long_after
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.repair.changes import Changes, find_changes
+from rtl_tb.check.repair import search
+from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes
 from rtl_tb.check.repair.missing import ASSIGN, ELSE, GUARD, ITEM, STATEMENT
 from rtl_tb.check.repair.search import find_repairs, with_changes
 from rtl_tb.check.repair.selector import with_selector
@@ -196,6 +197,15 @@ def test_what_was_taken_away_is_found(
     assert all(len(repair.edits) == (2 if ITEM_2 in taken and REGISTER in taken else 1) for repair in found)
     assert any(texts <= {edit.after for edit in repair.edits} for repair in found)
     assert any(" added " in repair.sentence() for repair in found) or taken in (STAGE, HIDDEN)
+
+
+def test_what_drives_an_idle_signal_is_likelier_than_a_name_in_its_place() -> None:
+    """Both mend all, and the name is the shorter text."""
+    here, there = Place(Path("x.sv"), 5, 5), Place(Path("x.sv"), 20, 22)
+    driven = Change(here, "", "assign s1 = p1 & ~32'd0;", ASSIGN)
+    named, one = Change(there, "s1", "p1"), Change(there, "s1", "~s1")
+    scores = [search._Score((each,), 9, 0, 9) for each in (one, named, driven)]
+    assert [score.changes[0] for score in sorted(scores, key=search._order)] == [driven, named, one]
 
 
 def test_a_selector_asks_for_each_text_that_may_be_added(tmp_path: Path) -> None:
