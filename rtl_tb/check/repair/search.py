@@ -230,8 +230,9 @@ class _Search:
         there is none. It takes time of its own."""
         single = [ran for ran in self.ran.values() if len(ran.changes) == 1 and _lists(ran.repair)]
         for ran in sorted(single, key=lambda ran: -ran.repair.mended)[:_RESTS]:
-            if rest := rest_of(ran.verdict, ran.job, self.asked):
-                return [replace(ran.repair, rest=rest), *found]
+            with suppress(MmagoldError):  # what was found stays found
+                if rest := rest_of(ran.verdict, ran.job, self.asked):
+                    return [replace(ran.repair, rest=rest), *found]
         return found
 
     def _by_fault(self, changes: Changes, repair: Repair, folder: Path) -> Repair:
