@@ -404,7 +404,7 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero", "to_odd"):
-                changed = replace(step, format=fmt, rounding=mode)
+                changed = replace(step, format=fmt, rounding=mode, nan=None)  # the word of that format
                 yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
 
@@ -415,6 +415,8 @@ def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
         return {key: none for key, none in rest.items() if key != name} | {"zeros": "ignored"}
     if isinstance(step, Align) and name == "floor" and value is not None:
         return {"maximum": (), "exponent": None}
+    if name == "format" and hasattr(step, "nan"):  # the word of a NaN is one of the format
+        return {"nan": None}
     return {}
 
 
@@ -831,13 +833,7 @@ def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
 def _outs(one: Candidate) -> Iterator[Move]:
     """Other formats for the results of earlier operations."""
     for fmt in _formats(one) if len(one.operations) > 1 else ():
-
-        def change(steps: Steps, fmt: Format = fmt) -> Steps:
-            last = steps[-1]
-            assert isinstance(last, Additions | Fma | Round)
-            return (*steps[:-1], replace(last, format=fmt))
-
-        yield _Outs("earlier results: format", fmt.name, change, out=fmt)
+        yield _Outs("earlier results: format", fmt.name, lambda steps: steps, out=fmt)
 
 
 class _Earlier(Move):
@@ -851,12 +847,12 @@ class _Earlier(Move):
 
 
 class _Outs(Move):
-    """Changes the last step of all operations but the last one."""
+    """Changes the format of the results of all operations but the last one."""
 
     def apply(self, one: Candidate) -> Candidate | None:
         """As of a move."""
         assert self.out is not None
-        head = [replace(o.with_steps(self.change(o.steps)), out_format=self.out) for o in one.operations[:-1]]
+        head = [structure.with_out(o, self.out) for o in one.operations[:-1]]
         changed = (*head, one.operations[-1])
         return None if changed == one.operations else one.with_operations(changed)
 

@@ -283,10 +283,19 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         if index < len(operations) - 1:
             for fmt in dict.fromkeys((one.formats["d"], *map(get_format, ("f32", "f16", "bf16")))):
                 if fmt != operation.out_format and fmt.is_float == one.formats["d"].is_float:
-                    last = replace(operation.final, format=fmt)
-                    steps = (*operation.steps[:-1], last)
-                    changed = replace(operation.with_steps(steps), out_format=fmt)
+                    changed = with_out(operation, fmt)
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
+
+
+def with_out(operation: Operation, fmt: Format) -> Operation:
+    """An operation with results of another format: the words of NaNs that it answers are those of that."""
+    if fmt == operation.out_format:
+        return operation
+    body = (
+        replace(step, nan=None) if isinstance(step, SpecialValues) else step for step in operation.steps[:-1]
+    )
+    last = replace(operation.final, format=fmt, nan=None)
+    return replace(operation.with_steps((*body, last)), out_format=fmt)
 
 
 def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
