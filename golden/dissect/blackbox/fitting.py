@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden import stimuli
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
@@ -393,11 +394,21 @@ def _often(bank: Bank) -> tuple[int, ...]:
 
 
 def _other_words(bank: Bank) -> list[int]:
-    """Numbers that are common answers where operands are special: a unit may give any word for a NaN."""
+    """Numbers that are common answers where operands are special: a unit may give any word for a NaN. A word
+    that is a small number shows as it is where nothing else is added to it, whatever was asked there."""
     d = bank.takes.formats["d"]
-    codes, counts = np.unique(bank.of_kinds(_SPECIAL).answers, return_counts=True)
+    codes, counts = np.unique(bank.answers[_special(bank)], return_counts=True)
     common = [int(codes[place]) for place in np.argsort(-counts, kind="stable") if counts[place] >= _OFTEN]
     return [code for code in common if d.decode(code).kind == Kind.FINITE and d.decode(code).value][:_WORDS]
+
+
+def _special(bank: Bank) -> npt.NDArray[np.bool_]:
+    """The questions with infinities or NaNs in a, b or c; of formats without, with the largest number."""
+    found = np.zeros(len(bank), bool)
+    for name in "abc":
+        codes = bank.operands[name].reshape(len(bank), -1)
+        found |= np.isin(codes, stimuli.special_codes(bank.takes.formats[name])).any(axis=1)
+    return found
 
 
 def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:

@@ -154,6 +154,8 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
+    yield from _aligned_first(one)
+    yield from _carried(one)
     yield from _evened_and_spared(one)
     yield from _held(one)
     yield from _results(one)
@@ -194,6 +196,34 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, _replacing(step, changed), 1)
+
+
+def _aligned_first(one: Candidate) -> Iterator[Move]:
+    """An alignment before a sum of products that has none, with its width and how it cuts: where a sum keeps
+    sticky bits, an alignment that drops them explains no more than none."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        aligned = {step.of for step in steps if isinstance(step, Align)}
+        for step in steps:
+            if isinstance(step, Sum) and "products" in step.of and step.of not in aligned:
+                for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
+                    new = replace(align(step.of, step.group, bits), rounding=mode)
+                    yield Move("align before sum", f"put in, {bits}, {mode}", _before(step, new), 1)
+
+
+def _carried(one: Candidate) -> Iterator[Move]:
+    """Whether products are normalised together with the width of their alignment, which is counted from the
+    exponent that they carry then."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        first = next((s for s in steps if isinstance(s, Multiply)), None)
+        aligned = next((s for s in steps if isinstance(s, Align) and "products" in s.of), None)
+        if first is None or aligned is None:
+            continue
+        other: Step = replace(first, normalize=not first.normalize)
+        for bits in _WIDTHS_TRIED:
+            wide: Step = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
+            both = tuple({first: other, aligned: wide}.get(step, step) for step in steps)
+            said = f"{not first.normalize}, aligned to {bits} bits"
+            yield Move("multiply of a and b: normalize", said, _swapping(steps, both), 1)
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:

@@ -7,12 +7,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 import golden
-from golden.dissect.blackbox import moves
+from golden.dissect.blackbox import fitting, moves
+from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.moves import Hints, Move
+from golden.dissect.blackbox.simple import simple
 from golden.number.formats import get_format
-from golden.program.steps import Multiply, SpecialValues, Step
+from golden.program.steps import Align, Multiply, SpecialValues, Step
 from golden.unit import signature_of
 
 BULK = golden.instruction("riscv", "vfwdota.vv.n8")
@@ -42,6 +46,13 @@ def lead_to(tried: Iterable[Move], start: Candidate, true: Candidate) -> bool:
     return any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
+def few(one: Candidate) -> Bank:
+    bank = Bank(one.takes)
+    for kind, operands in simple(one.takes, 20, np.random.default_rng(3)):
+        bank.add(kind, operands, one.dot(**operands))
+    return bank
+
+
 def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() -> None:
     """The word of a NaN of f32 is none of f16: with it the change would be refused."""
     start = bulk()
@@ -53,3 +64,19 @@ def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() ->
     results = {new.operations[0] for move in moves.moves(chain, Hints()) if (new := move.apply(chain))}
     half = [one for one in results if one.out_format == get_format("f16")]
     assert [(one.final.format, one.final.nan) for one in half] == [(get_format("f16"), 0x7E00)]
+
+
+def test_a_word_that_shows_without_c_alone_is_one_to_try() -> None:
+    """9 is a number that c is added to: it is the answer where nothing else is there."""
+    assert 9 in fitting._hints(few(bulk(kind=SpecialValues, nans=(("b", 9),)))).words
+
+
+def test_an_alignment_is_put_in_with_its_width_and_rounding_at_once() -> None:
+    true, (dot, add) = bulk(), BULK.program.operations
+    exact = made([dot.with_steps(step for step in dot.steps if not isinstance(step, Align)), add])
+    assert lead_to(moves.joint(exact), exact, true)
+
+
+def test_products_that_are_normalised_are_aligned_to_another_width_at_once() -> None:
+    start = bulk(kind=Align, fraction_bits=(("products", 33),))
+    assert lead_to(moves.joint(start), start, bulk(kind=Multiply, normalize=True))
