@@ -21,7 +21,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import few_terms, fitting, memory, telling
+from golden.dissect.blackbox import few_terms, fitting, memory, structure, telling
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
@@ -421,7 +421,15 @@ class _Search:
             self._simpler(now, starts)
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
-                self._refit(self.ranked[: _MOST_FITS // 2], effort)
+                more = self._twins(self.state.fit) if effort is fitting.Effort.FEW else []
+                self._refit([*more, *self.ranked[: _MOST_FITS // 2]], effort)
+
+    def _twins(self, now: fitting.Fit) -> list[fitting.Fit]:
+        """The best one, and the order that was ranked first, in more operations."""
+        first = [now, *self.orders[:1]]
+        return [
+            fitting.Fit(two, one.wrong, one.told) for one in first for two in structure.twins(one.candidate)
+        ]
 
     def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:
         """Takes a start with half the steps or fewer, which was as near, where that explains all, too: what a

@@ -36,7 +36,7 @@ _BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
 _MODES = ("toward_zero", "nearest_even")
 _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
 _TABLES = ("fraction_bits",)
-_NARROWED = "narrowed"
+_NARROWED, _WHOLE = "narrowed", "whole"
 _F32_BITS = 23
 
 
@@ -287,6 +287,55 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
 
 
+def twins(one: Candidate) -> Iterator[Candidate]:
+    """The same in more operations, which have keys for special values and results of their own: what a unit
+    does between two of them one operation cannot say."""
+    yield from filter(None, (_apart(one), _converted(one)))
+
+
+def _apart(one: Candidate) -> Candidate | None:
+    """The sum of products, which is rounded before c is added to it, and that addition."""
+    whole, *others = one.operations
+    body, ends = whole.steps[:-2], whole.steps[-2:]
+    if others or len(ends) < 2:
+        return None
+    first, last = ends
+    if not isinstance(first, Round) or not isinstance(last, Additions) or set(last.of) != {"c", first.to}:
+        return None
+    if any("c" in step.of for step in body if isinstance(step, Align | Sum | Additions)):
+        return None
+    inner: list[Step] = [
+        with_registers(step, tuple(name for name in step.of if name != "c")) if "c" in step.of else step
+        for step in body
+        if step.of != ("c",)
+    ]
+    operands = (s for s in body if "c" in s.of and not isinstance(s, SpecialValues))
+    dot = replace(whole.with_steps((*inner, replace(first, to="d"))), seed="zero", to="r0")
+    add = _exact(("c", "addends"), last.format, last.rounding, last.nan)
+    steps = (*(with_registers(step, ("c",)) for step in operands), *add)
+    both = replace(whole.with_steps(steps), k_index=(), addends=("r0",))
+    return one.with_operations((replace(dot, out_format=first.format), both))
+
+
+def _converted(one: Candidate) -> Candidate | None:
+    """c converted by an operation of its own before anything reads it, and the result by another one."""
+    c, d = (one.takes.formats[name] for name in "cd")
+    used = {operation.to for operation in one.operations} | {operation.seed for operation in one.operations}
+    if not (c.is_float and d.is_float) or used & {_NARROWED, _WHOLE}:
+        return None
+    *head, last = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+    alone = replace(last.with_steps(_exact(("c",), c, "nearest_even")), k_index=(), addends=())
+    first = replace(alone, seed="c", out_format=c, to=_NARROWED)
+    end = replace(alone.with_steps(_exact(("c",), d, "nearest_even")), seed=_WHOLE, out_format=d, to="d")
+    return one.with_operations((first, *head, replace(last, to=_WHOLE), end))
+
+
+def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:
+    """The steps of an exact sum of numbers that are there, rounded once."""
+    last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
+    return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)
+
+
 def with_out(operation: Operation, fmt: Format) -> Operation:
     """An operation with results of another format: the words of NaNs that it answers are those of that."""
     if fmt == operation.out_format:
@@ -305,15 +354,9 @@ def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         return
     for fmt in dict.fromkeys((c, get_format("f32"))) if c.fraction_bits <= _F32_BITS else (c,):
         for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
-            last = Round(
-                of=("total",),
-                format=fmt,
-                rounding=mode,
-                overflow="ieee",
-                zero="signed",
-                result_fraction_bits=bits,
-            )
-            steps: Steps = (SpecialValues(of=("c",)), Sum(of=("c",), to="total"), last)
+            *body, last = _exact(("c",), fmt, mode)
+            assert isinstance(last, Round)
+            steps: Steps = (*body, replace(last, result_fraction_bits=bits))
             first = replace(one.operations[0].with_steps(steps), k_index=(), seed="c", addends=())
             rest = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
             yield f"{bits} bits of {fmt.name}, {mode}", (replace(first, out_format=fmt, to=_NARROWED), *rest)

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 import golden
-from golden.dissect.blackbox import fitting, moves
+from golden import stimuli
+from golden.dissect.blackbox import fitting, moves, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.moves import Hints, Move
 from golden.dissect.blackbox.simple import simple
+from golden.dissect.blackbox.skeletons import skeletons
 from golden.number.formats import get_format
 from golden.program.steps import Align, Multiply, SpecialValues, Step
 from golden.unit import signature_of
@@ -80,3 +82,14 @@ def test_an_alignment_is_put_in_with_its_width_and_rounding_at_once() -> None:
 def test_products_that_are_normalised_are_aligned_to_another_width_at_once() -> None:
     start = bulk(kind=Align, fraction_bits=(("products", 33),))
     assert lead_to(moves.joint(start), start, bulk(kind=Multiply, normalize=True))
+
+
+def test_one_operation_as_more_answers_alike() -> None:
+    orders = skeletons(signature_of(BULK), None)
+    one = next(one for one in orders if one.order == "aligned dot product, rounded, plus c")
+    two, converted = structure.twins(one)
+    assert [len(found.operations) for found in (one, two, converted)] == [1, 2, 3]
+    for kind in ("narrow", "wide", "cancelling", "subnormal", "tie"):
+        operands = stimuli.generate(BULK, kind, 20, np.random.default_rng(1))
+        for found in (two, converted):
+            assert np.array_equal(found.dot(**operands), one.dot(**operands))
