@@ -407,7 +407,7 @@ class _Search:
         if kept is not None and not kept.wrong:
             return
         self._tell("fitting orders of the sum", 0, 1)
-        made = list(skeletons(self.takes, self.state.tree))
+        made = few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = fitting.various(self.ranked, _MOST_FITS)

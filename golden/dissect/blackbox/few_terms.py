@@ -18,6 +18,7 @@ from golden.dissect.blackbox import fitting, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
+from golden.number.formats import Kind
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -58,6 +59,25 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
             for new in with_ends(one, source.candidate):
                 found.setdefault(new.operations, Fit(new, fitting.wrong_of(few, new)))
     return sorted(found.values(), key=lambda fit: fit.wrong)
+
+
+def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons whose sums leave out what no finite answer shows: c, or the products. Faulty units look at
+    the special values of what they do not add."""
+    made = list(skeletons)
+    for kind, name in (("c alone", "c"), ("one product", "products")):
+        alone = bank.of_kinds(frozenset((kind,)))
+        if len(alone) and not _shows(alone):
+            found = [structure.uncounted(one, name) for one in made]
+            made = [one for one in found if one is not None] or made
+    return made
+
+
+def _shows(bank: Bank) -> bool:
+    """Whether any answer is a finite number other than zero."""
+    fmt = bank.takes.formats["d"]
+    known = map(fmt.decode, np.unique(bank.answers).tolist())
+    return any(one.kind == Kind.FINITE and one.value for one in known)
 
 
 def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:

@@ -287,6 +287,21 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
 
 
+def uncounted(one: Candidate, name: str) -> Candidate | None:
+    """A candidate whose sums leave c out, or all that they add to c: what it does with special values, and
+    what it aligns to, stays."""
+
+    def changed(step: Step) -> Step:
+        if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
+            return step
+        return with_registers(step, tuple(n for n in step.of if n != "c") if name == "c" else ("c",))
+
+    operations = (
+        o.with_steps([changed(step) for step in o.steps]) if o.seed == "c" else o for o in one.operations
+    )
+    return one.with_operations(operations)
+
+
 def twins(one: Candidate) -> Iterator[Candidate]:
     """The same in more operations, which have keys for special values and results of their own: what a unit
     does between two of them one operation cannot say."""

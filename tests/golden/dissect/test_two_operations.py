@@ -11,19 +11,19 @@ import numpy as np
 
 import golden
 from golden import stimuli
-from golden.dissect.blackbox import fitting, moves, structure
+from golden.dissect.blackbox import few_terms, fitting, moves, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.moves import Hints, Move
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.number.formats import get_format
-from golden.program.steps import Align, Multiply, SpecialValues, Step
+from golden.program.steps import Align, Multiply, SpecialValues, Step, Sum
 from golden.unit import signature_of
 
 BULK = golden.instruction("riscv", "vfwdota.vv.n8")
-DOT = 0
-"""Its first operation, the sum of the products: c is added by another one."""
+DOT, ADD = 0, 1
+"""Its operations: the sum of the products, and c and that."""
 
 
 def bulk(place: int = DOT, kind: type[Step] | None = None, **keys: Any) -> Candidate:
@@ -93,3 +93,12 @@ def test_one_operation_as_more_answers_alike() -> None:
         operands = stimuli.generate(BULK, kind, 20, np.random.default_rng(1))
         for found in (two, converted):
             assert np.array_equal(found.dot(**operands), one.dot(**operands))
+
+
+def test_what_no_finite_answer_shows_is_left_out_of_the_sums_to_begin_with() -> None:
+    orders = skeletons(signature_of(BULK), None)
+    for added, lost in ((("c",), "addends"), (("addends",), "c")):
+        true = bulk(ADD, Sum, of=added)
+        found = few_terms.counted(few(true), orders)
+        assert any(lost not in step.of for o in found[0].operations for step in o.steps_of(Sum))
+    assert few_terms.counted(few(bulk()), orders) == orders
