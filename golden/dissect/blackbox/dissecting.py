@@ -413,7 +413,7 @@ class _Search:
         starts = fitting.various(self.ranked, _MOST_FITS)
         first = starts[:_FIRST_FITS]
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
-        now = self.state.fit
+        now = self._reordered(made)
         if now is not None and now.wrong:  # the order, or what happens beside it
             nearest = self._nearer(ordinary, made)
             self._refit([now, *nearest[:_HALVED_FITS]], fitting.Effort.SINGLE, quick=True)
@@ -423,6 +423,19 @@ class _Search:
             if self.state.fit is not None and self.state.fit.wrong:
                 more = self._twins(self.state.fit) if effort is fitting.Effort.FEW else []
                 self._refit([*more, *self.ranked[: _MOST_FITS // 2]], effort)
+
+    def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
+        """What the first starts came to, or another order with the same ends, where that explains more."""
+        now = self.state.fit
+        if now is not None and now.wrong:
+            until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
+            better = few_terms.reordered(self.bank, now, made, until)
+            if better:
+                before = self.ranked
+                self._refit(better[:_FIRST_FITS], fitting.Effort.SINGLE, quick=True)
+                now = self.state.fit or now
+                self.ranked = sorted([now, *before], key=lambda one: one.wrong)
+        return now
 
     def _twins(self, now: fitting.Fit) -> list[fitting.Fit]:
         """The best one, and the order that was ranked first, in more operations."""

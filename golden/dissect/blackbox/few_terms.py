@@ -61,6 +61,24 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
     return sorted(found.values(), key=lambda fit: fit.wrong)
 
 
+def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons with the ends of the best candidate that explain more of the whole bank than it does, the
+    best first: what is looked for, cut and rounded is found with a wrong order, too, and what is wrong then
+    is few questions, which ordinary ones do not show."""
+    sample = fitting.sample_of(bank, best.candidate, 1)
+    most, found = fitting.wrong_of(sample.glance, best.candidate), dict[object, Fit]()
+    for one in skeletons:
+        if time.monotonic() > deadline:
+            break
+        for new in with_ends(one, best.candidate):
+            if new.operations in found or fitting.wrong_of(sample.glance, new) >= most:
+                continue
+            wrong = sample.of_all(new, best.wrong)
+            if wrong < best.wrong:
+                found[new.operations] = Fit(new, wrong, best.told)
+    return sorted(found.values(), key=lambda fit: (fit.wrong, fit.steps))
+
+
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons whose sums leave out what no finite answer shows: c, or the products. Faulty units look at
     the special values of what they do not add."""

@@ -3,6 +3,7 @@ them from units of one, and the changes that lead there."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -102,3 +103,15 @@ def test_what_no_finite_answer_shows_is_left_out_of_the_sums_to_begin_with() -> 
         found = few_terms.counted(few(true), orders)
         assert any(lost not in step.of for o in found[0].operations for step in o.steps_of(Sum))
     assert few_terms.counted(few(bulk()), orders) == orders
+
+
+def test_another_order_is_found_with_the_ends_of_the_best_one() -> None:
+    """All that the unit rounds, it rounds to odd: every order as it was made is far off."""
+    true = bulk()
+    bank, orders = few(true), skeletons(true.takes, None)
+    near = fitting._rounding(next(one for one in orders if one.order == "one exact sum"), "to_odd")
+    assert near is not None
+    best = fitting.Fit(near, fitting.wrong_of(bank, near))
+    assert 0 < best.wrong < min(fitting.wrong_of(bank, one) for one in orders)
+    found = few_terms.reordered(bank, best, orders, time.monotonic() + 60)
+    assert found and found[0].wrong < best.wrong
