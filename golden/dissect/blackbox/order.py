@@ -116,14 +116,16 @@ def _codes(takes: Signature, sign: int, exponent: int, scaled: bool) -> _Codes:
     return _Codes(a, b, c, split_scale(takes, by_scales) if scaled else None)
 
 
-def _marks(takes: Signature, tiny: bool, slots: Sequence[int] | None = None) -> _Marks | None:
+def _marks(
+    takes: Signature, tiny: bool, slots: Sequence[int] | None = None, highest: int = _HIGHEST
+) -> _Marks | None:
     """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers. `slots`: where
     every scale block is one term."""
     lowest = stimuli.tiniest_exponent if tiny else stimuli.lowest_exponent
     a, b, c, d = (takes.formats[name] for name in "abcd")
     wide = [takes.formats[name] for name in _SCALES] if slots is not None else [a, b]
     near = wide if slots is None else [*wide, *((a, b) if tiny else ())]
-    top = min(sum(map(stimuli.highest_exponent, wide)), c.max_exponent, d.max_exponent, _HIGHEST)
+    top = min(sum(map(stimuli.highest_exponent, wide)), c.max_exponent, d.max_exponent, highest)
     low = max(sum(map(lowest, near)), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST)
     if top - low < 8:
         return None
@@ -213,7 +215,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         return None
     best: tuple[int, Node] | None = None
     for tiny in (False, True):
-        marks = _marks(takes, tiny, slots)
+        marks = _finite(box, tiny, slots)
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
@@ -222,6 +224,29 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         if found is not None and (best is None or found[0] > best[0]):
             best = found
     return None if best is None else relabelled(best[1], dict(enumerate(slots or ())))
+
+
+def _finite(box: Box, tiny: bool, slots: Sequence[int] | None) -> _Marks | None:
+    """The marks with the largest M that the unit answers, alone in a product or in c, as a finite number:
+    products may overflow where neither their factors nor the result do."""
+    marks = _marks(box.takes, tiny, slots)
+    if marks is None or not _infinite(box, [marks])[0]:
+        return marks
+    lower = [_marks(box.takes, tiny, slots, top) for top in range(marks.top - 1, marks.small, -1)]
+    found = [one for one in lower if one is not None]
+    infinite = _infinite(box, found) if found else []
+    return next((one for one, is_so in zip(found, infinite, strict=True) if not is_so), marks)
+
+
+def _infinite(box: Box, tried: Sequence[_Marks]) -> list[bool]:
+    """Whether M alone in the first product, in the last one or in c is infinite or no number."""
+    parts = [
+        _questions(box.takes, marks, [(place,) for place in (0, len(marks.slots) - 1, C)]) for marks in tried
+    ]
+    operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    _, answers = box.ask(operands)
+    special = [box.takes.formats["d"].decode(code).kind >= Kind.INFINITY for code in answers.tolist()]
+    return [any(part) for part in np.split(np.array(special), len(tried))]
 
 
 def tree_of(unit: Unit, slots: Sequence[int] | None = None) -> Node | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from golden.dissect.blackbox.candidates import Candidate
 from golden.number.formats import Format, get_format
+from golden.program.compiling import holds
 from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
 from golden.program.program import Operation
 from golden.program.steps import (
@@ -305,7 +306,8 @@ def uncounted(one: Candidate, name: str) -> Candidate | None:
 def twins(one: Candidate) -> Iterator[Candidate]:
     """The same in more operations, which have keys for special values and results of their own: what a unit
     does between two of them one operation cannot say."""
-    yield from filter(None, (_apart(one), _converted(one)))
+    inner = [one.takes.formats["c"], get_format("f32")]
+    yield from filter(None, (_apart(one), *(_converted(one, fmt) for fmt in dict.fromkeys(inner))))
 
 
 def _apart(one: Candidate) -> Candidate | None:
@@ -332,17 +334,19 @@ def _apart(one: Candidate) -> Candidate | None:
     return one.with_operations((replace(dot, out_format=first.format), both))
 
 
-def _converted(one: Candidate) -> Candidate | None:
-    """c converted by an operation of its own before anything reads it, and the result by another one."""
+def _converted(one: Candidate, inner: Format) -> Candidate | None:
+    """c converted by an operation of its own before anything reads it, and the result by another one, with
+    all between them in one format."""
     c, d = (one.takes.formats[name] for name in "cd")
     used = {operation.to for operation in one.operations} | {operation.seed for operation in one.operations}
-    if not (c.is_float and d.is_float) or used & {_NARROWED, _WHOLE}:
+    if not (c.is_float and d.is_float and holds(inner, c)) or used & {_NARROWED, _WHOLE}:
         return None
     *head, last = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
-    alone = replace(last.with_steps(_exact(("c",), c, "nearest_even")), k_index=(), addends=())
-    first = replace(alone, seed="c", out_format=c, to=_NARROWED)
+    alone = replace(last.with_steps(_exact(("c",), inner, "nearest_even")), k_index=(), addends=())
+    first = replace(alone, seed="c", out_format=inner, to=_NARROWED)
     end = replace(alone.with_steps(_exact(("c",), d, "nearest_even")), seed=_WHOLE, out_format=d, to="d")
-    return one.with_operations((first, *head, replace(last, to=_WHOLE), end))
+    middle = [*head, replace(last, to=_WHOLE)]
+    return one.with_operations((first, *(with_out(o, inner) for o in middle), end))
 
 
 def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:

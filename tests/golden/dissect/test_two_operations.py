@@ -16,9 +16,11 @@ from golden.dissect.blackbox import few_terms, fitting, moves, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.moves import Hints, Move
+from golden.dissect.blackbox.order import tree_of
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.number.formats import get_format
+from golden.program.program import Program
 from golden.program.steps import Align, Multiply, SpecialValues, Step, Sum
 from golden.unit import signature_of
 
@@ -90,6 +92,12 @@ def test_one_operation_as_more_answers_alike() -> None:
     one = next(one for one in orders if one.order == "aligned dot product, rounded, plus c")
     two, converted = structure.twins(one)
     assert [len(found.operations) for found in (one, two, converted)] == [1, 2, 3]
+    narrow = golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16")
+    chain = Candidate(signature_of(narrow), narrow.program.operations, "given")
+    (f32,) = (
+        found.operations for found in structure.twins(chain) if found.operations[0].out_format.bits > 16
+    )
+    assert [o.out_format.name for o in f32] == ["f32"] * (len(f32) - 1) + ["f16"]
     for kind in ("narrow", "wide", "cancelling", "subnormal", "tie"):
         operands = stimuli.generate(BULK, kind, 20, np.random.default_rng(1))
         for found in (two, converted):
@@ -115,3 +123,13 @@ def test_another_order_is_found_with_the_ends_of_the_best_one() -> None:
     assert 0 < best.wrong < min(fitting.wrong_of(bank, one) for one in orders)
     found = few_terms.reordered(bank, best, orders, time.monotonic() + 60)
     assert found and found[0].wrong < best.wrong
+
+
+def test_masks_show_the_order_where_products_overflow_early() -> None:
+    slices = golden.instruction("ampere", "HMMA.16816.F32")
+    early = [
+        o.with_steps(replace(s, overflow_exponent=8) if isinstance(s, Multiply) else s for s in o.steps)
+        for o in slices.program.operations
+    ]
+    unit = replace(slices, program=Program(tuple(early)))
+    assert tree_of(unit) == tree_of(slices) is not None
