@@ -28,6 +28,7 @@ _WIDE_BITS = 32
 """Of a second alignment: a sum that was cut once is rarely cut at the same place again."""
 _RNE = "nearest_even"
 _F64 = get_format("f64")
+_MOST_SLICES = 8
 Group = tuple[str, int]
 Forms = dict[str, list[Step]]
 _Levels = Callable[[int, bool], Forms]
@@ -395,8 +396,34 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
             for form in levels(max(len(link.products) for link in links), False):
                 yield _chain(f, links, form, inner, levels)
     yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
+    beside = _beside(tree)
+    if beside:
+        yield from _slices(f, [node.terms for node in beside], _levels(f))
     if links is not None and len(links) == 1:
         yield from _of_none(f)
+
+
+def _beside(tree: Node) -> list[Node]:
+    """The nodes of a tree that are nothing but two or more beside each other, each the sum of products, and
+    c. Where many y together are not lost beside M, masks show that of results that are handed on."""
+    inner = [one for one in tree.children if isinstance(one, Node)]
+    if len(inner) == 1 and tree.children == (_C, inner[0]):
+        return _beside(inner[0])
+    flat = all(isinstance(one, int) for node in inner for one in node.children)
+    alone = {one for one in tree.children if isinstance(one, int)} <= {_C}
+    return inner if alone and flat and len(inner) > 1 else []
+
+
+def _slices(f: _Frame, members: Sequence[Sequence[int]], levels: _Levels) -> Iterator[Candidate | None]:
+    """One slice of products after the other, each added to the result before it; c in the first one, or in
+    the end."""
+    if len(members) > _MOST_SLICES:
+        return
+    plain = [name for name, _ in _flat(f) if name.startswith("one aligned sum") or name == "one exact sum"]
+    links = [_Link(tuple(one), index == 0) for index, one in enumerate(members)]
+    after = [*(_Link(tuple(one), False) for one in members), _Link((), True)]
+    for chain, inner in product((links, after), dict.fromkeys((f.d, f.inner))):
+        yield from (_chain(f, chain, form, inner, levels) for form in plain)
 
 
 def _products_first(tree: Node) -> bool:
@@ -446,16 +473,11 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
     k = f.takes.stored_k
     everything = tuple(range(k))
     yield from _both(f, _flat(f), everything)
-    plain = [name for name, _ in _flat(f) if name.startswith("one aligned sum") or name == "one exact sum"]
     yield from _dot_then_c(f)
     levels = _levels(f)
     for members in (*_alternating(k), *(_members(k, group) for group in _divisions(k))):
-        if len(members) <= 8:
-            links = [_Link(one, index == 0) for index, one in enumerate(members)]
-            after = [*(_Link(one, False) for one in members), _Link((), True)]
-            for chain, inner in product((links, after), dict.fromkeys((f.d, f.inner))):
-                yield from (_chain(f, chain, form, inner, levels) for form in plain)
-        if len(members) <= 8 and f.d.is_float:
+        yield from _slices(f, members, levels)
+        if len(members) <= _MOST_SLICES and f.d.is_float:
             yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
     for group in _divisions(k):
         wanted = "then c", "with c", "with c by its leading bit", f"to {f.inner.name} first", "one by one"

@@ -16,7 +16,7 @@ from golden.dissect.blackbox import few_terms, fitting, moves, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.moves import Hints, Move
-from golden.dissect.blackbox.order import tree_of
+from golden.dissect.blackbox.order import C, Node, tree_of
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.number.formats import get_format
@@ -133,3 +133,16 @@ def test_masks_show_the_order_where_products_overflow_early() -> None:
     ]
     unit = replace(slices, program=Program(tuple(early)))
     assert tree_of(unit) == tree_of(slices) is not None
+
+
+def test_slices_that_masks_show_beside_each_other_may_be_one_after_the_other() -> None:
+    """Where M is not far above y, all y of a slice together are not lost beside it in the next one."""
+    true = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
+    low, high = (tuple(k for k in range(16) if k // 2 % 2 == half) for half in (0, 1))
+    beside = Node((C, Node((Node(low), Node(high)))))
+    chains = [
+        [(o.seed, o.k_index, o.addends) for o in one.operations]
+        for one in skeletons(signature_of(true), beside)
+        if one.order == "chain of 3 operations: one aligned sum"
+    ]
+    assert [("zero", low, ()), ("r0", high, ()), ("c", (), ("r1",))] in chains
