@@ -28,6 +28,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    format_of,
 )
 from golden.program.steps import Fma as _Fma
 
@@ -356,11 +357,15 @@ def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = No
 
 
 def with_out(operation: Operation, fmt: Format) -> Operation:
-    """An operation with results of another format: the words of NaNs that it answers are those of that."""
+    """An operation with results of another format: the words of NaNs are those of that, but in steps that
+    have a format of their own."""
     if fmt == operation.out_format:
         return operation
     body = (
-        replace(step, nan=None) if isinstance(step, SpecialValues) else step for step in operation.steps[:-1]
+        replace(step, nan=None)
+        if isinstance(step, SpecialValues | Multiply) and not format_of(step)
+        else step
+        for step in operation.steps[:-1]
     )
     last = replace(operation.final, format=fmt, nan=None)
     return replace(operation.with_steps((*body, last)), out_format=fmt)

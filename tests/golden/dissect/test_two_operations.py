@@ -93,7 +93,8 @@ def test_one_operation_as_more_answers_alike() -> None:
     two, converted = structure.twins(one)
     assert [len(found.operations) for found in (one, two, converted)] == [1, 2, 3]
     narrow = golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16")
-    chain = Candidate(signature_of(narrow), narrow.program.operations, "given")
+    chain = candidate(signature_of(narrow), narrow.program.operations, "given")  # with all words of NaNs
+    assert chain is not None
     (f32,) = (
         found.operations for found in structure.twins(chain) if found.operations[0].out_format.bits > 16
     )
