@@ -419,23 +419,28 @@ class _Search:
             self._refit([now, *nearest[:_HALVED_FITS]], fitting.Effort.SINGLE, quick=True)
         elif now is not None:
             self._simpler(now, starts)
+        now = self.state.fit
+        if now is not None and now.wrong:
+            self._also(self._twins(now))
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
-                more = self._twins(self.state.fit) if effort is fitting.Effort.FEW else []
-                self._refit([*more, *self.ranked[: _MOST_FITS // 2]], effort)
+                self._refit(self.ranked[: _MOST_FITS // 2], effort)
 
     def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
         """What the first starts came to, or another order with the same ends, where that explains more."""
         now = self.state.fit
         if now is not None and now.wrong:
             until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
-            better = few_terms.reordered(self.bank, now, made, until)
-            if better:
-                before = self.ranked
-                self._refit(better[:_FIRST_FITS], fitting.Effort.SINGLE, quick=True)
-                now = self.state.fit or now
-                self.ranked = sorted([now, *before], key=lambda one: one.wrong)
-        return now
+            self._also(few_terms.reordered(self.bank, now, made, until)[:_FIRST_FITS])
+        return self.state.fit
+
+    def _also(self, starts: list[fitting.Fit]) -> None:
+        """More starts, each for a short time, beside those that were ranked."""
+        now, before = self.state.fit, self.ranked
+        if starts and now is not None:
+            self._refit([*starts, now], fitting.Effort.SINGLE, quick=True)
+            every = {one.candidate.operations: one for one in (*before, *self.ranked)}
+            self.ranked = sorted(every.values(), key=lambda one: one.wrong)
 
     def _twins(self, now: fitting.Fit) -> list[fitting.Fit]:
         """The best one, and the order that was ranked first, in more operations."""
