@@ -136,7 +136,11 @@ class StepReader:
         return new
 
     def _registers(self, key: str, rule: Registers) -> tuple[str, ...]:
-        names = self.section.take_names(key)
+        names = tuple(self.section.take_names(key))
+        self._check_registers(names, key, rule)
+        return names
+
+    def _check_registers(self, names: tuple[str, ...], key: str, rule: Registers) -> None:
         for name in names:
             if name in REGISTER.words and name not in rule.allowed:
                 raise self.section.error(f"step '{self.op}' does not work on '{name}'", key)
@@ -151,7 +155,6 @@ class StepReader:
                 raise self.section.error(
                     f"'{name}' is no register, expected one of {', '.join(known)}{nearest(name, known)}", key
                 )
-        return tuple(names)
 
     def _target(self, key: str, rule: Target, default: Any) -> str:
         name: str = self.section.take(key, str, default)
@@ -275,11 +278,15 @@ class StepReader:
     # What two keys of one step have to do with each other ---------------------------------------------------
 
     def check(self, step: Step) -> None:
-        """Refuses keys that do not go together; also of a step that nobody wrote in YAML.
+        """Refuses registers that the step does not work on, and keys that do not go together; also of a step
+        that nobody wrote in YAML.
 
         Raises:
             SpecError: at the step's line.
         """
+        for name, key, _ in declared(step):
+            if isinstance(key, Registers):
+                self._check_registers(getattr(step, name), key_name(name, key), key)
         fmt = format_of(step)
         if step.to == "d" and fmt is not None and fmt != self.out:
             raise self.section.error(

@@ -113,6 +113,14 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
     assert texts > 20
 
 
+def test_no_change_lets_a_step_work_on_a_register_that_it_is_not_for() -> None:
+    """c rounded in front of a step that sets its hidden bits: that of the result is no unit's."""
+    start = as_candidate(changed("  - multiply", "  - hidden_bit: {of: c}\n  - multiply"))
+    made = [move.apply(start) for move in rare(start) if "round (f16" in move.key]
+    assert any(one is None for one in made) and any(one is not None for one in made)
+    assert all(unit_text(one.instruction) for one in made if one is not None)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
