@@ -142,6 +142,23 @@ def with_word(step: Step, out: Format) -> Step:
     return step
 
 
+def with_results(one: Operation, fmt: Format) -> Operation:
+    """The operation with results of another format, and that one's words of NaNs: those of the format before
+    are numbers there, or no codes at all, which the loader refuses."""
+    if fmt == one.out_format:
+        return one
+    last = replace(one.final, format=fmt, nan=None)
+    return replace(one.with_steps([*(_without_words(s, fmt) for s in one.steps[:-1]), last]), out_format=fmt)
+
+
+def _without_words(step: Step, fmt: Format) -> Step:
+    """A step that speaks of the result's NaNs, with another format's."""
+    if isinstance(step, SpecialValues):
+        nans = tuple((cause, None if word is None else fmt.nan) for cause, word in step.nans)
+        return replace(step, nan=None, nans=nans)
+    return replace(step, nan=None) if isinstance(step, Multiply) and step.format is None else step
+
+
 def _sound(takes: Signature, one: Operation) -> bool:
     """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
     checks = _root(_outline(takes, one), *_formats_of(takes))

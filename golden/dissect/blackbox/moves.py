@@ -12,7 +12,7 @@ from itertools import combinations, permutations, product
 from typing import Any
 
 from golden.dissect.blackbox import structure
-from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.candidates import Candidate, with_results
 from golden.dissect.blackbox.skeletons import START_BITS, align, leading_bits
 from golden.number.formats import Format, Kind, get_format
 from golden.program import keys
@@ -882,8 +882,7 @@ class _Outs(Move):
     def apply(self, one: Candidate) -> Candidate | None:
         """As of a move."""
         assert self.out is not None
-        head = [structure.with_out(o, self.out) for o in one.operations[:-1]]
-        changed = (*head, one.operations[-1])
+        changed = (*(with_results(o, self.out) for o in one.operations[:-1]), one.operations[-1])
         return None if changed == one.operations else one.with_operations(changed)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
-from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.candidates import Candidate, with_results
 from golden.number.formats import Format, get_format
 from golden.program.compiling import holds
 from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
@@ -28,7 +28,6 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
-    format_of,
 )
 from golden.program.steps import Fma as _Fma
 
@@ -285,7 +284,7 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
         if index < len(operations) - 1:
             for fmt in dict.fromkeys((one.formats["d"], *map(get_format, ("f32", "f16", "bf16")))):
                 if fmt != operation.out_format and fmt.is_float == one.formats["d"].is_float:
-                    changed = with_out(operation, fmt)
+                    changed = with_results(operation, fmt)
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
 
 
@@ -347,28 +346,13 @@ def _converted(one: Candidate, inner: Format) -> Candidate | None:
     first = replace(alone, seed="c", out_format=inner, to=_NARROWED)
     end = replace(alone.with_steps(_exact(("c",), d, "nearest_even")), seed=_WHOLE, out_format=d, to="d")
     middle = [*head, replace(last, to=_WHOLE)]
-    return one.with_operations((first, *(with_out(o, inner) for o in middle), end))
+    return one.with_operations((first, *(with_results(o, inner) for o in middle), end))
 
 
 def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:
     """The steps of an exact sum of numbers that are there, rounded once."""
     last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
     return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)
-
-
-def with_out(operation: Operation, fmt: Format) -> Operation:
-    """An operation with results of another format: the words of NaNs are those of that, but in steps that
-    have a format of their own."""
-    if fmt == operation.out_format:
-        return operation
-    body = (
-        replace(step, nan=None)
-        if isinstance(step, SpecialValues | Multiply) and not format_of(step)
-        else step
-        for step in operation.steps[:-1]
-    )
-    last = replace(operation.final, format=fmt, nan=None)
-    return replace(operation.with_steps((*body, last)), out_format=fmt)
 
 
 def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:

@@ -113,6 +113,23 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
     assert texts > 20
 
 
+def test_another_format_brings_its_own_word_of_a_nan() -> None:
+    """A candidate names the word of every NaN, and d's is no code of a narrower format."""
+    rounded = "  - multiply: {to: products, format: f16, rounding: toward_zero}\n"
+    box = changed("  - multiply: {to: products}\n", rounded)
+    bank, start = asked(box), as_candidate(unit(PLAIN))
+    assert wrong_of(bank, start) > 0
+    made = [move.apply(start) for move in moves(start, Hints(wide=False)) if move.key == "multiply: format"]
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_earlier_results_can_have_any_format() -> None:
+    chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
+    made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
+    found = {one.operations[0].out_format.name for one in made if one is not None}
+    assert found == {"f16", "bf16", "f64"}
+
+
 def test_no_change_lets_a_step_work_on_a_register_that_it_is_not_for() -> None:
     """c rounded in front of a step that sets its hidden bits: that of the result is no unit's."""
     start = as_candidate(changed("  - multiply", "  - hidden_bit: {of: c}\n  - multiply"))
