@@ -156,6 +156,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _widths_and_roundings(one)
     yield from _aligned_first(one)
     yield from _carried(one)
+    yield from _regrouped(one)
     yield from _evened_and_spared(one)
     yield from _held(one)
     yield from _results(one)
@@ -224,6 +225,20 @@ def _carried(one: Candidate) -> Iterator[Move]:
             both = tuple({first: other, aligned: wide}.get(step, step) for step in steps)
             said = f"{not first.normalize}, aligned to {bits} bits"
             yield Move("multiply of a and b: normalize", said, _swapping(steps, both), 1)
+
+
+def _regrouped(one: Candidate) -> Iterator[Move]:
+    """Other groups in all steps that have the same: what is aligned by groups is summed by them."""
+    steps = dict.fromkeys(s for operation in one.operations for s in operation.steps)
+    by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
+    for step in steps:
+        if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
+            by_group.setdefault(step.group, []).append(step)
+    for now, those in by_group.items():
+        for group in filter(None, _groups(one)) if len(those) > 1 else ():
+            changed: dict[Step, Step] = {step: replace(step, group=group) for step in those}
+            label = f"groups of {now[0]} {now[1]}"
+            yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:

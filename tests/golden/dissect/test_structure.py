@@ -123,6 +123,32 @@ def test_another_format_brings_its_own_word_of_a_nan() -> None:
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
+GROUPED = """\
+unit: grouped
+shape: {{k: 8}}
+formats: {{a: f16, b: f16, c: f32, d: f32}}
+steps:
+  - multiply: {{to: products}}
+  - special_values: {{of: [products, c]}}
+  - align: {{of: products, group: {group}, fraction_bits: 10, rounding: toward_zero}}
+  - sum: {{of: products, to: groups, group: {group}}}
+  - align: {{of: groups, fraction_bits: 24, rounding: toward_zero}}
+  - sum: {{of: groups, to: dot, cancelled: {cancelled}}}
+  - align: {{of: [dot, c], fraction_bits: 32, rounding: toward_zero}}
+  - sum: {{of: [dot, c], to: total}}
+  - round: {{of: total, rounding: nearest_even, overflow: infinity, zero: positive}}
+"""
+
+
+def test_groups_are_changed_in_all_steps_that_have_them() -> None:
+    box = unit(GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent"))
+    start = as_candidate(unit(GROUPED.format(group="{contiguous: 4}", cancelled="keeps_exponent")))
+    bank = asked(box)
+    assert wrong_of(bank, start) > 0
+    made = [move.apply(start) for move in joint(start) if move.key == "groups of contiguous 4"]
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
 def test_earlier_results_can_have_any_format() -> None:
     chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
     made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
