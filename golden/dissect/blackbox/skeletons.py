@@ -384,12 +384,16 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
     if (links is not None and len(links) == 1) or _products_first(tree):
         yield from _both(f, _flat(f), everything)
         yield from _dot_then_c(f)
+    if _products_first(tree):
+        yield from _both(f, _without_trace(_late_and_grouped(f), ("dot",)), everything)
     if is_binary(tree):
         yield from rounded_trees(f.takes, tree)
     if binary or f.takes.stored_k <= 2 or is_binary(tree):
         yield from _both(f, _chains(f), order)
+    met = ("groups", "dot") if _products_first(tree) else ("groups",)
     for group in _groups(f, tree):
         yield from _both(f, _grouped(f, group), everything)
+        yield from _both(f, _without_trace(_grouped(f, group), met), everything)
     if links is not None and len(links) > 1:
         levels = _levels(f)
         for inner in dict.fromkeys((f.d, f.inner)):
@@ -429,6 +433,32 @@ def _slices(f: _Frame, members: Sequence[Sequence[int]], levels: _Levels) -> Ite
 def _products_first(tree: Node) -> bool:
     """Whether c meets the sum of all products."""
     return len(tree.children) == 2 and _C in tree.children
+
+
+def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """The products are summed exactly, by groups or at once; then c meets them."""
+    yield from _late(f)
+    for group in _divisions(f.takes.stored_k):
+        for name, steps in _grouped(f, group):
+            if name.endswith("aligned, then c") and any(isinstance(s, Sum) and s.group for s in steps):
+                yield name, steps
+
+
+def _without_trace(
+    forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...]
+) -> Iterator[tuple[str, list[Step]]]:
+    """Those in which exact sums are aligned to something, with nothing left of a sum that cancels: masks
+    showed that what they meet is not lost, which the exponent of what has gone would do."""
+    for name, steps in forms:
+        aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
+        changed = [
+            replace(step, cancelled="zero")
+            if isinstance(step, Sum) and step.to in met and step.to in aligned
+            else step
+            for step in steps
+        ]
+        if changed != steps:
+            yield f"{name}, nothing left of what cancels", changed
 
 
 def _groups(f: _Frame, tree: Node) -> Iterator[Group]:

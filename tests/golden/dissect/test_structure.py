@@ -22,6 +22,7 @@ from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.simple import simple
+from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
 from golden.model import trials
 from golden.model.trials import Trials
@@ -147,6 +148,21 @@ def test_groups_are_changed_in_all_steps_that_have_them() -> None:
     assert wrong_of(bank, start) > 0
     made = [move.apply(start) for move in joint(start) if move.key == "groups of contiguous 4"]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() -> None:
+    """c meets the sum of all products, and an exponent that is left of them would cut it."""
+    box = unit(GROUPED.format(group="{interleaved: 2}", cancelled="zero"))
+    takes = signature_of(box)
+    tree = order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes))
+    assert tree is not None and tree.text() == "(c + (0 + 1 + 2 + 3 + 4 + 5 + 6 + 7))"
+    found = [
+        one
+        for one in skeletons(takes, tree)
+        if [step.op for step in one.operations[0].steps]
+        == [step.op for step in box.program.operations[0].steps]
+    ]
+    assert any(one.operations[0].steps[5].cancelled == "zero" for one in found)  # type: ignore[union-attr]
 
 
 def test_earlier_results_can_have_any_format() -> None:
