@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 from golden.errors import OldWordWarning, UnknownNameError, nearest
@@ -230,13 +231,16 @@ class StepReader:
 
     def _candidates(self, key: str, rule: Candidates) -> tuple[Candidate, ...]:
         items = self.section.take(key, list, [])
-        if len(items) > rule.most or not all(isinstance(item, Section) for item in items):
+        self._check_candidates(items, all(isinstance(item, Section) for item in items), key, rule)
+        return tuple(self._candidate(item) for item in items)
+
+    def _check_candidates(self, items: Sequence[Any], mappings: bool, key: str, rule: Candidates) -> None:
+        if len(items) > rule.most or not mappings:
             raise self.section.error(
                 f"key '{key}' holds {len(items)} items, expected 1 to {rule.most} mappings such as "
                 "'{of: products, exponent: carried}'",
                 key,
             )
-        return tuple(self._candidate(item) for item in items)
 
     def _candidate(self, item: Section) -> Candidate:
         of = tuple(item.take_names("of"))
@@ -278,8 +282,8 @@ class StepReader:
     # What two keys of one step have to do with each other ---------------------------------------------------
 
     def check(self, step: Step) -> None:
-        """Refuses registers that the step does not work on, and keys that do not go together; also of a step
-        that nobody wrote in YAML.
+        """Refuses registers that the step does not work on, more items than a key takes, and keys that do not
+        go together; also of a step that nobody wrote in YAML.
 
         Raises:
             SpecError: at the step's line.
@@ -287,6 +291,8 @@ class StepReader:
         for name, key, _ in declared(step):
             if isinstance(key, Registers):
                 self._check_registers(getattr(step, name), key_name(name, key), key)
+            elif isinstance(key, Candidates):
+                self._check_candidates(getattr(step, name), True, key_name(name, key), key)
         fmt = format_of(step)
         if step.to == "d" and fmt is not None and fmt != self.out:
             raise self.section.error(

@@ -26,7 +26,8 @@ from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
 from golden.model import trials
 from golden.model.trials import Trials
-from golden.program.steps import Multiply, Round
+from golden.program.keys import Candidate as Maximum
+from golden.program.steps import Align, Multiply, Round
 from golden.unit import signature_of
 
 PLAIN = """\
@@ -170,6 +171,19 @@ def test_earlier_results_can_have_any_format() -> None:
     made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
     found = {one.operations[0].out_format.name for one in made if one is not None}
     assert found == {"f16", "bf16", "f64"}
+
+
+def test_no_unit_has_more_maxima_than_the_core_holds() -> None:
+    """Steps that nobody wrote in YAML are held to the same count as those of a file."""
+    start = as_candidate(unit(PLAIN))
+    (operation,) = start.operations
+    many = tuple(Maximum(("products", "c"), False, plus, None) for plus in range(5))
+    for count, taken in ((4, True), (5, False)):
+        changed = tuple(
+            replace(step, maximum=many[:count]) if isinstance(step, Align) else step
+            for step in operation.steps
+        )
+        assert (start.with_operations((operation.with_steps(changed),)) is not None) == taken
 
 
 def test_no_change_lets_a_step_work_on_a_register_that_it_is_not_for() -> None:
