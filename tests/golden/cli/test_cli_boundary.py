@@ -295,7 +295,7 @@ def in_shell(command: str, *arguments: str, **environment: str) -> subprocess.Co
 @pytest.mark.parametrize(
     "arguments",
     long_after(
-        3, [["show", HMMA], ["timing", "compare"], ["--help"], ["list"], ["list", "--json"], ["formats"]]
+        1, [["show", HMMA], ["timing", "compare"], ["--help"], ["list"], ["list", "--json"], ["formats"]]
     ),
 )
 def test_a_reader_that_goes_is_no_verdict(arguments: list[str]) -> None:

@@ -116,9 +116,9 @@ def test_rounded_additions_are_found_in_their_order(name: str, tree: str, tmp_pa
     long_after(
         1,
         [
+            ("in_double", 3, "(c + (2 + (0 + 1)))"),
             ("lanes", 8, "(c + (((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7))))"),
             ("numpy_sum", 10, "(c + (9 + (8 + (((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))))))"),
-            ("in_double", 3, "(c + (2 + (0 + 1)))"),
             ("exact", 4, "[c + 0 + 1 + 2 + 3]"),
         ],
     ),
@@ -215,6 +215,7 @@ def test_a_function_is_called_with_raw_codes() -> None:
     assert found.explains and found.compared > 20_000
 
 
+@pytest.mark.long
 def test_what_steps_cannot_say_is_not_called_explained() -> None:
     unit = box("ieee.py:outside")
     found = golden.dissect(unit, seconds=10, asks=8_000)

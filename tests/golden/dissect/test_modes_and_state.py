@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden.dissect.blackbox.found import Found
@@ -81,7 +82,7 @@ def test_an_accumulator_of_floats_is_asked_for_its_rounding() -> None:
     assert found.instruction is not None and found.instruction.state
 
 
-@pytest.mark.parametrize("box", [added_up(wide=True), added_up(wide=False, clears=False)])
+@pytest.mark.parametrize("box", long_after(1, [added_up(wide=True), added_up(wide=False, clears=False)]))
 def test_what_is_held_beside_d_is_not_explained(box: Any) -> None:
     """Digits that d does not show, and a sum that `clear` does not end."""
     found = golden.dissect(FunctionUnit(box, SINGLE, 1, "box", state=True), seconds=3, asks=8_000)

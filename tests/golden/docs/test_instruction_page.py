@@ -18,6 +18,7 @@ import exact
 import numpy as np
 import pytest
 import yaml
+from long_run import long_after
 
 import golden
 from golden import stimuli
@@ -107,7 +108,7 @@ def test_every_name_is_on_exactly_one_page() -> None:
     assert total > 9000
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", long_after(5, PAGES))
 def test_sections_and_markdown(path: str) -> None:
     page = text(path)
     assert page.startswith(f"# {group(path).title}\n") and page.endswith("\n") and not page.endswith("\n\n")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_for, step_lists
 from instruction_sets import instruction_sets
+from long_run import long_after
 from random_units import load
 
 import golden
@@ -25,7 +26,7 @@ from golden.model import kernels
 from golden.program.keys import declared
 
 
-@pytest.mark.parametrize("name", step_lists())
+@pytest.mark.parametrize("name", long_after(26, step_lists()))
 def test_a_changed_step_changes_the_kernel(name: str) -> None:
     ins = step_lists()[name]
     operands = operands_for(ins, zlib.crc32(name.encode()))

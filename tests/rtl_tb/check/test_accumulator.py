@@ -128,14 +128,10 @@ def test_faults_of_the_state_are_found(tmp_path, mutant, engine, simulator):
     assert not judged(tmp_path, *MUTANTS[mutant], engine=engine, simulator=simulator).passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "mutant",
-    [
-        "clear_ignored",
-        pytest.param("lost_at_idle", marks=pytest.mark.long),
-        pytest.param("lost_asleep", marks=pytest.mark.long),
-        pytest.param("sticks_after_reset", marks=pytest.mark.long),
-    ],
+    ["clear_ignored", "lost_at_idle", "lost_asleep", "sticks_after_reset"],
 )
 def test_faults_of_the_state_are_found_by_fast(tmp_path, mutant):
     result = check(

@@ -72,6 +72,7 @@ def again(folder, place, *words):
     return run.exit_code, json.loads(run.stdout)
 
 
+@pytest.mark.long
 def test_a_capsule_repeats_the_check_anywhere(moved):
     place, report, folder = moved
     code, found = again(folder, place)

@@ -185,6 +185,7 @@ def test_all_vectors_are_asked_where_a_change_leaves_few(tmp_path: Path) -> None
     assert rare <= set(keys(probe.vectors)) and len(probe.vectors) < 1_000
 
 
+@pytest.mark.long
 def test_a_second_change_is_looked_for_where_the_first_leaves_vectors_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
