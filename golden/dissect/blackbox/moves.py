@@ -449,7 +449,7 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero", "to_odd"):
-                changed = replace(step, format=fmt, rounding=mode, nan=None)  # the word of that format
+                changed = replace(step, format=fmt, rounding=mode, **_beside(step, "format", fmt))
                 yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
 

@@ -126,9 +126,7 @@ def find_repairs(
             RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
                 tried.
     """
-    search = _Search(verdict, job, Budget(seconds), progress)
-    search.beside = beside
-    return search.found()
+    return _Search(verdict, job, Budget(seconds), progress, beside).found()
 
 
 class Unfinished(RtlError):
@@ -136,14 +134,16 @@ class Unfinished(RtlError):
 
 
 class _Search:
-    def __init__(self, verdict: Verdict, job: Job, budget: Budget, progress: Progress | None) -> None:
+    def __init__(
+        self, verdict: Verdict, job: Job, budget: Budget, progress: Progress | None, beside: bool = True
+    ) -> None:
         self.verdict, self.budget, self.progress = verdict, budget, progress
         self.asked = job
         self.job = replace(
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
         )
         self.dut = job.dut
-        self.beside = True
+        self.beside = beside
         """Whether hypotheses are asked about what a change leaves."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
