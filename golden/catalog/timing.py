@@ -140,7 +140,7 @@ def load(name: str | Path) -> list[Figure]:
     return list(_figures(path, about.st_mtime_ns, about.st_size))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)  # all of spec/timing, which the pages read again and again
 def _figures(path: Path, _written: int, _size: int) -> tuple[Figure, ...]:
     """The figures of one file as it was then: reading one with every point takes a second."""
     top = read(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from golden.catalog import architectures, machine_code
 from golden.catalog.families import Variables, fill
@@ -72,6 +73,18 @@ def means_types_of(word: FormatWord, ins: Instruction) -> bool:
     """Whether an instruction has the types that a word means."""
     names = {operand: fmt.name for operand, fmt in ins.own_formats.items()}
     return word.fits(names, _stored(ins.scale_block, ins.sparse))
+
+
+def types_of(ins: Instruction) -> tuple[str, ...]:
+    """Every word that means types of an instruction: what people call them (fp8, nvfp4)."""
+    names = frozenset((operand, fmt.name) for operand, fmt in ins.own_formats.items())
+    return _that_mean(names, _stored(ins.scale_block, ins.sparse))
+
+
+@lru_cache(maxsize=1024)  # the pages ask for thousands of instructions of some hundred combinations
+def _that_mean(operands: frozenset[tuple[str, str]], block: int | None) -> tuple[str, ...]:
+    names = dict(operands)
+    return tuple(word for word, meant in format_words().items() if meant.fits(names, block))
 
 
 def _fits(word: str, entry: architectures.Entry, variables: Variables) -> bool:

@@ -8,6 +8,7 @@ specs.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from golden.catalog import architectures, words
@@ -52,11 +53,8 @@ def names(group: Group) -> list[str]:
 
 
 def _row(group: Group) -> list[object]:
-    types = {}
-    for word, meaning in format_words().items():
-        count = sum(words.means_types_of(meaning, ins) for ins in group.variants)
-        if count:
-            types[word] = round(count / len(group.variants), 2)
+    counts = Counter(word for ins in group.variants for word in words.types_of(ins))
+    types = {word: round(counts[word] / len(group.variants), 2) for word in format_words() if counts[word]}
     return [_html(group.path), group.title, group.architecture, types, names(group)]
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from golden.catalog.architectures import architectures, get_architecture
 from golden.catalog.lookup import instructions
-from golden.catalog.words import means_types_of
+from golden.catalog.words import types_of
 from golden.explain.program_file import program_file
 from golden.instruction import Instruction
 from golden.model import registers
 from golden.model.engine import SPARSITY
 from golden.model.program_data import struct_layouts
-from golden.number.format_words import format_words, plain_word
+from golden.number.format_words import plain_word
 from golden.program.keys import REGISTER, STATUS
 
 _SHAPE = re.compile(r"m\d+n\d+(?=k\d+)")
@@ -67,16 +67,11 @@ def index_and_programs() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]
 
 
 def _kind(ins: Instruction) -> dict[str, Any]:
-    return {"formats": _names(ins), "k": ins.k, "words": _types(ins)}
+    return {"formats": _names(ins), "k": ins.k, "words": types_of(ins)}
 
 
 def _names(ins: Instruction) -> dict[str, str]:
     return {operand: fmt.name for operand, fmt in ins.own_formats.items()}
-
-
-def _types(ins: Instruction) -> list[str]:
-    """What people call the types of an instruction: fp8, nvfp4."""
-    return [word for word, meant in format_words().items() if means_types_of(meant, ins)]
 
 
 def _entries(architecture: str) -> tuple[list[dict[str, Any]], list[Instruction]]:
