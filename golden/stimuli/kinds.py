@@ -49,7 +49,10 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "product_tie": rounding.product_tie,
     "corner_pairs": specials.corner_pairs,
 }
-_BESIDE: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {"between_links": rounding.between_links}
+_BESIDE: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
+    "between_links": rounding.between_links,
+    "beside_tie": rounding.beside_tie,
+}
 """Kinds for who asks for them by name: no vectors have them, and no campaign draws them."""
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]

@@ -5,8 +5,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from golden.number.formats import Format
 from golden.program.steps import Align
-from golden.stimuli.codes import Bits, Ints, encode, highest_exponent, lowest_exponent, negate, one
+from golden.stimuli.codes import (
+    Bits,
+    Ints,
+    encode,
+    highest_exponent,
+    lowest_exponent,
+    negate,
+    one,
+    tiniest_exponent,
+)
 from golden.stimuli.draw import Draw
 
 
@@ -119,31 +129,28 @@ def product_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     place = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
     low, high = max(lowest_exponent(draw.d), draw.low), min(highest_exponent(draw.d) - 1, draw.high)
     first, second = draw.split(draw.pick(min(low, high), high, size), draw.a, draw.b)
-    codes = []
-    for fmt, exponent, length in ((draw.a, first, of_a), (draw.b, second, of_b)):
-        # `length` digits, the last of them set, counted from the leading one.
-        kept = np.uint64(64) - (length - 1).astype(np.uint64)
-        cut = np.where(
-            length > 1, draw.fraction(size) >> np.minimum(kept, np.uint64(63)) | np.uint64(1), np.uint64(0)
-        )
-        fraction = np.where(length > 1, cut << np.minimum(kept, np.uint64(63)), np.uint64(0))
-        codes.append(
-            draw.numbers(fmt, exponent)
-            if fmt.bits == 1
-            else encode(fmt, draw.pick(0, 1, size), exponent, fraction)
-        )
+    codes = [_of_digits(draw, *one) for one in ((draw.a, first, of_a), (draw.b, second, of_b))]
     a = np.where(place, codes[0][:, None], np.zeros((), draw.a.dtype))
     b = np.where(place, codes[1][:, None], draw.b.dtype.type(one(draw.b)))
     return a, b, draw.zeros(draw.c, size)
 
 
+def _of_digits(draw: Draw, fmt: Format, exponent: Ints, length: Ints) -> Bits:
+    """Numbers of `length` digits, the last of them set, counted from the leading one, of random signs; of
+    1-bit formats any."""
+    size = exponent.shape
+    kept = np.minimum(np.uint64(64) - (length - 1).astype(np.uint64), np.uint64(63))
+    cut = np.where(length > 1, draw.fraction(size) >> kept | np.uint64(1), np.uint64(0))
+    if fmt.bits == 1:
+        return draw.numbers(fmt, exponent)
+    return encode(fmt, draw.pick(0, 1, size), exponent, np.where(length > 1, cut << kept, np.uint64(0)))
+
+
 def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept
     below the floor."""
-    size, steps = (draw.count,), draw.steps_of(Align)
-    edges = [step.floor - bits for step in steps if step.floor is not None for _, bits in step.fraction_bits]
-    last = lowest_exponent(draw.d) - draw.kept_bits
-    edge = draw.rng.choice(edges or [last - 2], size=draw.count)
+    size, last = (draw.count,), lowest_exponent(draw.d) - draw.kept_bits
+    edge = draw.rng.choice(_edges(draw), size=draw.count)
     minus = draw.pick(0, 1, size)
     reach = draw.tiniest + sum(lowest_exponent(draw.unit.formats[name]) for name in draw.scales)
     at = np.maximum(last + draw.rng.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), reach)
@@ -155,6 +162,14 @@ def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     always, often = np.ones(size, bool), draw.chance(0.3, size)
     a, b = _few_powers(draw, [at, *small], [minus, other, other], [always, always, often])
     return a, b, draw.zeros(draw.c, size)
+
+
+def _edges(draw: Draw) -> list[int]:
+    """The weights of the last bits that alignments with a floor keep there; without any, of half of half of
+    D's last place."""
+    floors = [(step.floor, step.fraction_bits) for step in draw.steps_of(Align) if step.floor is not None]
+    edges = [floor - bits for floor, widths in floors for _, bits in widths]
+    return edges or [lowest_exponent(draw.d) - draw.kept_bits - 2]
 
 
 def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -169,6 +184,54 @@ def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
     signs = [draw.pick(0, 1, size) for _ in exponents]
     present = [draw.chance(share, size) for share in (1.0, 0.9, 0.9, 0.7, 0.3)]
     return (*_few_powers(draw, exponents, signs, present), draw.zeros(draw.c, size))
+
+
+def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals halfway between two results, or halfway to the least one, and one bit at any weight below that:
+    how much of it is kept shows in the rounding alone. What leads, the half of a place and the bit are a term
+    each, one of them c or none; what leads and the half may be one term, too."""
+    size, kept = (draw.count,), draw.kept_bits
+    last, highest = lowest_exponent(draw.d) - kept, min(highest_exponent(draw.d), draw.high)
+    in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.pick(0, 1, size)
+    reach = tiniest_exponent(draw.c)
+    lowest = np.maximum(last - 1, np.choose(in_c, [last - 1, reach, reach + 1, last - 1]))
+    least = draw.chance(0.4, size) & (lowest == last - 1)  # of results that are subnormal
+    half = np.where(least, lowest, draw.pick(lowest, highest - kept - 1, size))
+    top = half + np.where(least, draw.pick(1, kept + 1, size), kept + 1)
+    near = top - draw.rng.choice(draw.window_bits, size=draw.count)
+    near = np.where(least & draw.chance(0.5, size), draw.rng.choice(_edges(draw), size=draw.count), near)
+    reach = np.minimum(np.where(in_c == 2, reach, draw.tiniest), half - 1)
+    near, anywhere = np.clip(near + draw.pick(-3, 3, size), reach, half - 1), draw.pick(reach, half - 1, size)
+    exponents = np.stack([top, half, np.where(draw.chance(0.5, size), near, anywhere)], axis=1)
+    leads = draw.chance(0.7, size) | (in_c == 0)
+    digits = np.where(in_c == 0, draw.c.fraction_bits, draw.a.fraction_bits + draw.b.fraction_bits)
+    joined = leads & (in_c != 1) & (digits > kept) & draw.chance(0.7, size)
+    live = np.stack([leads, ~joined, np.ones(size, bool)], axis=1) & (np.arange(3) != in_c[:, None])
+    a, b = _with_tie(draw, exponents, live, joined)
+    length = np.where(joined, top - half + 1, draw.pick(1, kept + 1, size))
+    at = exponents[np.arange(draw.count), np.minimum(in_c, 2)]
+    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, 1))
+    return (*draw.shuffle(a, b), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
+
+
+def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bits, Bits]:
+    """Products that are powers of two at the exponents of what leads, the half of a place and the bit (count,
+    3), as far as there are products; `joined`: the first two are one product."""
+    order = np.argsort(~live, axis=1, kind="stable")[:, : draw.k]
+    terms, size = order.shape[1], (draw.count,)
+    target, there = np.repeat(exponents[:, :1], draw.k, axis=1), np.zeros(draw.shape, bool)
+    target[:, :terms] = np.take_along_axis(exponents, order, axis=1)
+    there[:, :terms] = np.take_along_axis(live, order, axis=1)
+    a, b = draw.products(target, normal=False, exact=True)
+    digits = exponents[:, 0] - exponents[:, 1] + 1
+    of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, size), 1, draw.a.fraction_bits + 1)
+    of_b = np.clip(digits - of_a + draw.pick(0, 1, size), 1, draw.b.fraction_bits + 1)
+    of_one = draw.split(exponents[:, 0], draw.a, draw.b)
+    lengths = of_a, np.where(of_a == digits, 1, of_b)
+    for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_one, lengths, strict=True):
+        codes[:, 0] = np.where(joined & live[:, 0], _of_digits(draw, fmt, exponent, length), codes[:, 0])
+    signs = draw.pick(0, 1, draw.shape)
+    return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
 
 
 def _few_powers(

@@ -89,6 +89,8 @@ _ORDINARY = (
     *("alignment_one_term", "tie", "deep_cancellation"),
 )
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
+_CHECKED = (*stimuli.KINDS, "beside_tie")
+"""Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
 _SHOWN = "shown in the report"
@@ -545,7 +547,7 @@ class _Search:
     def _ask_the_rest(self) -> None:
         """Where the time for fits is over, not the questions: asks as many more as take a moment. A candidate
         that one of them shows to be wrong cannot be mended any more, and is not called explained."""
-        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (_AIMS * len(stimuli.KINDS))
+        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (_AIMS * len(_CHECKED))
         share = min(self._share_left(), each)
         if share >= _LEAST:
             self._round(share)
@@ -629,7 +631,7 @@ class _Search:
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
         left = self.dense.asks - self.dense.asked - self.box.asked - self.kept_back
-        return max(left, 0) // (_AIMS * len(stimuli.KINDS))
+        return max(left, 0) // (_AIMS * len(_CHECKED))
 
     def _round(self, share: int) -> bool:
         """One round of checking; whether the candidate was wrong anywhere."""
@@ -664,7 +666,7 @@ class _Search:
         """Operands of every kind: drawn from the formats alone, aimed at the candidate's steps, and at those
         of another one: what tells two alike lies where the other one's widths end."""
         others = self._others_aimed_at(turn)
-        for index, kind in enumerate(stimuli.KINDS):
+        for index, kind in enumerate(_CHECKED):
             for aim, target in enumerate((self.own, unit, others[index % len(others)])):
                 yield kind, stimuli.generate(target, kind, share, self._rng(2 + turn, index, aim))
 

@@ -3,6 +3,8 @@ that it names."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -272,6 +274,29 @@ def test_half_ulp_is_half_an_ulp_and_a_bit() -> None:
     assert {0.0, 0.25, 0.125, 2.0**-3, 2.0**-4} <= set(ratio.tolist())
     odd = golden.from_float("f32", c) & 1
     assert 0.3 < odd.mean() < 0.7, "ties to even need both"
+
+
+def test_beside_tie_is_a_tie_and_one_bit() -> None:
+    """In exact rationals: without its least term a total lies halfway between two results. c is that term,
+    the half, what leads, or zero; products are ties alone, and with another term."""
+    ins = golden.instruction("volta", "HMMA.884.F16.F16")
+    a, b, c = values(ins, draw("beside_tie", ins, 2000))
+    ties = Counter[tuple[int, bool]]()
+    for row in range(2000):
+        terms = [Fraction(x) * Fraction(y) for x, y in zip(a[row].tolist(), b[row].tolist(), strict=True)]
+        least, *others = sorted(filter(None, [*terms, Fraction(c[row])]), key=abs)
+        total = abs(sum(others))
+        exponent = max(math.frexp(float(total))[1] - 1, -14) if total else 0
+        if (total / Fraction(2) ** (exponent - 11)) % 2 == 1:
+            ties[len(others), least == Fraction(c[row])] += 1
+    assert sum(ties.values()) > 1000
+    assert all(ties[count, in_c] > 30 for count in (1, 2) for in_c in (False, True))
+
+
+def test_beside_tie_is_legal_though_no_vectors_have_it() -> None:
+    for ins in representatives()[::3]:
+        operands = stimuli.generate(ins, "beside_tie", 2, np.random.default_rng(0))
+        ins.check_dot(*(operands.get(name) for name in NAMES))
 
 
 def test_cancel_last_bit_leaves_one_bit() -> None:
