@@ -404,8 +404,9 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def resets(one: Candidate) -> Iterator[Move]:
-    """Every key that was given a value, back to its default, one width for all registers of an alignment, and
-    one sum in the place of two: what helped once can stand in the way later."""
+    """Every key that was given a value, back to its default, one width for all registers of an alignment,
+    numbers that are not normalised on the way, and one sum in the place of two: what helped once can stand in
+    the way later."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
         yield Move(label, f"{bits} for all", _replacing(align_, even))
@@ -416,7 +417,13 @@ def resets(one: Candidate) -> Iterator[Move]:
                 continue
             label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
             yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
+    for of in dict.fromkeys(s.of for o in one.operations for s in o.steps if isinstance(s, Normalize)):
+        yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
     yield from _in_one(one)
+
+
+def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
+    return lambda steps: tuple(s for s in steps if not (isinstance(s, Normalize) and s.of == of))
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
@@ -593,7 +600,7 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
     least = d.min_exponent if d.is_float else 0
     near = [] if now is None else [now + step for step in _NEAR]
     wide: dict[str, Iterable[int]] = {
-        "floor": [*range(least - 40, least + 4, 2), *range(-200, 64, _SPREAD if now is None else 400)],
+        "floor": [*range(least - 40, least + 4), *range(-200, 64, _SPREAD if now is None else 400)],
         "min_exponent": [*range(least - 4, least + 4), -126, -14, *range(-150, 64, _SPREAD)],
         "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024, *range(-42, 150, _SPREAD)],
         "exponent": [0, *range(-42, 43, _SPREAD)],

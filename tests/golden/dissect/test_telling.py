@@ -16,6 +16,7 @@ from golden.dissect.blackbox import fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
+from golden.dissect.blackbox.moves import resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align
 from golden.instruction import Instruction
@@ -474,3 +475,43 @@ def test_what_is_kept_beside_a_tie_is_asked_for() -> None:
     search.state.fit = fitting.Fit(kept_to_six_bits(ins, normalised_behind), 0)
     assert any(search._round(256) for _ in range(6))
     assert search.state.differing["beside_tie"][0]
+
+
+def test_every_floor_in_the_reach_of_results_is_a_rival() -> None:
+    """-19 is told from no floor, -20 answers as none does: results keep six bits, and no sticky bit."""
+
+    def unseen(step: Step) -> list[Step]:
+        return [replace(step, sticky="left_out") if isinstance(step, Round) else step]
+
+    def floorless(step: Step) -> list[Step]:
+        return [replace(step, floor=None) if isinstance(step, Align) else s for s in unseen(step)]
+
+    ins = golden.instruction("volta", "HMMA.884.F16.F16")
+    true, taken = (kept_to_six_bits(ins, change) for change in (unseen, floorless))
+    assert next(s.floor for s in true.operations[0].steps if isinstance(s, Align)) == -19
+    floors = [m for m in telling.neighbours(taken, ()) if m.key == "align of products and c: floor"]
+    rivals = [(m.key, one) for m in floors if (one := m.apply(taken)) is not None]
+    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_numbers_that_are_not_normalised_are_a_start_where_that_stood_in_for_an_alignment() -> None:
+    ins = golden.instruction("volta", "HMMA.884.F16.F16")
+    first, then = (
+        Normalize(of=("total",), fraction_bits=(("total", 23),), rounding=mode, min_exponent=least)
+        for mode, least in (("nearest_even", -18), ("toward_zero", None))
+    )
+
+    def stands_in(step: Step) -> list[Step]:
+        if isinstance(step, Sum):
+            return [step, first, then]
+        return [] if isinstance(step, Align) else [step]
+
+    start = candidate(ins).with_operations(
+        o.with_steps([new for s in o.steps for new in stands_in(s)]) for o in ins.program.operations
+    )
+    assert start is not None
+    bare = [m.apply(start) for m in resets(start) if m.key == "normalize of total"]
+    assert [[s.op for s in one.operations[0].steps] for one in bare if one is not None] == [
+        ["multiply", "special_values", "sum", "round"]
+    ]
