@@ -512,7 +512,8 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
     for group in _divisions(k):
         wanted = "then c", "with c", "with c by its leading bit", f"to {f.inner.name} first", "one by one"
         yield from _both(f, (one for one in _grouped(f, group) if one[0].endswith(wanted)), everything)
-    yield from _both(f, _chains(f), everything)
+    for order in (everything, everything[::-1]):
+        yield from _both(f, _chains(f), order)
 
 
 def _dot_then_c(f: _Frame) -> Iterator[Candidate | None]:

@@ -289,3 +289,16 @@ def test_the_point_and_the_width_of_a_register_are_one_change() -> None:
     assert found == ["sum of products and c: width = 9 above 2^0, wrap"]
     made = [move.apply(start) for move in moves.joint(start)]
     assert true.key in {one.key for one in made if one is not None}
+
+
+def test_chains_that_add_the_last_product_first_are_tried_where_masks_show_no_order() -> None:
+    """A unit that rounds to odd, or leaves c out, shows none."""
+    true = candidate(golden.instruction("sapphire_rapids", "vdpbf16ps"), {Fma: {"rounding": "to_odd"}})
+    assert true.operations[0].k_index == (1, 0)
+    bank = bank_of(true, 10)
+    made = [
+        one.with_operations(o.with_steps(true.operations[0].steps) for o in one.operations)
+        for one in skeletons(true.takes, None)
+        if one.order == "chain of fused multiply-adds from c"
+    ]
+    assert [one.program for one in made if one is not None and bank.explained(one.program)]
