@@ -27,7 +27,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
-from golden.dissect.blackbox.moves import Hints, Move, nan_words
+from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
@@ -469,7 +469,7 @@ class _Search:
         until = time.monotonic() + self.dense.left / _SHARERS
         more = few_terms.starts(self.bank, ordinary, made, until)
         ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, _HALVED))
-        hints = Hints(self._words(), wide=False)
+        hints = replace(fitting.hints(self.bank), wide=False)
         return fitting.halved(ordinary, fitting.various(ranked, _HALVED), hints, until)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:

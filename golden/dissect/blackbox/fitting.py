@@ -24,7 +24,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
 from golden.dissect.blackbox.simple import KINDS
 from golden.number.formats import Kind
-from golden.number.rounding import MODES
+from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
 _WRONG, _GLANCE, _PART = 224, 48, 1024
@@ -44,7 +44,7 @@ _MOST_ROUNDINGS = 4
 """Steps of a skeleton that are rounded each its own way."""
 _RESTARTS = 24
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
-_OFTEN, _WORDS, _COMMON = 6, 2, 32
+_OFTEN, _WORDS, _COMMON, _LEAST = 6, 2, 32, 200
 _CAUSES, _MOST_CAUSES = ": nans", 12
 _FAR = 8
 """A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
@@ -364,7 +364,7 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
     if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
         start = _on_few_terms(bank, start, deadline)
-    return _climb(bank, start, _hints(bank), deadline, effort)
+    return _climb(bank, start, hints(bank), deadline, effort)
 
 
 def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, Fit]]:
@@ -373,7 +373,7 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
         yield "", start
         return
     sample = sample_of(bank, start.candidate, 1)
-    for move in moves(start.candidate, _hints(bank)):
+    for move in moves(start.candidate, hints(bank)):
         if time.monotonic() > deadline:
             break
         new = move.apply(start.candidate)
@@ -381,9 +381,13 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
             yield move.key, Fit(new, 0, [*start.told, move.text])
 
 
-def _hints(bank: Bank) -> Hints:
+def hints(bank: Bank) -> Hints:
+    """What values are worth a try, as far as answers say: words of NaNs, and those that stand for them."""
     d = bank.takes.formats["d"]
-    return Hints((*nan_words(d, bank.answers.tolist()), *_other_words(bank)) if d.is_float else _often(bank))
+    if not d.is_float:
+        return Hints(_often(bank))
+    found = (*nan_words(d, bank.answers.tolist()), *_other_words(bank), *_added_words(bank))
+    return Hints(tuple(dict.fromkeys(found)))
 
 
 def _often(bank: Bank) -> tuple[int, ...]:
@@ -402,6 +406,31 @@ def _other_words(bank: Bank) -> list[int]:
     return [code for code in common if d.decode(code).kind == Kind.FINITE and d.decode(code).value][:_WORDS]
 
 
+def _added_words(bank: Bank) -> list[int]:
+    """Words for NaNs of a or b that another operation adds c to, where such NaNs have finite answers: the
+    least number, as the word may be lost beside all else, and what answers are above the least c that is not
+    flushed."""
+    c, d = (bank.takes.formats[name] for name in "cd")
+    pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _beside_nans(bank)]
+    finite = [(abs(x.value), y.value - x.value) for x, y in pairs if max(x.kind, y.kind) < Kind.INFINITY]
+    if len(finite) < _OFTEN:
+        return []
+    above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
+    codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
+    return [1, *(code for code, value in codes if d.decode(code).value == value)][: _WORDS + 1]
+
+
+def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:
+    """c and the answer of questions with a NaN in a or b, those with each c once."""
+    asked = np.zeros(len(bank), bool)
+    for name in "ab":
+        fmt = bank.takes.formats[name]
+        nans = [code for code in stimuli.special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
+        asked |= np.isin(bank.operands[name], nans).any(axis=1)
+    pairs = np.stack([bank.operands["c"][asked], bank.answers[asked]], axis=1)
+    yield from ((int(given), int(answer)) for given, answer in np.unique(pairs, axis=0))
+
+
 def _special(bank: Bank) -> npt.NDArray[np.bool_]:
     """The questions with infinities or NaNs in a, b or c; of formats without, with the largest number."""
     found = np.zeros(len(bank), bool)
@@ -416,7 +445,7 @@ def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
     order of the sum, and is not covered up by a wrong one."""
     few = bank.of_kinds(KINDS)
     own = Fit(start.candidate, wrong_of(few, start.candidate), start.told)
-    found = _climb(few, own, _hints(few), deadline, Effort.ANY)
+    found = _climb(few, own, hints(few), deadline, Effort.ANY)
     wrong = wrong_of(bank, found.candidate)
     return Fit(found.candidate, wrong, found.told) if wrong < start.wrong else start
 

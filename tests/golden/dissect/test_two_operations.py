@@ -73,7 +73,7 @@ def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() ->
 
 def test_a_word_that_shows_without_c_alone_is_one_to_try() -> None:
     """9 is a number that c is added to: it is the answer where nothing else is there."""
-    assert 9 in fitting._hints(few(bulk(kind=SpecialValues, nans=(("b", 9),)))).words
+    assert 9 in fitting.hints(few(bulk(kind=SpecialValues, nans=(("b", 9),)))).words
 
 
 def test_an_alignment_is_put_in_with_its_width_and_rounding_at_once() -> None:
@@ -147,3 +147,20 @@ def test_slices_that_masks_show_beside_each_other_may_be_one_after_the_other() -
         if one.order == "chain of 3 operations: one aligned sum"
     ]
     assert [("zero", low, ()), ("r0", high, ()), ("c", (), ("r1",))] in chains
+
+
+def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c() -> None:
+    """An operation gives 9 or 5 for a NaN of b, which is a number for the one that adds c, and is flushed
+    where c is nothing. Where all NaNs are NaNs in the end, no other words are tried."""
+    flushing = golden.instruction("armv9", "bfdot.4s")
+    dot, add = flushing.program.operations
+    for word in (9, 5):
+        given = [replace(s, nans=(("b", word),)) if isinstance(s, SpecialValues) else s for s in dot.steps]
+        true = candidate(signature_of(flushing), [dot.with_steps(given), add], "given")
+        assert true is not None
+        hidden = few(true)
+        operands = stimuli.generate(true.takes, "special_values", 200, np.random.default_rng(3))
+        hidden.add("special_values", operands, true.dot(**operands))
+        assert word not in hidden.answers and {1, word} <= set(fitting.hints(hidden).words)
+    plain = few(bulk())
+    assert fitting.hints(plain).words == moves.nan_words(plain.takes.formats["d"], plain.answers.tolist())
