@@ -407,17 +407,19 @@ def _other_words(bank: Bank) -> list[int]:
 
 
 def _added_words(bank: Bank) -> list[int]:
-    """Words for NaNs of a or b that another operation adds c to, where such NaNs have finite answers: the
-    least number, as the word may be lost beside all else, and what answers are above the least c that is not
-    flushed."""
+    """Words for NaNs of a or b that are numbers for what comes later, where such NaNs have finite answers:
+    the least number, as it may be lost beside all else, what answers are above the least c that is not
+    flushed, and zero, where that is the answer whatever c is."""
     c, d = (bank.takes.formats[name] for name in "cd")
     pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _beside_nans(bank)]
     finite = [(abs(x.value), y.value - x.value) for x, y in pairs if max(x.kind, y.kind) < Kind.INFINITY]
     if len(finite) < _OFTEN:
         return []
+    lost = sum(abs(more) == size for size, more in finite if size)
     above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
     codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
-    return [1, *(code for code, value in codes if d.decode(code).value == value)][: _WORDS + 1]
+    words = [1, *(code for code, value in codes if d.decode(code).value == value)][: _WORDS + 1]
+    return [0, *words] if lost > len(finite) // 2 else words
 
 
 def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:

@@ -164,3 +164,14 @@ def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c()
         assert word not in hidden.answers and {1, word} <= set(fitting.hints(hidden).words)
     plain = few(bulk())
     assert fitting.hints(plain).words == moves.nan_words(plain.takes.formats["d"], plain.answers.tolist())
+
+
+def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
+    takes = signature_of(BULK)
+    operands = stimuli.generate(takes, "narrow", 40, np.random.default_rng(3))
+    operands["b"][:, 0] = 0x7FC0
+    for lost, words in ((40, [0, 1]), (5, [1])):
+        bank = Bank(takes)
+        answers = np.where(np.arange(40) < lost, 0, operands["c"]).astype(np.uint32)
+        bank.add("special_values", operands, answers)
+        assert fitting._added_words(bank) == words
