@@ -64,6 +64,9 @@ _CUT_BITS = (-1, 0, 1)
 _WIDTHS_TRIED = range(10, 41)
 _TOPS = range(-24, 49)
 """Where the sign of a register that holds a sum can be."""
+_FLOORS = range(-200, 64)
+"""Of an alignment that leaves a register out, every floor: what is left out alone lies there unshifted, so
+that each value has results of its own, and none is near another."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _SPREAD = 6
@@ -517,7 +520,8 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
         case Flag():
             return (True, False)
         case Integer():
-            return _integers(one, name, now, key, hints)
+            whole = name == "floor" and isinstance(step, Align) and bool(step.left_out) and hints.wide
+            return _integers(one, name, now, key, hints) + (list(_FLOORS) if whole else [])
         case Widths(for_all=True):
             return _widths(now, hints)
         case Widths():

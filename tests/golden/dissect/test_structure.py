@@ -166,6 +166,21 @@ def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() ->
     assert any(one.operations[0].steps[5].cancelled == "zero" for one in found)  # type: ignore[union-attr]
 
 
+def left_out(rule: str, more: str = "") -> Instruction:
+    """The plain unit with c left out of the maximum."""
+    end = "rounding: toward_zero}\n  - sum"
+    return changed(end, end.replace("}", f", left_out: {{c: {rule}}}{more}}}"))
+
+
+def test_each_floor_is_tried_where_a_register_is_left_out() -> None:
+    """c alone is a number at the floor, whole: two floors that are next to each other share no result."""
+    box, start = left_out("unshifted", ", floor: -131"), as_candidate(left_out("unshifted"))
+    bank = asked(box, 2)
+    assert wrong_of(bank, start) > 0
+    made = [move.apply(start) for move in moves(start, Hints()) if move.key.endswith(": floor")]
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
 def test_earlier_results_can_have_any_format() -> None:
     chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
     made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
