@@ -81,12 +81,13 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons whose sums leave out what no finite answer shows: c, or the products. Faulty units look at
-    the special values of what they do not add."""
+    the special values of what they do not add; or c alone is what lies too far above the other terms."""
     made = list(skeletons)
     for kind, name in (("c alone", "c"), ("one product", "products")):
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):
             found = [structure.uncounted(one, name) for one in made]
+            found += [structure.dropped_above(one) for one in made if name == "c"]
             made = [one for one in found if one is not None] or made
     return made
 

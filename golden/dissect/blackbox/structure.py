@@ -303,6 +303,23 @@ def uncounted(one: Candidate, name: str) -> Candidate | None:
     return one.with_operations(operations)
 
 
+def dropped_above(one: Candidate) -> Candidate | None:
+    """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
+    their maximum has a floor, below which no result is. None where c is aligned with nothing."""
+    d = one.formats["d"]
+    rest: dict[str, Any] = {"maximum": (), "left_out": (("c", "dropped"),)}
+    rest["floor"] = d.min_exponent - d.fraction_bits if d.is_float else 0
+
+    def changed(step: Step) -> Step:
+        return replace(step, **rest) if isinstance(step, Align) and {"c"} < set(step.of) else step
+
+    operations = (
+        o.with_steps([changed(step) for step in o.steps]) if o.seed == "c" else o for o in one.operations
+    )
+    found = one.with_operations(operations)
+    return None if found is None or found.operations == one.operations else found
+
+
 def twins(one: Candidate) -> Iterator[Candidate]:
     """The same in more operations, which have keys for special values and results of their own: what a unit
     does between two of them one operation cannot say."""

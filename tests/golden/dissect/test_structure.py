@@ -18,6 +18,7 @@ from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import order
 from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
+from golden.dissect.blackbox.few_terms import counted
 from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
@@ -27,7 +28,7 @@ from golden.instruction import Instruction
 from golden.model import trials
 from golden.model.trials import Trials
 from golden.program.keys import Candidate as Maximum
-from golden.program.steps import Align, Multiply, Round
+from golden.program.steps import Align, Multiply, Round, Sum
 from golden.unit import signature_of
 
 PLAIN = """\
@@ -179,6 +180,16 @@ def test_each_floor_is_tried_where_a_register_is_left_out() -> None:
     assert wrong_of(bank, start) > 0
     made = [move.apply(start) for move in moves(start, Hints()) if move.key.endswith(": floor")]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_where_c_alone_does_not_show_it_may_be_dropped_above_the_products() -> None:
+    """Of c alone and of a c that no sum counts the answers are the same: of both there is a start."""
+    box = left_out("dropped", ", floor: -131")
+    bank = asked(box, 4)
+    found = counted(bank, list(skeletons(bank.takes, None)))
+    near = min(found, key=lambda one: wrong_of(bank, one))
+    assert dict(near.operations[0].steps[2].left_out) == {"c": "dropped"}  # type: ignore[attr-defined]
+    assert not all("c" in step.of for one in found for o in one.operations for step in o.steps_of(Sum))
 
 
 def test_earlier_results_can_have_any_format() -> None:
