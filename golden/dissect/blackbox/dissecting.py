@@ -31,12 +31,13 @@ from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
+from golden.dissect.blackbox.partners import partners
 from golden.dissect.blackbox.passive import dissect_recording
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.repeating import asked_again
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.simple import simple
-from golden.dissect.blackbox.skeletons import skeletons
+from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
@@ -303,6 +304,7 @@ class _Search:
         self.rivals: _Rivals | None = None
         self.other_orders: dict[str, list[Candidate]] = {}
         self.plainer: list[fitting.Fit] = []
+        self.groups: tuple[tuple[int, ...], ...] = ()
 
     # Continued ----------------------------------------------------------------------------------------------
 
@@ -357,6 +359,7 @@ class _Search:
             if not self.remembered:
                 self._tell("finding the order of the sum", 0, 1)
                 state.tree = find_order(self.dense, self.bank)
+                self.groups = partners(self.dense, self.bank, state.tree)
                 self._first_questions()
                 self._begin_with(self.start)
             self._first_candidate()
@@ -409,12 +412,15 @@ class _Search:
         if kept is not None and not kept.wrong:
             return
         self._tell("fitting orders of the sum", 0, 1)
-        made = few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
-        self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
-        starts = fitting.various(self.ranked, _MOST_FITS)
-        first = starts[:_FIRST_FITS]
-        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
+        of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
+        if of_groups:  # where masks show nothing, those are among all orders
+            kept = self._begun(ordinary, few_terms.counted(self.bank, of_groups), kept)
+            if kept is not None and not kept.wrong:
+                return
+        made = few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
+        self._begun(ordinary, made, kept)
+        starts = fitting.various(self.orders, _MOST_FITS)
         now = self._reordered(made)
         if now is not None and now.wrong:  # the order, or what happens beside it
             nearest = self._nearer(ordinary, made)
@@ -427,6 +433,13 @@ class _Search:
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
+
+    def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
+        """What the nearest of some skeletons come to, or a candidate that was kept."""
+        self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
+        first = fitting.various(self.ranked, _MOST_FITS)[:_FIRST_FITS]
+        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
+        return self.state.fit
 
     def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
         """What the first starts came to, or another order with the same ends, where that explains more."""

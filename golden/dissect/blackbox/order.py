@@ -215,7 +215,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         return None
     best: tuple[int, Node] | None = None
     for tiny in (False, True):
-        marks = _finite(box, tiny, slots)
+        marks = finite_marks(box, tiny, slots)
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
@@ -226,7 +226,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
     return None if best is None else relabelled(best[1], dict(enumerate(slots or ())))
 
 
-def _finite(box: Box, tiny: bool, slots: Sequence[int] | None) -> _Marks | None:
+def finite_marks(box: Box, tiny: bool = False, slots: Sequence[int] | None = None) -> _Marks | None:
     """The marks with the largest M that the unit answers, alone in a product or in c, as a finite number:
     products may overflow where neither their factors nor the result do."""
     marks = _marks(box.takes, tiny, slots)

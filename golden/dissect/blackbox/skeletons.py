@@ -361,6 +361,19 @@ def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
     return list(filter(None, made))
 
 
+def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
+    """Those that sum the products of these groups first, with an exponent left of a sum that cancels and
+    without."""
+    f, everything = _Frame(takes), tuple(range(takes.stored_k))
+    found: list[Candidate | None] = []
+    for group in _divisions(takes.stored_k):
+        if sorted(_members(takes.stored_k, group)) == sorted(groups):
+            found += _both(f, _grouped(f, group), everything)
+            for met in (("dot",), ("groups", "dot")):
+                found += _both(f, _without_trace(_grouped(f, group), met), everything)
+    return list(filter(None, found))
+
+
 def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = None) -> Candidate | None:
     k = tuple(range(f.takes.stored_k)) if order is None else tuple(order)
     return candidate(f.takes, [operation(f.takes, steps, k, "c", (), f.d, "d")], name)

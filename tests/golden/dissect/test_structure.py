@@ -22,8 +22,9 @@ from golden.dissect.blackbox.few_terms import counted
 from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
+from golden.dissect.blackbox.partners import partners
 from golden.dissect.blackbox.simple import simple
-from golden.dissect.blackbox.skeletons import skeletons
+from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.instruction import Instruction
 from golden.model import trials
 from golden.model.trials import Trials
@@ -150,6 +151,20 @@ def test_groups_are_changed_in_all_steps_that_have_them() -> None:
     assert wrong_of(bank, start) > 0
     made = [move.apply(start) for move in joint(start) if move.key == "groups of contiguous 4"]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_which_products_are_added_before_they_are_cut_shows_below_the_last_bit() -> None:
+    """Masks show no groups where all terms are aligned to the largest of them."""
+    boxes = [
+        unit(GROUPED.format(group=group, cancelled="keeps_exponent"))
+        for group in ("{interleaved: 2}", "{contiguous: 4}", "{contiguous: 8}")
+    ]
+    asked = [(Box(box, 50_000, time.monotonic() + 60), Bank(signature_of(box))) for box in boxes]
+    found = [partners(box, bank, None) for box, bank in asked]
+    assert found == [((0, 2, 4, 6), (1, 3, 5, 7)), ((0, 1, 2, 3), (4, 5, 6, 7)), ()]
+    made = grouped(signature_of(boxes[0]), found[0])
+    steps = [step.op for step in boxes[0].program.operations[0].steps]
+    assert any([step.op for step in one.operations[0].steps] == steps for one in made)
 
 
 def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() -> None:
