@@ -20,6 +20,7 @@ import multiprocessing
 import random
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -42,7 +43,7 @@ import golden  # noqa: E402
 from golden import stimuli  # noqa: E402
 from golden.catalog.unit_files import build_instruction  # noqa: E402
 from golden.catalog.unit_text import unit_text  # noqa: E402
-from golden.errors import MmagoldError  # noqa: E402
+from golden.errors import MmagoldError, one_line  # noqa: E402
 from golden.files import output  # noqa: E402
 from golden.instruction import Instruction  # noqa: E402
 from golden.number.formats import Format  # noqa: E402
@@ -220,8 +221,16 @@ def row(drawn: Drawn, seed: int, given: argparse.Namespace) -> Row:
 
 
 def row_of(kind: str, seed: int, given: argparse.Namespace, end: float) -> Row | None:
-    """Draws and dissects one unit; None after the end, on time.time."""
-    return None if time.time() > end else row(draw(kind, seed), seed, given)
+    """Draws and dissects one unit; None after the end, on time.time. An error of the search is a row, too: it
+    would take those of all others with it."""
+    if time.time() > end:
+        return None
+    drawn = draw(kind, seed)
+    try:
+        return row(drawn, seed, given)
+    except Exception as error:
+        traceback.print_exc()
+        return Row(seed, drawn.what, 0, 0, None, 0, 0.0, (f"error: {one_line(error)}",), "")
 
 
 def drawn_rows(kind: str, given: argparse.Namespace) -> Iterator[Row]:
@@ -244,7 +253,7 @@ def summary(draw_kind: str, rows: list[Row]) -> dict[str, Any]:
         "draw": draw_kind,
         "units": len(rows),
         "exact": sum(one.exact for one in rows),
-        "silent": sum(one.differ == 0 and not one.exact for one in rows),
+        "silent": sum(one.differ == 0 and bool(one.fresh) for one in rows),
         "median_seconds": seconds[len(seconds) // 2] if seconds else 0.0,
         "most_seconds": seconds[-1] if seconds else 0.0,
         "missed": dict(lost.most_common()),

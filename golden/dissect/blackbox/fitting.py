@@ -417,8 +417,10 @@ def _added_words(bank: Bank) -> list[int]:
         return []
     lost = sum(abs(more) == size for size, more in finite if size)
     above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
-    codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
-    words = [1, *(code for code, value in codes if d.decode(code).value == value)][: _WORDS + 1]
+    codes = {encode_fraction(d, value, "toward_zero"): value for value in above}
+    numbers = {code: d.decode(code) for code in codes}
+    same = [code for code, x in numbers.items() if x.kind == Kind.FINITE and x.value == codes[code]]
+    words = [1, *same][: _WORDS + 1]
     return [0, *words] if lost > len(finite) // 2 else words
 
 
