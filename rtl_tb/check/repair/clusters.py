@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import to_float
+from golden.program import state
 from golden.vectors.vectorset import VectorSet
 
 Places = npt.NDArray[np.int64]
@@ -22,6 +23,29 @@ def spread(vectors: VectorSet, places: Places, most: int, rng: np.random.Generat
     for labels in (vectors.kinds, result_classes(vectors)):
         order = order[np.argsort(_turns(labels[order]), kind="stable")]
     return order[:most]
+
+
+def sequences(
+    vectors: VectorSet, places: Places, failing: int, most: int, rng: np.random.Generator
+) -> Places:
+    """Of a unit that keeps its accumulator some vectors of every sort, `failing` at most, each with the
+    sequence that leads to it and the vector behind it; `most` vectors altogether.
+
+    A sort is also how far a vector is from the start of its sequence, in powers of two: an accumulator that
+    is too narrow shows late in long ones alone.
+    """
+    clear = vectors.operands["clear"]
+    depths = state.places(clear)
+    order = spread(vectors, places, len(places), rng)
+    order = order[np.argsort(_turns(np.frexp(depths[order] + 1)[1]), kind="stable")][:failing]
+    found, left = np.zeros(len(vectors), np.bool_), most
+    for place in order.tolist():
+        behind = place + 1 < len(vectors) and not clear[place + 1]
+        those = slice(place - int(depths[place]), place + 1 + behind)
+        new = int((~found[those]).sum())
+        if new <= left:
+            found[those], left = True, left - new
+    return np.flatnonzero(found)
 
 
 def result_classes(vectors: VectorSet) -> npt.NDArray[np.int64]:

@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError
+from golden.program.state import starts
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, UNITED, Budget
 from rtl_tb.check.repair.changes import Change, Changes, Group, Place, design_of, find_changes
-from rtl_tb.check.repair.clusters import spread
+from rtl_tb.check.repair.clusters import sequences, spread
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ASSIGN, ELSE, GUARD
@@ -58,8 +59,8 @@ _EVERY, _SEEN = 100_000, 8
 """All of them, at most so many, where the first change leaves fewer than this of those wrong."""
 _FORMED = 2
 """Of the changes that mend a part those beside which other forms are built."""
-_SEQUENCE = 512
-"""The first so many instead, of a unit that keeps its accumulator."""
+_SEQUENCE, _FEW_SEQUENCE = 512, 96
+"""So many instead of a unit that keeps its accumulator, each with those before it in its sequence."""
 _ONE_RUN = 5.0
 """Seconds; a change that makes the unit hang is none."""
 _CONFIRMED = 4
@@ -157,9 +158,7 @@ class _Search:
         if not changes.texts:
             return []
         if not self.verdict.wrong[self.picked].any():
-            raise RtlError(
-                f"none of the first {len(self.picked):,} vectors, on which they are tried, is wrong"
-            )
+            raise RtlError(f"none of the {len(self.picked):,} vectors on which they are tried is wrong")
         self.job.build.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="repair_", dir=self.job.build.absolute()) as name:
             probe = replace(self.job, vectors=self.verdict.vectors[self.picked], timeout_cycles=500)
@@ -255,15 +254,33 @@ class _Search:
 
     def _picked(self) -> npt.NDArray[np.int64]:
         """The vectors that changes are tried on, every kind of failure among them."""
-        wrong = np.flatnonzero(self.verdict.wrong)
-        return self._some((wrong, _FAILING), (np.flatnonzero(~self.verdict.failed), _PASSING))
+        right = np.flatnonzero(~self.verdict.failed)
+        return self._some((self._wrong_by_itself(), _FAILING), (right, _PASSING))
 
-    def _some(self, *those: tuple[npt.NDArray[np.int64], int]) -> npt.NDArray[np.int64]:
+    def _wrong_by_itself(self) -> npt.NDArray[np.int64]:
+        """The wrong vectors; of a unit that keeps its accumulator those that are wrong also by what it held
+        before: one wrong result makes those behind it wrong."""
+        vectors, wrong = self.verdict.vectors, self.verdict.wrong
+        if not vectors.instruction.state:
+            return np.flatnonzero(wrong)
+        ins, actual = vectors.instruction, self.verdict.outcome.actual.reshape(vectors.d.shape)
+        answers = ins.stateless.dot(**ins.resolve(vectors.operands, actual, vectors.held))
+        own = wrong & ~self.dut.compare.equal(ins.formats["d"], answers, actual)
+        return np.flatnonzero(own if own.any() else wrong)
+
+    def _some(
+        self, *those: tuple[npt.NDArray[np.int64], int], room: int = _SEQUENCE
+    ) -> npt.NDArray[np.int64]:
         """At most so many of each of several groups of vectors, in order; of a unit that keeps its
-        accumulator the first ones."""
-        if self.verdict.vectors.instruction.state:
-            return np.arange(min(len(self.verdict.vectors), _SEQUENCE))
+        accumulator with those before them, `room` altogether."""
         rng, vectors = np.random.default_rng(1), self.verdict.vectors
+        if vectors.instruction.state:
+            rooms = [room * most // sum(each for _, each in those) for _, most in those]
+            parts = [
+                sequences(vectors, places, most, room, rng)
+                for (places, most), room in zip(those, rooms, strict=True)
+            ]
+            return np.unique(np.concatenate(parts))
         some = []
         for each, most in those:  # half as often as they come, half of every sort
             often = rng.choice(each, min(most // 2, len(each)), replace=False)
@@ -278,12 +295,12 @@ class _Search:
         Args:
             wrong: which vectors of a job are wrong with the first change.
         """
-        if probe.vectors.instruction.state:
-            return probe
-        failing = np.flatnonzero(self.verdict.wrong)
+        state = probe.vectors.instruction.state
+        failing = self._wrong_by_itself()
         more, still = np.zeros(0, np.int64), None
         for most in (_MORE, _EVERY):
-            some = failing if len(failing) <= most else self._some((failing, most))
+            whole = len(failing) <= most and not state
+            some = failing if whole else self._some((failing, most), room=most)
             left = (
                 wrong(replace(probe, vectors=self.verdict.vectors[some])) if len(some) > len(more) else None
             )
@@ -294,6 +311,8 @@ class _Search:
         if still is None or not still.any():
             return probe
         right = np.flatnonzero(~self.verdict.failed)
+        if state:  # in a sequence the first one alone is wrong by itself
+            still = _firsts(self.verdict.vectors.operands["clear"][more], still)
         mended = (more[~still], _FAILING // 2)
         picked = self._some((more[still], _FAILING // 2), mended, (right, _PASSING))
         return replace(probe, vectors=self.verdict.vectors[picked])
@@ -581,9 +600,12 @@ class _Search:
         return None
 
     def _few(self, probe: Job, wrong: Flags) -> Job:
-        """Some of the vectors that are wrong, of every sort, and of a unit that keeps its accumulator all."""
+        """Some of the vectors that are wrong, of every sort, and of a unit that keeps its accumulator with
+        those before them."""
         if probe.vectors.instruction.state:
-            return probe
+            first, rng = _firsts(probe.vectors.operands["clear"], wrong), np.random.default_rng(1)
+            few = sequences(probe.vectors, np.flatnonzero(first), _FIRST, _FEW_SEQUENCE, rng)
+            return replace(probe, vectors=probe.vectors[few]) if len(few) else probe
         some = spread(probe.vectors, np.flatnonzero(wrong), _FIRST, np.random.default_rng(1))
         return replace(probe, vectors=probe.vectors[np.sort(some)])
 
@@ -818,6 +840,15 @@ def _complements(singles: Sequence[_Score]) -> list[tuple[Change, ...]]:
             if both > some[0].mended and not one.changes[0].meets(two.changes[0]):
                 found.append((-both, first + second, (one.changes[0], two.changes[0])))
     return [pair for *_, pair in sorted(found, key=lambda each: each[:2])[:_UNITED]]
+
+
+def _firsts(clear: npt.NDArray[np.uint8], wrong: Flags) -> Flags:
+    """Of each sequence the first vector that is wrong."""
+    places = np.flatnonzero(wrong)
+    _, first = np.unique(starts(clear, places), return_index=True)
+    found = np.zeros_like(wrong)
+    found[places[first]] = True
+    return found
 
 
 def _of_vectors(scores: Sequence[_Score]) -> list[_Score]:
