@@ -41,9 +41,9 @@ Mask = npt.NDArray[np.bool_]
 Progress = Callable[[int, int], None]
 _FAILING, _PASSING = 384, 384
 _BEAM, _CONFIRMED, _SHOWN = 14, 6, 8
-_QUICK, _PASSED_ON = 48, 40
+_QUICK, _PASSED_ON, _ALSO = 48, 40, 20
 """Failing and passing results on which faults of the datapath, which take longer, are tried first; how many
-of those faults then run on the whole sample."""
+of those faults then run on the whole sample, and how many of those that have no right result wrong."""
 _LEFT, _POOL, _BASES = 128, 64, 6
 """Results that the best hypothesis leaves, of which a further fault has to explain some; how many such faults
 are combined with how many of the best."""
@@ -63,6 +63,9 @@ _LATE = (1, -1, 2, -2, 3, -3, 4, -4)
 _MODES = 3
 """Modes beside the first one that are diagnosed by themselves, where what explains that one does not explain
 them."""
+_LEAST, _HARMLESS, _HARMLESS_ALL = 20, 8, 12
+"""What explains less than a twentieth of the wrong results may do so by chance; how many hypotheses that have
+no right result of the sample wrong are held against more, those of one part, and all."""
 ACCEPTED = 0.2
 """The share of the wrong results that a hypothesis may leave and still be called what the unit is."""
 
@@ -187,6 +190,9 @@ class Diagnosis:
     """Where no hypothesis explains enough: what the results say by themselves."""
     further: tuple[Diagnosis, ...] = ()
     """Of a unit with modes: those of modes that the best hypothesis does not explain."""
+    partial: tuple[Hypothesis, ...] = ()
+    """Where nothing explains every result: what explains some and has no right result wrong, most first. It
+    may be a fault beside another one that has no hypothesis."""
 
     @property
     def explains(self) -> bool:
@@ -495,6 +501,8 @@ class _Search:
         self.sample = self._informative()
         self.judged = self._most_informative()
         self.confirmed: dict[str, Hypothesis] = {}
+        self.harmless: dict[str, tuple[int, Hypothesis]] = {}
+        """What explains some of the sample and has no right result of it wrong, with how many it leaves."""
         self.tried: set[Any] = set()
 
     def _informative(self) -> npt.NDArray[np.intp]:
@@ -540,6 +548,8 @@ class _Search:
             facts: dict[str, Any] = {"faults": self._faults(ranked[0])}
         else:
             facts = {"known": known(self.ins, self.operands, self.expected, self.wrong, self.actual)}
+        if not self._explained():
+            facts["partial"] = self._partial()
         return Diagnosis(self.ins, ranked, failing, len(self.actual), time.monotonic() - started, **facts)
 
     def _faults(self, best: Hypothesis) -> tuple[Fault, ...]:
@@ -556,6 +566,19 @@ class _Search:
                 explains = int((self.wrong & right & ~self._right(others)).sum())
                 found.append(Fault(part.slug, part.text, explains, others))
         return tuple(sorted(found, key=lambda fault: -fault.explains))
+
+    def _partial(self) -> tuple[Hypothesis, ...]:
+        """What explains some of all results and has none wrong that is right, most first; of several that
+        explain the same ones the simplest."""
+        wrong, found = self.wrong[self.judged], dict[bytes, tuple[int, Hypothesis]]()
+        ranked = sorted(self.harmless.values(), key=lambda each: (each[0], each[1].weight))
+        alone = [one for _, one in ranked if "+" not in one.slug and not one.known]
+        for one in [*alone[:_HARMLESS], *(each for _, each in ranked if "+" in each.slug)][:_HARMLESS_ALL]:
+            missed = self._misses(one, self.judged)
+            explained = wrong & ~missed
+            if explained.sum() * _LEAST >= wrong.sum() and not (missed & ~wrong).any():
+                found.setdefault(explained.tobytes(), (int(explained.sum()), one))
+        return tuple(one for _, one in sorted(found.values(), key=lambda each: -each[0]))
 
     def _right(self, hypothesis: Hypothesis) -> Mask:
         return ~self._misses(hypothesis, np.arange(len(self.actual)))
@@ -703,9 +726,12 @@ class _Search:
                 self.progress(index, len(hypotheses))
             if _clock() > deadline:
                 break
-            wrong = self._wrong(hypothesis, self.sample)
+            missed = self._misses(hypothesis, self.sample)
+            wrong = int(missed.sum())
             if wrong < base:
                 scored.append(_Scored(hypothesis, wrong))
+                if not (missed & ~self.wrong[self.sample]).any():
+                    self.harmless[hypothesis.slug] = (wrong, hypothesis)
         return sorted(scored, key=_by_what_is_left)
 
     def _passed_on(self, hypotheses: list[Hypothesis], deadline: float) -> list[Hypothesis]:
@@ -715,14 +741,18 @@ class _Search:
             return hypotheses
         failing = self.wrong[self.sample]
         quick = np.concatenate([self.sample[failing][:_QUICK], self.sample[~failing][:_QUICK]])
-        found = []
+        found, harmless = [], []
         for index, one in enumerate(slow):
             if index % 64 == 0 and self.progress is not None:
                 self.progress(index, len(slow))
             if _clock() > deadline:
                 break
-            found.append((self._wrong(one, quick), one.weight, index, one))
-        kept = {id(one) for *_, one in sorted(found)[:_PASSED_ON]}
+            missed = self._misses(one, quick)
+            found.append((int(missed.sum()), one.weight, index, one))
+            if not (missed & ~self.wrong[quick]).any():  # it may be one fault of several
+                harmless.append(found[-1])
+        ranked = [*sorted(found)[:_PASSED_ON], *sorted(harmless)[:_ALSO]]
+        kept = {id(one) for *_, one in ranked}
         return [one for one in hypotheses if not one.taps or id(one) in kept]
 
     def _wrong(self, hypothesis: Hypothesis, places: npt.NDArray[np.intp]) -> int:

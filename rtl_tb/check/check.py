@@ -608,6 +608,7 @@ def mend(result: Check, job: Job, report: Progress, beside: bool = True) -> None
             result.options.repair,
             lambda done, total: report("trying changes of the text", done, total),
             beside,
+            () if result.diagnosis is None else result.diagnosis.partial,
         )
         if not result.repairs:
             result.hints.append(

@@ -90,8 +90,9 @@ class How:
     tail: int = TAIL
 
 
-FOR_TRIALS = How(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-O0", 0)
-"""Modules stay apart, which is quick to compile, and a run ends with its last result."""
+FOR_TRIALS = How(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-Og", 0)
+"""Modules stay apart, which is quick to compile, and a run ends with its last result. A build of all choices
+runs four times as fast as without any optimisation, and some thousand runs cost more than it takes longer."""
 
 
 def build(job: Job, simulator: Simulator, how: How = How()) -> Path:

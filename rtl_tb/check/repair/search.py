@@ -23,13 +23,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.dissect.diagnosis import Hypothesis
 from golden.errors import MmagoldError
 from golden.program.state import starts
 from rtl_tb import engines
-from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, UNITED, Budget
+from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, TOWARD, UNITED, Budget
 from rtl_tb.check.repair.changes import Change, Changes, Group, Place, design_of, find_changes
 from rtl_tb.check.repair.clusters import sequences, spread
 from rtl_tb.check.repair.faults import example_of_fault
+from rtl_tb.check.repair.goals import goals_of
 from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ASSIGN, ELSE, GUARD
 from rtl_tb.check.repair.rest import rest_of
@@ -49,8 +51,9 @@ Flags = npt.NDArray[np.bool_]
 _FIRST, _FAILING, _PASSING = 14, 160, 96
 """Vectors on which every change is tried: few that fail and, where it mends them, more, and such that it must
 not break."""
-_PARTLY = 160
-"""Changes of a group that mend some of the few, of which it is counted how many they mend."""
+_PARTLY, _RIGHT, _HARMED = 480, 24, 1
+"""Changes of a group that mend some of the few, of which it is counted how many they mend, where they break
+no more than one of so many right vectors."""
 _UNITED = 32
 """Pairs of changes that are tried together because they mend different vectors."""
 _MORE = 1500
@@ -110,12 +113,14 @@ def find_repairs(
     seconds: float = 60.0,
     progress: Progress | None = None,
     beside: bool = True,
+    partial: Sequence[Hypothesis] = (),
 ) -> list[Repair]:
     """Looks for one small change of the DUT's text that makes its results right, or for two.
 
     Args:
         seconds: after which it ends with what it has; a run that is under way may take _ONE_RUN longer.
         beside: whether hypotheses are asked about what a change leaves wrong, in time of their own.
+        partial: hypotheses that may each be one fault of several: a change beside one is looked for, too.
 
     Returns:
         Confirmed changes, the likeliest first: those with which every vector of the check is right or, where
@@ -127,7 +132,7 @@ def find_repairs(
             RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
                 tried.
     """
-    return _Search(verdict, job, Budget(seconds), progress, beside).found()
+    return _Search(verdict, job, Budget(seconds), progress, beside, partial).found()
 
 
 class Unfinished(RtlError):
@@ -136,7 +141,13 @@ class Unfinished(RtlError):
 
 class _Search:
     def __init__(
-        self, verdict: Verdict, job: Job, budget: Budget, progress: Progress | None, beside: bool = True
+        self,
+        verdict: Verdict,
+        job: Job,
+        budget: Budget,
+        progress: Progress | None,
+        beside: bool = True,
+        partial: Sequence[Hypothesis] = (),
     ) -> None:
         self.verdict, self.budget, self.progress = verdict, budget, progress
         self.asked = job
@@ -146,6 +157,7 @@ class _Search:
         self.dut = job.dut
         self.beside = beside
         """Whether hypotheses are asked about what a change leaves."""
+        self.partial = partial if beside else ()
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -176,6 +188,7 @@ class _Search:
         self.hinted = suspicious_lines(self.dut, changes)
         texts = Texts(changes, probe, self.budget, folder / "texts")
         constants = _Constants(changes.of_constants(self.hinted))
+        goals = [replace(probe, vectors=goal) for goal in goals_of(self.verdict, self.dut, self.partial)]
         aside = self.budget.aside()
         with ThreadPoolExecutor(1) as side:
             built = {
@@ -193,16 +206,19 @@ class _Search:
                     scores = [] if more is None else self._scores(more)
                     if found := self._whole(changes, scores, folder / f"of_{group.name}"):
                         return found
-                    singles += scores
+                    if more is not None and (found := self._toward(changes, more, goals)):
+                        return found
+                    singles += [*scores, *([] if more is None else self._partly(more))]
                     every += [] if more is None else [more]
                 trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
                 for build in built.values():
                     build.cancel()
-        singles += [score for each in every for score in self._partly(each)]
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later"):
+            return found
+        if found := self._constants_toward(changes, goals, folder):
             return found
         singles = sorted([*singles, *constants.scores], key=_order)
         with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
@@ -223,6 +239,44 @@ class _Search:
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
         )
+
+    def _toward(self, changes: Changes, trials: _Trials, goals: Sequence[Job]) -> list[Repair]:
+        """A choice with which the unit is what a hypothesis says of a part of its results, and that
+        hypothesis beside it."""
+        for number, goal in enumerate(goals):
+            folder = trials.folder / f"goal{number}"
+            whole = self._trial(goal, trials.program, folder)
+            as_it_is = whole()
+            if as_it_is is not None and as_it_is.any():
+                there = replace(trials, probe=goal, whole=whole, as_it_is=as_it_is, folder=folder, partly=[])
+                if found := self._beside_hypothesis(changes, self._scores(there), folder / "found"):
+                    return found
+        return []
+
+    def _constants_toward(self, changes: Changes, goals: Sequence[Job], folder: Path) -> list[Repair]:
+        """The same of constants."""
+        for number, goal in enumerate(goals):
+            place = folder / f"constants{number}"
+            texts, constants = (
+                Texts(changes, goal, self.budget, place),
+                _Constants(changes.of_constants(self.hinted)),
+            )
+            self._try_constants(texts, constants, part=TOWARD)
+            if found := self._beside_hypothesis(changes, constants.scores, place / "found"):
+                return found
+        return []
+
+    def _beside_hypothesis(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
+        """The first change beside which a hypothesis explains every vector."""
+        clean = [score for score in scores if score.clean]
+        for number, score in enumerate(clean[:_RESTS]):
+            with suppress(MmagoldError):
+                self._confirm(changes, score.changes, folder / f"{number}")
+                ran = self.ran[tuple(_edit(changes, change) for change in score.changes)]
+                if rest := rest_of(ran.verdict, ran.job, self.asked):
+                    repair = replace(ran.repair, rest=rest)
+                    return [self._by_fault(changes, repair, folder / "alone")]
+        return []
 
     def _with_rest(self, found: list[Repair]) -> list[Repair]:
         """Before all others one change with which every vector is as a hypothesis says; as they are where
@@ -364,11 +418,26 @@ class _Search:
     def _partly(self, trials: _Trials) -> list[_Score]:
         """The likeliest of those choices that mend some of the few vectors alone: each may be one of two."""
         likely = [chosen for _, chosen in sorted(trials.partly)[:_PARTLY]]
+        right = self._right(trials)
 
         def some(places: range) -> list[_Score]:
-            return [] if self.budget.over(PARTLY) else trials.counted([likely[at] for at in places])
+            if self.budget.over(PARTLY):
+                return []
+            chosen = [likely[at] for at in places]
+            came = zip(chosen, _each(right, chosen), strict=True)
+            return trials.counted([one for one, bad in came if bad is not None and bad.sum() <= _HARMED])
 
         return self._tried(some, len(likely), at_once=_AT_ONCE // 4)
+
+    def _right(self, trials: _Trials) -> Callable[..., Flags | None]:
+        """Runs some of the vectors that are right without a change, of every sort."""
+        vectors, right = trials.probe.vectors, np.flatnonzero(~trials.as_it_is)
+        if vectors.instruction.state:  # of a sequence that fails the first ones are right
+            right = right[:0]
+        some = np.sort(spread(vectors, right, _RIGHT, np.random.default_rng(1)))
+        job = replace(trials.probe, vectors=vectors[some])
+        folder = trials.folder / "right"
+        return self._trial(job, trials.program, folder) if len(some) else lambda *_: np.zeros(0, np.bool_)
 
     def _united(self, singles: Sequence[_Score], every: Sequence[_Trials], texts: Texts) -> list[_Score]:
         """Two changes that each mend other vectors, together: those first that mend most of them, until two

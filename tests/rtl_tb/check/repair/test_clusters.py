@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 import golden
+from golden.program.state import places
 from golden.vectors import default_set
-from rtl_tb.check.repair.clusters import result_classes, spread
+from rtl_tb.check.repair.clusters import result_classes, sequences, spread
+from rtl_tb.dut.description import load_dut
+from rtl_tb.qualify.mutants import FOLDER
 
 
 def test_what_is_seldom_is_taken_first() -> None:
@@ -22,6 +25,18 @@ def test_what_is_seldom_is_taken_first() -> None:
     places = np.union1d(normal, infinite)
     found = spread(replace(vectors, kinds=kinds), places, 8, np.random.default_rng(1))
     assert len(found) == 8 and set(infinite) <= set(found) and set(normal[:3]) <= set(found)
+
+
+def test_a_vector_of_a_sequence_comes_with_those_before_it() -> None:
+    """Also one that is far from the start of its sequence, of which there is one among 500."""
+    unit = load_dut(FOLDER / "units" / "systolic_mac" / "dut.yaml").instruction
+    vectors = default_set(unit, 8000, seed=1)
+    depth = places(vectors.operands["clear"])
+    early, late = np.flatnonzero(depth == 0)[:499], np.flatnonzero(depth == 20)[-1:]
+    found = sequences(vectors, np.union1d(early, late), 60, 100, np.random.default_rng(1))
+    few = vectors[found]  # refuses what has lost the vectors before it
+    assert 60 < len(found) <= 100 and set(range(late[0] - 20, late[0] + 1)) <= set(found)
+    assert (unit.dot(**few.operands) == few.d).all() and few.stands_alone
 
 
 def test_classes_are_those_of_the_right_results() -> None:

@@ -169,6 +169,31 @@ def test_pairs_are_looked_for_in_what_one_change_leaves(
     assert found.applied(pair.changes).keys() == {tmp_path / "dot4.sv"}
 
 
+def test_what_has_right_vectors_wrong_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One change mends 3 of 12 wrong vectors; another one mends more, and has those wrong that are right."""
+    dut = planted(tmp_path)
+    vectors = default_set(dut.instruction, 60, 1, dut.level)
+    job, at = Job(dut, tmp_path, vectors), {key: number for number, key in enumerate(keys(vectors))}
+    search = _Search(judge(vectors, right(job), dut.compare), job, Budget(60), None)
+
+    def trial(job: Job, *_: object) -> Callable[..., np.ndarray]:
+        here = np.array([at[key] for key in keys(job.vectors)])
+        left = {1: here < 9, 2: here > 7}
+        return lambda *numbers: left[numbers[0]] if numbers else here < 12
+
+    counted: list[int] = []
+
+    def whole(*numbers: int) -> np.ndarray:
+        counted.extend(numbers)
+        return trial(job)(*numbers)
+
+    monkeypatch.setattr(search, "_trial", trial)
+    listed = find_changes(dut).of_choices()[:2]
+    trials = _Trials(job, listed, tmp_path, whole, trial(job)(), tmp_path, partly=[(4, (2,)), (9, (1,))])
+    (one,) = search._partly(trials)
+    assert one.changes == (listed[0],) and (one.mended, one.broken) == (3, 0) and counted == [1]
+
+
 def test_all_vectors_are_asked_where_a_change_leaves_few(tmp_path: Path) -> None:
     """Of 30,000 wrong vectors it leaves 3, which are hardly among some of them."""
     dut = planted(tmp_path)

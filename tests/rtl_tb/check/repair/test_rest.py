@@ -1,4 +1,5 @@
-"""What a change of the text leaves wrong, explained by a hypothesis; and how it is listed."""
+"""What a change of the text leaves wrong, explained by a hypothesis, and the other way round; and how it is
+listed."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from repaired_dot import judged, planted
 
-from golden.dissect.diagnosis import Diagnosis, Fault, Hypothesis
+from golden.dissect.diagnosis import Diagnosis, Fault, Hypothesis, diagnose
 from golden.vectors.vectorset import default_set
+from rtl_tb.check.check import Options, check_dut
 from rtl_tb.check.repair import rest
 from rtl_tb.check.repair.changes import Changes
+from rtl_tb.check.repair.goals import goals_of
 from rtl_tb.check.repair.rest import rest_of
 from rtl_tb.check.repair.result import Edit, Repair, Rest
 from rtl_tb.check.repair.search import find_repairs
@@ -71,3 +74,54 @@ def test_a_line_and_a_hypothesis_are_listed_as_two(tmp_path: Path, monkeypatch: 
     found = find_repairs(verdict, job, 120)
     assert found[0].edits[0].after == "sum + c" and isinstance(found[0].rest[0], Rest)
     assert "bit 2" in found[0].rest[0].text and found[0].rest[0].example is not None
+
+
+def two_faults(vectors: Any) -> Any:
+    """Element 2 is left out; and a pattern of a, which no hypothesis knows, turns bits of the result."""
+    odd = (vectors.operands["a"][:, 1] % 3 == 1) & (vectors.operands["b"][:, 0] % 5 == 2)
+    return without_element_2(vectors) ^ (odd * np.uint32(0x1553)).astype(vectors.d.dtype)
+
+
+def partial(verdict: Verdict) -> Any:
+    vectors, actual = verdict.vectors, verdict.outcome.actual
+    return diagnose(vectors.instruction, vectors.operands, actual, budget_seconds=0).partial
+
+
+def test_a_hypothesis_is_asked_to_have_no_right_result_wrong(tmp_path: Path) -> None:
+    """What it leaves is the other fault alone, and a goal holds what it has to give without that one."""
+    verdict, job = answered(tmp_path, two_faults)
+    vectors, found = verdict.vectors, partial(verdict)
+    assert found[0].slug == "a-2-left-out" or "k = 2 left out" in found[0].text
+    said, other = found[0].results(vectors.operands), two_faults(vectors) != without_element_2(vectors)
+    assert ((said != verdict.outcome.actual) == other).all() and other.any()
+    goal = goals_of(verdict, job.dut, found)[0]
+    assert (goal.d == without_element_2(goal)).all()
+    left = two_faults(goal) != goal.d
+    assert left.any() and not left.all()
+
+
+def test_what_explains_everything_is_no_part(tmp_path: Path) -> None:
+    verdict, job = answered(tmp_path, without_element_2)
+    assert partial(verdict) == () and goals_of(verdict, job.dut, ()) == []
+
+
+@pytest.mark.long
+def test_a_change_is_found_beside_a_hypothesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change back of the hypothesis' fault is not among those that are tried, and that of the other one
+    mends few vectors by itself."""
+    everything = Changes.of_choices
+    faults = (
+        ("sum + c", "(sum + c) | 32'd4"),
+        ("signed'(b[8*k +: 8])", "signed'(b[8*k +: 8] + (c[6:0] == 0))"),
+    )
+
+    def some(self: Changes, *groups: Any) -> Any:
+        return [one for one in everything(self, *groups) if "c[6:0]" in one.before]
+
+    monkeypatch.setattr(Changes, "of_choices", some)
+    monkeypatch.setattr(Changes, "of_constants", lambda *_: [])
+    monkeypatch.setattr("rtl_tb.check.repair.search._Search._pairs", lambda *_: [])
+    dut = planted(tmp_path, *faults)
+    judged(dut, tmp_path)
+    found = check_dut(dut, Options(count=2000, repair=120, failures=None, build=tmp_path / "build"))
+    assert found.repairs[0].rest and "bit 2" in found.repairs[0].rest[0].text and found.repairs[0].explained
