@@ -427,7 +427,9 @@ class _Finder:
                     self.below(node.left)
             case ast.ElementSelectExpression():
                 self._selected(node)
-                self.below(node.selector)
+                if isinstance(node.selector, ast.IntegerLiteral):
+                    self._literal(node.selector, of=node.value.type)
+                self.below(None if isinstance(node.selector, ast.IntegerLiteral) else node.selector)
             case ast.MemberAccessExpression():
                 self._selected(node)
             case ast.ReplicationExpression():
@@ -612,13 +614,17 @@ class _Finder:
                 sign = "-" if node.selectionKind.name == "IndexedUp" else "+"
                 self._note(node, f"{value}[{left} {sign}: {right}]")
 
-    def _literal(self, node: Any) -> None:
+    def _literal(self, node: Any, of: Any = None) -> None:
+        """Numbers near one; of an index those that a vector or an array `of` some type has: what lies beside
+        it may read as a zero in one simulator and as X in another."""
         place = self._place(node.sourceRange)
         if place is None:
             return
         self.chosen.add(place)
+        bounds = (of.fixedRange.left, of.fixedRange.right) if of is not None and of.hasFixedRange else None
         for other in literals(self.found.texts[place.file][place.start : place.end]):
-            self._note(node, other)
+            if bounds is None or not other.isdigit() or min(bounds) <= int(other) <= max(bounds):
+                self._note(node, other)
 
     def _condition(self, node: Any) -> None:
         text = self._text(node)

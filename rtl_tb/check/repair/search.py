@@ -54,8 +54,9 @@ not break."""
 _PARTLY, _RIGHT, _HARMED = 480, 24, 1
 """Changes of a group that mend some of the few, of which it is counted how many they mend, where they break
 no more than one of so many right vectors."""
-_UNITED = 32
-"""Pairs of changes that are tried together because they mend different vectors."""
+_UNITED, _EARLY, _NEARLY = 32, 8, 0.75
+"""Pairs of changes that are tried together because they mend different vectors; how many before all changes
+were tried, and the share of the wrong vectors that such a pair has to mend."""
 _MORE = 1500
 """Failing vectors among which those are looked for that a first change leaves wrong."""
 _EVERY, _SEEN = 100_000, 8
@@ -158,6 +159,8 @@ class _Search:
         self.beside = beside
         """Whether hypotheses are asked about what a change leaves."""
         self.partial = partial if beside else ()
+        self.united: dict[tuple[Change, ...], list[_Score]] = {}
+        """Pairs that were tried because they mend different vectors, and what they do."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -210,6 +213,9 @@ class _Search:
                         return found
                     singles += [*scores, *([] if more is None else self._partly(more))]
                     every += [] if more is None else [more]
+                    pairs = self._united(sorted(singles, key=_order), every, texts, _NEARLY)
+                    if found := self._whole(changes, pairs, folder / f"united_{group.name}"):
+                        return [self._by_fault(changes, found[0], folder / "alone")]
                 trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
@@ -439,21 +445,34 @@ class _Search:
         folder = trials.folder / "right"
         return self._trial(job, trials.program, folder) if len(some) else lambda *_: np.zeros(0, np.bool_)
 
-    def _united(self, singles: Sequence[_Score], every: Sequence[_Trials], texts: Texts) -> list[_Score]:
+    def _united(
+        self, singles: Sequence[_Score], every: Sequence[_Trials], texts: Texts, share: float = 0
+    ) -> list[_Score]:
         """Two changes that each mend other vectors, together: those first that mend most of them, until two
-        mend all."""
+        mend all.
+
+        Args:
+            share: of the wrong vectors that the two have to mend if each mends what it mends alone; with one
+                only pairs that are new are returned.
+        """
         found: list[_Score] = []
-        pairs = _complements(singles)
-        as_it_is = texts.wrong((), UNITED, "apart") if pairs else None
-        for number, both in enumerate(pairs):
+        pairs = [pair for pair in _complements(singles, share) if pair not in self.united]
+        as_it_is: Flags | None = None
+        for both in pairs[:_EARLY] if share else pairs:
             if self.budget.over(UNITED) or any(score.clean for score in found):
                 break
+            self.united[both] = []
             trials = next((each for each in every if all(one in each.listed for one in both)), None)
             if trials is not None:
-                found += trials.counted([tuple(trials.listed.index(one) + 1 for one in both)])
-            elif as_it_is is not None:
-                wrong = texts.wrong(both, UNITED, f"united{number}")
-                found += [] if wrong is None else [_scored(both, as_it_is, wrong)]
+                self.united[both] += trials.counted([tuple(trials.listed.index(one) + 1 for one in both)])
+            else:
+                as_it_is = texts.wrong((), UNITED, "apart") if as_it_is is None else as_it_is
+                wrong = texts.wrong(both, UNITED, f"united{len(self.united)}")
+                if wrong is not None and as_it_is is not None:
+                    self.united[both] += [_scored(both, as_it_is, wrong)]
+            found += self.united[both]
+        if not share:
+            found = [score for scores in self.united.values() for score in scores]
         return sorted(found, key=_order)
 
     def _pairs(
@@ -898,15 +917,15 @@ def _scored(chosen: tuple[Change, ...], as_it_is: Flags, wrong: Flags) -> _Score
     return _Score(chosen, int(mended.sum()), int(broken.sum()), int(as_it_is.sum()), mended)
 
 
-def _complements(singles: Sequence[_Score]) -> list[tuple[Change, ...]]:
-    """Pairs of changes that mend more together than any alone, if each mends what it mends alone: those that
-    mend most first, and of those the likelier."""
+def _complements(singles: Sequence[_Score], share: float = 0) -> list[tuple[Change, ...]]:
+    """Pairs of changes that mend more together than any alone, and more than a share of what is wrong, if
+    each mends what it mends alone: those that mend most first, and of those the likelier."""
     some = [one for one in singles if one.mended and one.broken * _MAKE_UP <= one.mended]
     found: list[tuple[int, int, tuple[Change, ...]]] = []
     for second, two in enumerate(some):
         for first, one in enumerate(some[:second]):
             both = int((one.mends | two.mends).sum()) if len(one.mends) == len(two.mends) else 0
-            if both > some[0].mended and not one.changes[0].meets(two.changes[0]):
+            if both > max(some[0].mended, share * one.wrong) and not one.changes[0].meets(two.changes[0]):
                 found.append((-both, first + second, (one.changes[0], two.changes[0])))
     return [pair for *_, pair in sorted(found, key=lambda each: each[:2])[:_UNITED]]
 

@@ -245,6 +245,26 @@ def test_a_second_change_is_looked_for_where_the_first_leaves_vectors_wrong(
     assert {listed.index(change) + 1 for change in pair.changes} == {1, last} and pair.clean
 
 
+def test_pairs_that_mend_most_of_all_are_tried_early() -> None:
+    """Of 20 wrong vectors one change mends 12, another one 6 others, a third one 4 of these."""
+    at = np.arange(20)
+    listed = [Change(Place(Path("x.sv"), start, start + 1), "a", "b") for start in (0, 2, 4)]
+    mends = (at < 12, (at >= 12) & (at < 18), (at >= 12) & (at < 16))
+    scores = [
+        search._Score((one,), int(those.sum()), 0, 20, those)
+        for one, those in zip(listed, mends, strict=True)
+    ]
+    assert search._complements(scores, 0.85) == [tuple(listed[:2])]
+    assert search._complements(scores) == [tuple(listed[:2]), (listed[0], listed[2])]
+    assert search._complements(scores, 0.95) == []
+
+
+def test_an_index_stays_within_its_array(tmp_path: Path) -> None:
+    found = find_changes(planted(tmp_path))
+    start = UNIT.index("product[0]") + len("product[")
+    assert {one.after for one in found.of_choices() if one.place.start == start} == {"1", "2"}
+
+
 def test_every_place_has_its_turn() -> None:
     here, there = Place(Path("x.sv"), 0, 1), Place(Path("x.sv"), 2, 3)
     terms = [Change(there, "b", f"b || {term}", pattern="b || \0", term=term) for term in "cd"]
