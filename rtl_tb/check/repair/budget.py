@@ -44,6 +44,10 @@ class Budget:
         """Whether this part of the time is over."""
         return not self.left(part)
 
+    def half(self, part: float = ALL) -> float:
+        """The part of the time at which half of what is left until another part is over."""
+        return part - self.left(part) / self.seconds / 2
+
     @contextmanager
     def builds(self, part: float = ALL, most: float = float("inf")) -> Iterator[None]:
         """Ends every compilation of this thread in the block when the part is over, or after `most` seconds.

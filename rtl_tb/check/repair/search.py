@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +60,6 @@ _MORE = 1500
 """Failing vectors among which those are looked for that a first change leaves wrong."""
 _EVERY, _SEEN = 100_000, 8
 """All of them, at most so many, where the first change leaves fewer than this of those wrong."""
-_FORMED = 2
-"""Of the changes that mend a part those beside which other forms are built."""
 _SEQUENCE, _FEW_SEQUENCE = 512, 96
 """So many instead of a unit that keeps its accumulator, each with those before it in its sequence."""
 _ONE_RUN = 5.0
@@ -78,6 +75,14 @@ _RESTS = 2
 """Changes that mend a part, of which it is asked whether a hypothesis explains what they leave."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
+_TURNS = (
+    *((kind, 0) for kind in ("choices", "likely", "constants", "forms")),
+    *((kind, number) for number in range(1, _FIRSTS) for kind in ("choices", "likely")),
+    *(("forms", 1), ("constants", 1)),
+)
+"""What is tried beside the how manieth of them: all beside the one that mends most comes first."""
+_MOST = 0.5
+"""What mends this share of the wrong vectors and breaks none has a second change looked for at once."""
 _AT_ONCE = 32
 """Changes that one program tries."""
 _REFUSED = 12
@@ -161,6 +166,8 @@ class _Search:
         self.partial = partial if beside else ()
         self.united: dict[tuple[Change, ...], list[_Score]] = {}
         """Pairs that were tried because they mend different vectors, and what they do."""
+        self.seconded: dict[Change, list[_Score]] = {}
+        """First changes beside which every choice was tried, and what came of it."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -216,6 +223,12 @@ class _Search:
                     pairs = self._united(sorted(singles, key=_order), every, texts, _NEARLY)
                     if found := self._whole(changes, pairs, folder / f"united_{group.name}"):
                         return [self._by_fault(changes, found[0], folder / "alone")]
+                    if (
+                        group is Group.FORMS
+                        and every
+                        and (found := self._early(changes, singles, every[0], texts, folder))
+                    ):
+                        return found
                 trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
@@ -488,33 +501,42 @@ class _Search:
         firsts = [single.changes[0] for single in _of_vectors(_of_places(singles))[:_FIRSTS]]
         likely = [single.changes[0] for single in _of_places(singles)[:_LIKELY]]
         found: list[_Score] = []
-        for kind, seconds in enumerate(
-            (
-                partial(self._second_texts, changes, likely),
-                partial(self._second_choices, changes, trials),
-                partial(self._second_forms, changes, trials, firsts[:_FORMED]),
-                partial(self._second_texts, changes, changes.of_constants(self.hinted)),
-            )
-        ):
-            for number, first in enumerate(firsts):
-                if self.budget.over(PAIRS):
-                    break
-                found += seconds(first, texts, folder / f"second{kind}_{number}")
-                if any(pair.clean for pair in found):
-                    return sorted(found, key=_order)
+        half = self.budget.half
+        for kind, number in _TURNS:
+            if self.budget.over(PAIRS) or number >= len(firsts):
+                continue
+            first, place = firsts[number], folder / f"second{kind}_{number}"
+            if kind == "choices":
+                found += self._second_choices(changes, trials, first, texts, place)
+            elif kind == "forms":
+                found += self._second_forms(changes, trials, first, texts, place)
+            else:
+                listed = likely if kind == "likely" else changes.of_constants(self.hinted)
+                part = half(PAIRS) if kind == "constants" and not number else PAIRS
+                found += self._second_texts(changes, listed, first, texts, place, part)
+            if any(pair.clean for pair in found):
+                break
         return sorted(found, key=_order)
 
+    def _early(
+        self, changes: Changes, singles: Sequence[_Score], trials: _Trials, texts: Texts, folder: Path
+    ) -> list[Repair]:
+        """Beside one change that mends most by itself a second one of the same build, while the next one is
+        compiled."""
+        likely = [one for one in singles if one.mended >= _MOST * one.wrong > 0 and not one.broken]
+        firsts = [one.changes[0] for one in sorted(likely, key=_order) if one.changes[0] in trials.listed]
+        for first in firsts[:1]:
+            pairs = self._second_choices(changes, trials, first, texts, folder / "early")
+            self.seconded[first] = pairs
+            if found := self._whole(changes, sorted(pairs, key=_order), folder / "early_pair"):
+                return [self._by_fault(changes, found[0], folder / "alone")]
+        return []
+
     def _second_forms(
-        self,
-        changes: Changes,
-        trials: _Trials | None,
-        firsts: Sequence[Change],
-        first: Change,
-        texts: Texts,
-        folder: Path,
+        self, changes: Changes, trials: _Trials | None, first: Change, texts: Texts, folder: Path
     ) -> list[_Score]:
-        """Every form beside one of some first changes, of which the build of choices has no forms."""
-        if first not in firsts or trials is None or first not in trials.listed:
+        """Every form beside a first change of which the build of choices has no forms."""
+        if trials is None or first not in trials.listed:
             return []
         return self._second_choices(changes, None, first, texts, folder, (Group.FORMS,))
 
@@ -530,6 +552,8 @@ class _Search:
         """Every choice beside a first change; where that is none of them, choices of some groups are built
         with it."""
         at: tuple[int, ...] = ()
+        if trials is not None and first in self.seconded:
+            return self.seconded[first]
         if trials is not None and first in trials.listed:
             at = (trials.listed.index(first) + 1,)
         else:
@@ -570,7 +594,13 @@ class _Search:
         return None if as_it_is is None else replace(trials, probe=probe, whole=whole, as_it_is=as_it_is)
 
     def _second_texts(
-        self, changes: Changes, listed: Sequence[Change], first: Change, texts: Texts, folder: Path
+        self,
+        changes: Changes,
+        listed: Sequence[Change],
+        first: Change,
+        texts: Texts,
+        folder: Path,
+        part: float = PAIRS,
     ) -> list[_Score]:
         """Each of some changes beside a first one, as texts."""
         constants = _Constants([one for one in listed if not one.meets(first)], (first,))
@@ -582,7 +612,7 @@ class _Search:
 
         folder.mkdir()
         beside = Texts(changes, self._beside(texts.job, wrong), self.budget, folder / "texts")
-        self._try_constants(beside, constants, part=PAIRS)
+        self._try_constants(beside, constants, part=part)
         return constants.scores
 
     def _tried(

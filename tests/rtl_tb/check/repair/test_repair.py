@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -257,6 +258,32 @@ def test_pairs_that_mend_most_of_all_are_tried_early() -> None:
     assert search._complements(scores, 0.85) == [tuple(listed[:2])]
     assert search._complements(scores) == [tuple(listed[:2]), (listed[0], listed[2])]
     assert search._complements(scores, 0.95) == []
+
+
+@pytest.mark.parametrize("shown", [16, 9])
+def test_a_second_change_is_looked_for_at_once_beside_one_that_mends_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: int
+) -> None:
+    """Of 20 wrong vectors; beside one that mends less than half of them all others are tried alone first."""
+    dut = planted(tmp_path)
+    vectors, listed = default_set(dut.instruction, 60, 1, dut.level), find_changes(dut).of_choices()
+    job, at = Job(dut, tmp_path, vectors), {key: number for number, key in enumerate(keys(vectors))}
+    outcome = right(job)
+    outcome = replace(outcome, actual=outcome.actual ^ (np.arange(60) < 20))
+    search = _Search(judge(vectors, outcome, dut.compare), job, Budget(60), None)
+
+    def trial(job: Job, *_: object) -> Callable[..., np.ndarray]:
+        here = np.array([at[key] for key in keys(job.vectors)])
+        p, q = here < shown, (here >= shown - 2) & (here < 20)
+        return lambda *numbers: p & (1 not in numbers) | q & (len(listed) not in numbers)
+
+    monkeypatch.setattr(search, "_trial", trial)
+    monkeypatch.setattr(search, "_whole", lambda _, scores, __: [one for one in scores if one.clean])
+    monkeypatch.setattr(search, "_by_fault", lambda _, found, __: found)
+    trials = _Trials(job, listed, tmp_path, trial(job), trial(job)(), tmp_path)
+    (first,) = trials.counted([(1,)])
+    found = search._early(Changes(), [first], trials, cast(Texts, None), tmp_path)
+    assert [one.changes for one in found] == ([(listed[0], listed[-1])] if shown > 10 else [])
 
 
 def test_an_index_stays_within_its_array(tmp_path: Path) -> None:
