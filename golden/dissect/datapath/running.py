@@ -421,6 +421,7 @@ class _Run:
         self.tap("specials", specials)
         if specials.unseen is not None:
             terms = replace(terms, kind=np.where(specials.unseen, int(Kind.FINITE), terms.kind))
+        terms = terms if specials.sign is terms.sign else replace(terms, sign=specials.sign)
         finite = terms.finite
         maximum = np.where(finite, terms.exponent, -HUGE).max(axis=1, keepdims=True)
         none = np.zeros(finite.shape, np.bool_)

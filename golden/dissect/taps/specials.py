@@ -47,8 +47,11 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _unseen(ins)
     if steps:
         yield from _answers()
-    if "c" not in ins.absent and any("c" in step.of and len(step.of) > 1 for step in steps):
+    with_c = "c" not in ins.absent and any("c" in step.of and len(step.of) > 1 for step in steps)
+    if with_c:
         yield from _opposites()
+    if with_c or kinds_of(ins, Fma):
+        yield from _signs()
 
 
 def _unseen(ins: Instruction) -> Iterator[Tap]:
@@ -137,6 +140,36 @@ def _prefer_infinities(s: SpecialSignals, rule: str) -> None:
     infinite = (s.kind == Kind.INFINITY).any(axis=1)
     _overlook(s, (s.kind == Kind.NAN) & infinite[:, None], "", but_c=False)
     s.excused, s.opposite = infinite, rule
+
+
+_RULES: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "inverted": ("inverted", np.logical_not),
+    "positive": ("always +", np.zeros_like),
+    "negative": ("always -", np.ones_like),
+}
+"""What else the sign of c may be."""
+
+
+def _signs() -> Iterator[Tap]:
+    """Infinities that are seen, and take a sign that is not theirs."""
+    for slug, (text, rule) in _RULES.items():
+        yield Tap(
+            f"infinite-c-sign-{slug}",
+            f"the sign of an infinite c is {text}",
+            "specials",
+            lambda s, r=rule: _sign_infinities(s, s.owner == "c", r(s.sign)),
+        )
+    yield Tap(
+        "infinite-product-sign-of-c",
+        "the sign of an infinite product is that of c",
+        "specials",
+        lambda s: _sign_infinities(s, s.owner != "c", s.sign[:, s.owner == "c"]),
+    )
+
+
+def _sign_infinities(s: SpecialSignals, owner: Array, sign: Array) -> None:
+    """Of a multiply-add `owner` and `sign` are of its two terms; c of a later one is the sum so far."""
+    s.sign = np.where((s.kind == Kind.INFINITY) & owner, sign, s.sign)
 
 
 def _opposites() -> Iterator[Tap]:

@@ -366,6 +366,29 @@ def test_the_sign_of_an_infinite_product_by_hand(slug: str, want: int) -> None:
     np.testing.assert_array_equal(got, [want, 0xBF800000])
 
 
+@pytest.mark.parametrize(
+    ("slug", "want"),
+    [
+        ("infinite-c-sign-inverted", (0x7F800000, 0x7F800000)),
+        ("infinite-c-sign-positive", (0x7F800000, 0x7F800000)),
+        ("infinite-c-sign-negative", (0x7FC00000, 0xFF800000)),
+        ("infinite-product-sign-of-c", (0xFF800000, 0xFF800000)),
+    ],
+)
+@pytest.mark.parametrize("name", ["packed_structs", "status_flags"])
+def test_the_sign_of_an_infinite_term_by_hand(name: str, slug: str, want: tuple[int, ...]) -> None:
+    """Infinity as a product and 1 as a product, -infinity as c; and 1 - 2 as it should be."""
+    ins = UNITS[name]
+    one, infinity = (0x3C00, 0x7C00) if name == "packed_structs" else (0x3F800000, 0x7F800000)
+    a = np.zeros((3, ins.k), ins.formats["a"].dtype)
+    a[:, 0] = [infinity, one, one]
+    operands = {"a": a, "b": np.full_like(a, one)}
+    operands["c"] = np.array([0xFF800000, 0xFF800000, 0xC0000000], np.uint32)
+    np.testing.assert_array_equal(ins.dot(**operands), [0x7FC00000, 0xFF800000, 0xBF800000])
+    got = datapath.results(ins, (tap(ins, slug),), operands)
+    np.testing.assert_array_equal(got, [*want, 0xBF800000])
+
+
 def test_ties_away_in_one_kind_of_steps_by_hand() -> None:
     """Half of the least number is a tie."""
     ins = UNITS["two_path_tree"]
