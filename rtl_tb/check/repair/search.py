@@ -412,10 +412,12 @@ class _Search:
         listed, program = built
         whole = self._trial(probe, program, folder / "all")
         as_it_is = whole()
-        if as_it_is is not None and not as_it_is.any():  # it may show in pauses and waits alone
-            probe = replace(probe, traffic=replace(self.asked.traffic, resets=0))
-            whole = self._trial(probe, program, folder / "paused")
-            as_it_is = whole()
+        busy = self.asked.traffic  # it may show in pauses and waits alone, or behind a reset
+        for name, traffic in (("paused", replace(busy, resets=0)), ("reset", busy)):
+            if as_it_is is not None and not as_it_is.any():
+                probe = replace(probe, traffic=traffic)
+                whole = self._trial(probe, program, folder / name)
+                as_it_is = whole()
         if as_it_is is None or not as_it_is.any():
             self.unseen = as_it_is is not None
             return None

@@ -31,7 +31,7 @@ from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import judge
-from rtl_tb.engines.job import Job
+from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import RtlError
 
 FAULTS = (("sum + c", "sum - c"), ("product[0]", "product[1]"))
@@ -284,6 +284,23 @@ def test_a_second_change_is_looked_for_at_once_beside_one_that_mends_most(
     (first,) = trials.counted([(1,)])
     found = search._early(Changes(), [first], trials, cast(Texts, None), tmp_path)
     assert [one.changes for one in found] == ([(listed[0], listed[-1])] if shown > 10 else [])
+
+
+@pytest.mark.parametrize("resets", [5, 0])
+def test_what_shows_behind_resets_alone_is_tried_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resets: int
+) -> None:
+    dut = planted(tmp_path)
+    vectors, found = default_set(dut.instruction, 20, 1, dut.level), find_changes(dut)
+    job = Job(dut, tmp_path, vectors, traffic=Traffic(idle=0.1, resets=resets))
+    search = _Search(judge(vectors, right(job), dut.compare), job, Budget(60), None)
+    monkeypatch.setattr(search, "_built", lambda _changes, listed, *_: (listed, tmp_path))
+    monkeypatch.setattr(
+        search, "_trial", lambda job, *_: lambda *_: np.full(len(job.vectors), job.traffic.resets > 0)
+    )
+    trials = search._choices(found, search.job, tmp_path / "built", search.budget)
+    assert search.job.traffic.resets == 0 and search.unseen == (not resets)
+    assert trials.probe.traffic == job.traffic if trials is not None else not resets
 
 
 def test_an_index_stays_within_its_array(tmp_path: Path) -> None:
