@@ -208,6 +208,7 @@ class _Search:
             try:
                 singles: list[_Score] = []
                 every: list[_Trials] = []
+                two: list[Repair] = []  # kept until no one change does as much
                 for group, build in built.items():
                     self._try_constants(texts, constants, build.done)
                     if found := self._whole(changes, constants.scores, folder / f"before_{group.name}"):
@@ -216,26 +217,18 @@ class _Search:
                     scores = [] if more is None else self._scores(more)
                     if found := self._whole(changes, scores, folder / f"of_{group.name}"):
                         return found
-                    if more is not None and (found := self._toward(changes, more, goals)):
-                        return found
-                    singles += [*scores, *([] if more is None else self._partly(more))]
-                    every += [] if more is None else [more]
-                    pairs = self._united(sorted(singles, key=_order), every, texts, _NEARLY)
-                    if found := self._whole(changes, pairs, folder / f"united_{group.name}"):
-                        return [self._by_fault(changes, found[0], folder / "alone")]
-                    if (
-                        group is Group.FORMS
-                        and every
-                        and (found := self._early(changes, singles, every[0], texts, folder))
-                    ):
-                        return found
+                    singles += scores
+                    if more is not None and not two:
+                        singles += self._partly(more)
+                        every.append(more)
+                        two = self._two(changes, singles, every, goals, texts, folder / f"two_{group.name}")
                 trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
                 for build in built.values():
                     build.cancel()
         self._try_constants(texts, constants)
-        if found := self._whole(changes, constants.scores, folder / "later"):
+        if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
         if found := self._constants_toward(changes, goals, folder):
             return found
@@ -258,6 +251,25 @@ class _Search:
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
         )
+
+    def _two(
+        self,
+        changes: Changes,
+        singles: Sequence[_Score],
+        every: Sequence[_Trials],
+        goals: Sequence[Job],
+        texts: Texts,
+        folder: Path,
+    ) -> list[Repair]:
+        """Two faults that are quickly found with the last build of choices: a change beside a hypothesis, two
+        changes that mend different vectors, one beside another that mends most."""
+        if found := self._toward(changes, every[-1], goals):
+            return found
+        pairs = self._united(sorted(singles, key=_order), every, texts, _NEARLY)
+        found = self._whole(changes, pairs, folder / "united")
+        if not found:
+            found = self._whole(changes, self._early(singles, every, texts, folder), folder / "early")
+        return [self._by_fault(changes, found[0], folder / "alone")] if found else []
 
     def _toward(self, changes: Changes, trials: _Trials, goals: Sequence[Job]) -> list[Repair]:
         """A choice with which the unit is what a hypothesis says of a part of its results, and that
@@ -521,17 +533,18 @@ class _Search:
         return sorted(found, key=_order)
 
     def _early(
-        self, changes: Changes, singles: Sequence[_Score], trials: _Trials, texts: Texts, folder: Path
-    ) -> list[Repair]:
-        """Beside one change that mends most by itself a second one of the same build, while the next one is
-        compiled."""
+        self, singles: Sequence[_Score], every: Sequence[_Trials], texts: Texts, folder: Path
+    ) -> list[_Score]:
+        """Beside one change that mends most by itself a second one of its build, while the next build is
+        compiled; once."""
         likely = [one for one in singles if one.mended >= _MOST * one.wrong > 0 and not one.broken]
-        firsts = [one.changes[0] for one in sorted(likely, key=_order) if one.changes[0] in trials.listed]
-        for first in firsts[:1]:
-            pairs = self._second_choices(changes, trials, first, texts, folder / "early")
-            self.seconded[first] = pairs
-            if found := self._whole(changes, sorted(pairs, key=_order), folder / "early_pair"):
-                return [self._by_fault(changes, found[0], folder / "alone")]
+        for one in [] if self.seconded else sorted(likely, key=_order):
+            first = one.changes[0]
+            trials = next((each for each in every if first in each.listed), None)
+            if trials is not None:
+                folder.mkdir(exist_ok=True)
+                self.seconded[first] = self._second_choices(Changes(), trials, first, texts, folder / "early")
+                return self.seconded[first]
         return []
 
     def _second_forms(

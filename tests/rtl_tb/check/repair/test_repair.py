@@ -278,12 +278,10 @@ def test_a_second_change_is_looked_for_at_once_beside_one_that_mends_most(
         return lambda *numbers: p & (1 not in numbers) | q & (len(listed) not in numbers)
 
     monkeypatch.setattr(search, "_trial", trial)
-    monkeypatch.setattr(search, "_whole", lambda _, scores, __: [one for one in scores if one.clean])
-    monkeypatch.setattr(search, "_by_fault", lambda _, found, __: found)
     trials = _Trials(job, listed, tmp_path, trial(job), trial(job)(), tmp_path)
     (first,) = trials.counted([(1,)])
-    found = search._early(Changes(), [first], trials, cast(Texts, None), tmp_path)
-    assert [one.changes for one in found] == ([(listed[0], listed[-1])] if shown > 10 else [])
+    found = search._early([first], [trials], cast(Texts, None), tmp_path)
+    assert [one.changes for one in found if one.clean] == ([(listed[0], listed[-1])] if shown > 10 else [])
 
 
 @pytest.mark.parametrize("resets", [5, 0])
@@ -301,6 +299,36 @@ def test_what_shows_behind_resets_alone_is_tried_with_them(
     trials = search._choices(found, search.job, tmp_path / "built", search.budget)
     assert search.job.traffic.resets == 0 and search.unseen == (not resets)
     assert trials.probe.traffic == job.traffic if trials is not None else not resets
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_two_faults_are_said_where_no_one_change_does_as_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: bool
+) -> None:
+    """Two are found with the first group of changes, one change with the third."""
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path, default_set(dut.instruction, 20, 1, dut.level))
+    asked = _Search(judge(job.vectors, right(job), dut.compare), job, Budget(60), None)
+    one, two = Repair((), 3, 3, 0, 20), Repair((), 3, 3, 0, 20)
+    looked: list[str] = []
+
+    def found_two(*at: object) -> list[Repair]:
+        looked.append(cast(Path, at[-1]).name)
+        return [two]
+
+    for owner, name, instead in (
+        (search, "suspicious_lines", lambda *_: set()),
+        (search, "Texts", lambda *_: None),
+        (asked, "_choices", lambda *_: object()),
+        (asked, "_try_constants", lambda *_: None),
+        (asked, "_scores", lambda *_: []),
+        (asked, "_partly", lambda *_: []),
+        (asked, "_whole", lambda *at: [one] if later and at[-1].name == "of_TERMS" else []),
+        (asked, "_two", found_two),
+    ):
+        monkeypatch.setattr(owner, name, instead)
+    (found,) = asked._either(Changes(), asked.job, tmp_path)
+    assert found is (one if later else two) and looked == ["two_TOKENS"]
 
 
 def test_an_index_stays_within_its_array(tmp_path: Path) -> None:
