@@ -50,9 +50,9 @@ Flags = npt.NDArray[np.bool_]
 _FIRST, _FAILING, _PASSING = 14, 160, 96
 """Vectors on which every change is tried: few that fail and, where it mends them, more, and such that it must
 not break."""
-_PARTLY, _RIGHT, _HARMED = 480, 24, 1
+_PARTLY, _RIGHT, _HARMED = 480, 24, 6
 """Changes of a group that mend some of the few, of which it is counted how many they mend, where they break
-no more than one of so many right vectors."""
+no more than a quarter of so many right vectors: in some of these two faults may make up for each other."""
 _UNITED, _EARLY, _NEARLY = 32, 8, 0.75
 """Pairs of changes that are tried together because they mend different vectors; how many before all changes
 were tried, and the share of the wrong vectors that such a pair has to mend."""
