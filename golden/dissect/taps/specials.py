@@ -163,8 +163,14 @@ def _signs() -> Iterator[Tap]:
         "infinite-product-sign-of-c",
         "the sign of an infinite product is that of c",
         "specials",
-        lambda s: _sign_infinities(s, s.owner != "c", s.sign[:, s.owner == "c"]),
+        _take_sign_of_c,
     )
+
+
+def _take_sign_of_c(s: SpecialSignals) -> None:
+    """Not of the additions of a unit that looks for special values first: their terms have other owners."""
+    if (c := s.owner == "c").any():
+        _sign_infinities(s, ~c, s.sign[:, c])
 
 
 def _sign_infinities(s: SpecialSignals, owner: Array, sign: Array) -> None:

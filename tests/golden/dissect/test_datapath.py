@@ -389,6 +389,16 @@ def test_the_sign_of_an_infinite_term_by_hand(name: str, slug: str, want: tuple[
     np.testing.assert_array_equal(got, [*want, 0xBF800000])
 
 
+def test_an_infinite_term_beside_additions_has_no_other_sign() -> None:
+    """A unit that looks for special values first, and adds in IEEE steps whose terms are none of c's."""
+    ins = UNITS["per_pair_grid"]
+    operands = default_set(ins, 300, seed=1).operands
+    for slug in ("infinite-c-sign-inverted", "infinite-product-sign-of-c"):
+        got, right = datapath.results(ins, (tap(ins, slug),), operands), ins.dot(**operands)
+        assert ((got == right) | ~np.isfinite(to_float(ins.formats["d"], right))).all()
+        assert (got != right).any()
+
+
 def test_ties_away_in_one_kind_of_steps_by_hand() -> None:
     """Half of the least number is a tie."""
     ins = UNITS["two_path_tree"]
