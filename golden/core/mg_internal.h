@@ -191,7 +191,7 @@ void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 /* Blocks (mg_block.c, mg_block.h, mg_real.h) ------------------------------------------------------------------------ */
 
 #define MG_MOST_FRACTION_BITS 30                /* of what the block form rounds to */
-#define MG_BLOCK_SLOTS(p) ((size_t)(p)->k + 8) /* numbers of a register */
+#define MG_BLOCK_SLOTS(p) ((size_t)(p)->k + 11) /* numbers of a register */
 #define MG_BLOCK_TERMS 4                       /* registers that a step reads, at most */
 #define MG_BLOCK_SUMS (MG_BLOCK_TERMS + 1)     /* what a step makes, and copies of what it reads */
 #define MG_BLOCK_ROUNDER 256                   /* bytes of what a step of blocks of doubles rounds by, at most */

@@ -33,12 +33,13 @@ typedef struct {
     int narrow, single; /* the machine's conversion to FP32 rounds, and what is left is to flush; makes the codes */
     double least, largest, overflow[2], tiny; /* the normal numbers; below `tiny` results are flushed */
     int64_t made; /* the NaN that comes of numbers */
+    int met_nans; /* some chain of the block before met one, as the next may */
     int64_t clear, clear_exact, clear_flushed; /* masks: zeros that lose their signs, all, those of nothing, and those that something became */
 } mg_real_rounder;
 
 typedef struct {
     MG_BLOCK_FIELDS(mg_real)
-    const mg_real_rounder *rounder; /* of the step that runs */
+    mg_real_rounder *rounder; /* of the step that runs */
     const mg_format *held[MG_REGISTER_COUNT]; /* a format that has all numbers of a register, or null */
     int sticks;           /* `cut` is of this alignment */
     int aligned, finite;  /* registers that its last alignment has moved, and products of formats without infinities and NaNs, a bit each */
@@ -107,6 +108,10 @@ MG_INLINE mg_f mg_to_units(int rounding, mg_w sign, mg_f x, mg_f unit, mg_w *los
 /* Codes ------------------------------------------------------------------------------------------------------------- */
 
 MG_INLINE mg_f mg_real_of_codes(const mg_format *f, mg_w codes) {
+    if (!f->is_float) {
+        const int unused = 64 - f->bits;
+        return __builtin_convertvector(f->is_signed ? codes << unused >> unused : (mg_w)((mg_u)codes << unused >> unused), mg_f);
+    }
     const int fraction_bits = f->fraction_bits;
     const int64_t fields_mask = (INT64_C(1) << (f->exponent_bits + fraction_bits)) - 1, hidden = INT64_C(1) << fraction_bits;
     const int64_t least = (int64_t)(1 - f->bias + 1023) << 52, infinity = f->specials == MG_SPECIALS_IEEE ? fields_mask & ~(hidden - 1) : INT64_MAX;
@@ -156,10 +161,11 @@ static double mg_double_of(const mg_format *f, int64_t code) {
 
 static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes) {
     const mg_format *f = codes.format;
-    const int64_t sign_bit = INT64_C(1) << f->sign_shift, nearest = step->rounding == MG_ROUNDING_NEAREST_EVEN || step->rounding == MG_ROUNDING_NEAREST_AWAY;
+    const int64_t sign_bit = f->sign_shift < 0 ? 0 : INT64_C(1) << f->sign_shift, nearest = step->rounding == MG_ROUNDING_NEAREST_EVEN || step->rounding == MG_ROUNDING_NEAREST_AWAY;
     mg_real_rounder r = {.codes = codes, .rounding = step->rounding, .hands_nans = step->nan_order_count || step->first_nan,
                          .clear = MG_MASK(codes.zero == MG_ZERO_POSITIVE), .clear_exact = MG_MASK(codes.zero == MG_ZERO_SIGNED_UNDERFLOW),
                          .clear_flushed = MG_MASK(codes.flush_positive)};
+    if (!f->is_float) return r;
     r.largest = mg_double_of(f, (int64_t)(f->largest >> (f->fraction_bits - (int)codes.kept) << (f->fraction_bits - (int)codes.kept)));
     for (int sign = 0; sign < 2; sign++) {
         const int64_t code = codes.overflow[sign] & ~sign_bit;
@@ -202,6 +208,7 @@ MG_BLOCK_CALL void mg_round_slowly(const mg_real_rounder *r, mg_f *x) {
 }
 
 MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
+    if (!r->codes.format->is_float) return; /* they are integers */
     if (!r->narrow) mg_round_slowly(r, x);
     else MG_EACH {
         const mg_f size = mg_size(x[l]), y = __builtin_convertvector(__builtin_convertvector(x[l], mg_single), mg_f);
@@ -216,9 +223,23 @@ MG_INLINE mg_w mg_handed_nan(const mg_format *f, mg_f x) {
     return (int64_t)f->infinity | fraction << f->ignored_low | (mg_w)((mg_u)x >> 63) << f->sign_shift;
 }
 
+/* Integers below 2^53, wrapped or saturated. */
+static void mg_encode_integers(const mg_real_rounder *r, const mg_f *x, mg_words codes) {
+    const mg_format *f = r->codes.format;
+    const double least = f->is_signed ? -mg_power_of_two(f->bits - 1) : 0, largest = (double)f->largest;
+    MG_EACH {
+        const mg_f low = mg_larger(x[l], (mg_f){0} + least), kept = mg_where((mg_w)(low > largest), (mg_f){0} + largest, low);
+        codes[l] = __builtin_convertvector(r->codes.saturate ? kept : x[l], mg_w) & ((INT64_C(1) << f->bits) - 1);
+    }
+}
+
 /* Codes of numbers that a format holds. */
 MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_words codes) {
     const mg_format *f = r->codes.format;
+    if (!f->is_float) {
+        mg_encode_integers(r, x, codes);
+        return;
+    }
     const int64_t fraction_bits = f->fraction_bits, bias = 1023 + f->min_exponent, infinity = (int64_t)f->infinity, low = f->ignored_low, sign = f->sign_shift;
     const double last = mg_power_of_two(52 - fraction_bits), least = r->least;
     if (r->single) MG_EACH codes[l] = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
@@ -300,7 +321,7 @@ static int mg_has_specials(const mg_format *f) { return f->has_infinity || f->ha
 static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
     mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
-    s->finite |= (!step->has_format && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
+    s->finite |= (!step->has_format && !step->has_overflow_exponent && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
     const int powers = s->rounder->later >> step->to & 1, own = s->rounder->powers >> MG_REGISTER_A & 1; /* an alignment gave the factors powers of their own */
     const double least_a = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_A]->min_exponent), least_b = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_B]->min_exponent);
     for (int32_t i = 0; i < s->count[step->to]; i++) {
@@ -318,8 +339,15 @@ static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
             if (own) power = a->power[l] * b->power[l]; /* of zeros, too */
             p->power[l] = step->normalize ? mg_where((mg_w)(product != 0), mg_leading_power(product, 0), power) : power;
         }
+        if (step->has_overflow_exponent) MG_EACH {
+            const mg_f value = p->value[l], infinity = (mg_f)(((mg_w)value & MG_SIGN) | MG_DOUBLE_TOP);
+            p->value[l] = mg_where((mg_w)(mg_size(value) >= mg_power_of_two(step->overflow_exponent)), infinity, value);
+        }
+        if (step->negate == MG_NEGATE_PRODUCT || step->negate == MG_NEGATE_BOTH) MG_EACH p->value[l] = -p->value[l];
         if (rounds) mg_round_reals(s->rounder, p->value);
     }
+    mg_f *c = s->registers[MG_REGISTER_C][0].value;
+    if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH) MG_EACH c[l] = -c[l];
 }
 
 /* Whether element i of the operation has other scales than the one before; `first`: the first element with its scales. */
@@ -431,6 +459,16 @@ static void mg_special_reals(mg_reals *s, const mg_step *step) {
     }
 }
 
+/* A sum that rounds down and is zero is -0, but for one of +0 alone (IEEE 754, 6.3). */
+MG_INLINE mg_f mg_zero_of_sum(int rounding, mg_f x, mg_f y, mg_f sum) {
+    return (mg_f)((mg_w)sum | (((mg_w)x | (mg_w)y) & (mg_w)(sum == 0) & MG_MASK(rounding == MG_ROUNDING_DOWN) & MG_SIGN));
+}
+
+static void mg_zero_of_terms(const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
+    if (step->rounding != MG_ROUNDING_DOWN) return;
+    for (int32_t i = 0; i < count; i++) MG_EACH total[l] = mg_zero_of_sum(step->rounding, terms[i]->value[l], terms[i]->value[l], total[l]);
+}
+
 /* What the additions of all terms but the last lost, as a second double; what a third would have to hold is left. */
 static void mg_sum_lost(mg_reals *s, mg_real *const *terms, int32_t count, mg_f *low) {
     MG_EACH {
@@ -486,6 +524,7 @@ static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms
             total[l] = mg_where((mg_w)(complements == 0), total[l], total[l] - (mg_f)((mg_w)complements | ((mg_w)c[l] & MG_SIGN)));
         }
     }
+    mg_zero_of_terms(step, terms, count, total);
     if (!s->sticks) return;
     MG_EACH total[l] += (mg_f)(((mg_w)(s->unit[l] * 0.5) & s->cut[l]) | ((mg_w)total[l] & MG_SIGN)); /* half a unit, or a zero of its sign */
     s->sticks = 0;
@@ -494,7 +533,7 @@ static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms
 /* One IEEE addition. */
 static void mg_add_reals(const mg_step *step, const mg_real_rounder *r, int exact, mg_f *x, const mg_f *y) {
     mg_fs sum;
-    if (exact) MG_EACH sum[l] = mg_odd_sum(x[l], y[l]);
+    if (exact) MG_EACH sum[l] = mg_zero_of_sum(step->rounding, x[l], y[l], mg_odd_sum(x[l], y[l]));
     else MG_EACH sum[l] = x[l] + y[l];
     mg_round_reals(r, sum);
     if (step->first_nan) MG_EACH {
@@ -576,7 +615,10 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
         if (members < fewest) fewest = members;
         if (additions) mg_reduce_reals(step, s->rounder, exact, picked, members, sum->value);
         else if (aligned || !apart) mg_sum_plain(s, step, picked, members, sum->value);
-        else mg_sum_apart(s, picked, members, sum->value);
+        else {
+            mg_sum_apart(s, picked, members, sum->value);
+            mg_zero_of_terms(step, picked, members, sum->value);
+        }
         if (!(s->rounder->later >> step->to & 1)) continue;
         mg_fs power;
         MG_EACH power[l] = (mg_f){0};
@@ -632,7 +674,7 @@ MG_INLINE int mg_chain_fused(const mg_reals *s, const mg_step *step, const int n
 /* Chains of fused multiply-adds. */
 static void mg_fma_reals(mg_reals *s, const mg_step *step) {
     const int32_t count = s->count[MG_REGISTER_A], groups = mg_group_count(step, count);
-    const mg_real_rounder *r = s->rounder;
+    mg_real_rounder *r = s->rounder;
     int fused = 0;
 #ifdef MG_NATIVE_FUSED
     const int fuses = mg_fuses(s, step);
@@ -643,14 +685,20 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
         MG_EACH total[l] = step->start == MG_START_C ? s->registers[MG_REGISTER_C][0].value[l] : (mg_f){0};
 #ifdef MG_NATIVE_FUSED
         /* a word that is no quiet NaN would become one on its way */
-        fused = fuses && (mg_chain_fused(s, step, 0, mg_members_of(step, count, g), total) ||
-                          (r->codes.nan >> 22 & 1 && mg_chain_fused(s, step, 1, mg_members_of(step, count, g), total)));
+        const mg_members members = mg_members_of(step, count, g);
+        fused = fuses && !r->met_nans && mg_chain_fused(s, step, 0, members, total);
+        if (fuses && !fused && r->codes.nan >> 22 & 1) {
+            fused = mg_chain_fused(s, step, 1, members, total);
+            mg_words nan;
+            MG_EACH nan[l] = mg_is_nan(total[l]);
+            r->met_nans = fused && mg_any_of(nan);
+        }
 #endif
         for (mg_members m = mg_members_of(step, count, g); !fused && m.at < m.end; m.at += m.by) {
             const mg_f *a = s->registers[MG_REGISTER_A][m.at].value, *b = s->registers[MG_REGISTER_B][m.at].value, *const operands[3] = {a, b, total};
             mg_fs sum;
             MG_EACH sum[l] = a[l] * b[l];
-            if (started) MG_EACH sum[l] = mg_odd_sum(sum[l], total[l]);
+            if (started) MG_EACH sum[l] = mg_zero_of_sum(step->rounding, sum[l], total[l], mg_odd_sum(sum[l], total[l]));
             mg_round_reals(r, sum);
             if (step->nan_order_count) MG_EACH sum[l] = mg_where(mg_is_nan(sum[l]), (mg_f)mg_splat(r->made), sum[l]);
             for (int n = step->nan_order_count - 1; n >= 0; n--) MG_EACH {

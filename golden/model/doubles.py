@@ -82,8 +82,34 @@ def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
     """Whether every operation of a program does; see the module."""
     if unit.scale_block is not None and not all(_scales(unit.formats[f"scale_{name}"]) for name in "ab"):
         return False
-    return all(_readable(unit.formats[name]) for name in "abc" if name not in unit.absent) and all(
-        _Walk(operation, unit).fits() for operation in operations
+    return all(
+        _whole(operation, unit)
+        or (
+            all(_readable(unit.formats[name]) for name in "abc" if name not in unit.absent)
+            and _Walk(operation, unit).fits()
+        )
+        for operation in operations
+    )
+
+
+def _whole(operation: Operation, unit: Signature) -> bool:
+    """Whether an operation is one exact sum of products of integers and c, which wraps or saturates."""
+    match operation.steps:
+        case (Multiply() as multiply, Sum() as total, Round() as final):
+            pass
+        case _:
+            return False
+    a, b = (unit.formats[name] for name in "ab")
+    out, seed = operation.out_format, operation.seed_format
+    wide = max(a.integer_bits + b.integer_bits + len(operation.k_index).bit_length(), seed.integer_bits)
+    return (
+        not any(f.is_float or f.storage > 32 for f in (a, b, seed, out))
+        and wide < _SIGNIFICAND - 1
+        and not (operation.addends or operation.operand_format or unit.absent)
+        and is_step(multiply, Multiply, "negate", to="products")
+        and is_step(total, Sum, "rounding", of=("products", "c"), to="total")
+        and is_step(final, Round, "rounding", "overflow", "zero", "nan", of=("total",), to="d", format=out)
+        and final.overflow in ("wrap", "saturate")
     )
 
 
@@ -166,11 +192,15 @@ class _Walk:
     def _hands_nans_throughout(self) -> bool:
         """Where one step hands NaNs on, payload and all, every one that makes numbers does."""
         rounding = [
-            bool(getattr(step, "nan_order", ()) or getattr(step, "first_nan", False))
+            _hands_nan(step)
             for step in self.operation.steps
             if isinstance(step, Additions | Fma | Round | Multiply)
         ]
         return all(rounding) or not any(rounding)
+
+    def _hands_nans(self) -> bool:
+        """Where some step hands NaNs on, or looks for the operand that one came from, whose signs count."""
+        return any(_hands_nan(step) or getattr(step, "nans", ()) for step in self.operation.steps)
 
     def _terms(self, step: Step) -> int:
         return sum(self.counts.get(name, 0) for name in step.of)
@@ -226,7 +256,12 @@ class _Walk:
                 return False
 
     def _multiply(self, step: Multiply) -> bool:
-        if not is_step(step, Multiply, "to", "normalize", "format", "rounding", "flush", "tiny", "nan"):
+        rounding = ("format", "rounding", "flush", "tiny", "nan")
+        if (
+            not is_step(step, Multiply, "to", "normalize", "negate", "overflow_exponent", *rounding)
+            or abs(step.overflow_exponent or 0) > 2 * _MOST_EXPONENT
+            or (step.negate != "none" and self._hands_nans())
+        ):
             return False
         rounded = step.format is None or self._rounds(step, False)
         products = self.ranges["a"].times(self.ranges["b"])
@@ -336,8 +371,10 @@ class _Walk:
     def _sum(self, step: Sum, following: Step | None) -> bool:
         count = self._terms(step)
         fields = ("of", "to", "group", "rounding", "complement", "exponent", "width", "overflow")
-        plain = is_step(step, Sum, *fields) and step.rounding != "down"
-        if not plain or not count or not set(step.of) <= self.finite:
+        plain = is_step(step, Sum, *fields) and (step.rounding != "down" or step.complement == "none")
+        rounds = isinstance(following, Round) and step.to in following.of
+        # the machine adds two infinities as an exact sum does
+        if not plain or not count or not (set(step.of) <= self.finite or (rounds and count <= 2)):
             return False
         read, groups = self._range(step), _groups(step, count)
         sums = read.sums(count)
@@ -361,7 +398,7 @@ class _Walk:
             return wide <= _SIGNIFICAND - 2 and complements
         if step.to == "d" or step.complement != "none":
             return False
-        if isinstance(following, Round) and step.to in following.of:
+        if isinstance(following, Round) and rounds:
             return (
                 following.to == "d"
                 and step.group is None
@@ -374,10 +411,10 @@ class _Walk:
 
     def _apart(self, step: Sum) -> bool:
         """Whether two doubles hold the sum of all terms but the last, or there are two of them."""
-        if self.counts[step.of[-1]] != 1 or any(not self.counts.get(name, 0) for name in step.of):
+        if any(not self.counts.get(name, 0) for name in step.of):
             return False
         count = self._terms(step)
-        others = [self.ranges[name] for name in step.of[:-1]]
+        others = [self.ranges[name] for name in step.of if name != step.of[-1] or self.counts[name] > 1]
         if count <= 3 or not others:
             return self._range(step).bits <= _SIGNIFICAND
         span = _joined(others).top - _joined(others).bottom
@@ -401,7 +438,6 @@ class _Walk:
         return (
             is_step(step, Additions, *fields)
             and self._rounds(step, step.to == "d")
-            and step.rounding != "down"
             and (step.to != "d" or (step.group is None and count > 1))
             and count > 0
             and self._written(
@@ -416,7 +452,6 @@ class _Walk:
         return (
             is_step(step, Fma, *fields)
             and self._rounds(step, step.to == "d")
-            and step.rounding != "down"
             and self.counts["a"] > 0
             and (step.to != "d" or step.group is None)
             and self._written(step.to, _groups(step, self.counts["a"]), _Range.of(step.format))
@@ -443,6 +478,11 @@ class _Walk:
             and self._terms(step) > 0
             and self._written(step.to, self._terms(step), _Range.of(step.format))
         )
+
+
+def _hands_nan(step: Step) -> bool:
+    """Whether a step hands a NaN on, payload and all."""
+    return bool(getattr(step, "nan_order", ()) or getattr(step, "first_nan", False))
 
 
 def _groups(step: Step, count: int) -> int:

@@ -1,8 +1,9 @@
 """Random units whose numbers doubles hold: what golden/model/doubles.py lets in, and a little beyond.
 
 Families: additions and fused multiply-adds that round each time, sums aligned by a maximum, both one after
-the other, sums that are exact, block-scaled ones, sums in fixed point, and two sums of one alignment. A unit
-is JSON, which is YAML, so that a failure message is the unit itself.
+the other, sums that are exact, block-scaled ones, sums in fixed point, two sums of one alignment, products
+that are rounded before they meet, and integers. A unit is JSON, which is YAML, so that a failure message is
+the unit itself.
 """
 
 from __future__ import annotations
@@ -36,14 +37,25 @@ class _Draws:
 
     def ieee(self, name: str) -> dict[str, Any]:
         """Keys of a rounding."""
-        keys = {"format": name, "rounding": self.rng.choice((*NEAREST, "up")), "nan": NANS[name]}
+        keys = {"format": name, "rounding": self.rng.choice((*NEAREST, "up", "down")), "nan": NANS[name]}
         return keys | self.flush(keys["rounding"])
 
     def flush(self, rounding: str) -> dict[str, Any]:
-        if rounding == "up" or self.rng.random() < 0.6:
+        if rounding in ("up", "down") or self.rng.random() < 0.6:
             return {}
         tiny = self.rng.choice(("subnormal_result", "unbounded", "before_rounding"))
         return {"flush": self.rng.choice(("signed", "positive")), "tiny": tiny}
+
+    def product(self, **keys: Any) -> dict[str, Any]:
+        """A multiplication whose products may change their signs and be infinite."""
+        signs = self.maybe(negate=self.rng.choice(("product", "c", "both")))
+        overflow = self.maybe(overflow_exponent=self.rng.choice((128, 127, 9, 3, 0, -4)))
+        return {"multiply": {"to": "products", **signs, **overflow, **keys}}
+
+    def total(self, *of: str, to: str = "total", **keys: Any) -> dict[str, Any]:
+        """An exact sum, whose rounding gives a zero its sign."""
+        down = {} if keys.get("complement") else self.maybe(rounding=self.rng.choice(("down", "up")))
+        return {"sum": {"of": [*of], "to": to, **down, **keys}}
 
     def group(self, count: int) -> dict[str, Any]:
         kind = self.rng.choice(("contiguous", "interleaved"))
@@ -70,7 +82,7 @@ class _Draws:
                 if rng.random() < 0.5
                 else []
             ),
-            {"multiply": {"to": "products", **product}},
+            self.product(**product) if not handing else {"multiply": {"to": "products", **product}},
             {
                 "sum": {
                     "of": ["products"],
@@ -156,7 +168,7 @@ class _Draws:
         }
         cut = {"cut": rng.choice(("sticky_added", "sticky_or", "dropped", "dropped"))}
         first = [
-            {"multiply": {"to": "products", **self.maybe(normalize=True)}},
+            self.product(**self.maybe(normalize=True)),
             self.special("products", "c"),
         ]
         last = self.round_step("total")
@@ -186,7 +198,7 @@ class _Draws:
                 {"align": {"of": "products", **keys, **group}},
                 {"sum": {"of": "products", "to": "groups", **group}},
                 {"align": meet},
-                {"sum": {"of": ["groups", "c"], "to": "total"}},
+                self.total("groups", "c"),
                 last,
             ]
         if cut["cut"] != "sticky_or":
@@ -199,7 +211,7 @@ class _Draws:
         return [
             *first,
             {"align": {"of": ["products", "c"], **keys, **cut}},
-            {"sum": {"of": ["products", "c"], "to": "total", **complement}},
+            self.total("products", "c", **complement),
             last,
         ]
 
@@ -228,11 +240,30 @@ class _Draws:
 
     def exact(self) -> list[dict[str, Any]]:
         """One exact sum."""
+        of = self.rng.choice((("products", "c"), ("c", "products"), ("products",)))
+        return [self.product(), self.special("products", "c"), self.total(*of), self.round_step("total")]
+
+    def met(self) -> list[dict[str, Any]]:
+        """Products that are rounded, and may be infinite then, before they meet."""
+        rng, inner = self.rng, self.rng.choice(("f32", "f16", "bf16"))
+        first = self.round_step("products")["round"] | {"to": "groups", "format": inner, "nan": NANS[inner]}
+        self.k = rng.choice((1, 2, 2, 3))
+        between = [] if rng.random() < 0.7 else [self.special("groups", "c")]
+        of = rng.choice((["groups"], ["groups"], ["groups", "c"]))
+        steps = [self.product(), self.special("products"), {"round": first}, *between]
+        return [*steps, self.total(*of), self.round_step("total")]
+
+    def whole(self) -> list[dict[str, Any]]:
+        """Integers."""
+        pick = self.rng.choice
+        self.formats = {name: pick(("s16", "s16", "s8", "u8", "s4", "u4")) for name in "ab"}
+        self.formats["c"] = self.formats["d"] = "s32"
+        negate = self.maybe(negate=pick(("product", "c", "both")))
+        last = {"of": "total", "rounding": "toward_zero", "overflow": pick(("wrap", "saturate"))}
         return [
-            {"multiply": {"to": "products"}},
-            self.special("products", "c"),
-            {"sum": {"of": ["products", "c"], "to": "total"}},
-            self.round_step("total"),
+            {"multiply": {"to": "products", **negate}},
+            self.total("products", "c"),
+            {"round": last | {"zero": "positive"}},
         ]
 
     def scaled(self) -> list[dict[str, Any]]:
@@ -323,7 +354,7 @@ def doubles_unit(seed: int) -> str:
     draws = _Draws(seed)
     families = (
         *(draws.rounded, draws.fused, draws.aligned, draws.aligned, draws.rounded_before, draws.exact),
-        *(draws.scaled, draws.scaled, draws.fixed, draws.twice),
+        *(draws.scaled, draws.scaled, draws.fixed, draws.twice, draws.met, draws.whole),
     )
     steps = draws.rng.choice(families)()
     unit = {"unit": f"doubles{seed}", "shape": {"k": draws.k}, "formats": draws.formats, "steps": steps}

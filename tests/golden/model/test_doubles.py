@@ -70,9 +70,19 @@ def test_the_programs_that_run_in_doubles() -> None:
     for name in IN_DOUBLES:
         unit = example(name)
         assert unit.engine.in_doubles and not unit.engine.fast, name
-    for name, left in (("ieee_add", [2]), ("ieee_multiply", [])):  # one has no b, the other no c
-        units = example(name).mode_units
-        assert [mode for mode, unit in units.items() if not unit.engine.in_doubles] == left, name
+    for name in (
+        "ieee_add",
+        "ieee_multiply",
+        "fma_modes",
+        "ieee_fma_flags",
+    ):  # the first has no b, the next no c
+        assert all(unit.engine.in_doubles for unit in example(name).mode_units.values()), name
+    for architecture, name in (
+        ("sapphire_rapids", "vpdpwssds"),
+        ("armv9", "bfmmla.4s"),
+        ("armv9", "fdot.4s.f16"),
+    ):
+        assert golden.instruction(architecture, name).engine.in_doubles, name
     for architecture in ("cdna1", "cdna2"):
         assert golden.instruction(architecture, "v_mfma_f32_16x16x16f16").engine.in_doubles
 
@@ -421,3 +431,97 @@ def test_three_terms_however_far_apart(simd: str, monkeypatch: pytest.MonkeyPatc
         total = sum(terms, f32.value(int(c[i])))
         wanted = f32.rounded(total, "nearest_even") if total else 0
         assert int(d) == wanted, f"{int(d):#x}, wanted {wanted:#x}: {rows[i]}"
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("how", ["sum", "fma", "additions"])
+def test_zeros_of_sums_that_round_down(how: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """IEEE 754, 6.3: -0, but for +0 and +0."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    ieee = {"rounding": "down", "nan": 0x7E00}
+    last = {"round": {"of": "total", "overflow": "ieee", "zero": "signed", **ieee}}
+    total = {"sum": {"of": BOTH, "to": "total", "rounding": "down"}}
+    added = {"sum": {"of": BOTH, "to": "d", "order": "sequential", "format": "f16", **ieee}}
+    product = {"multiply": {"to": "products"}}
+    unit = {
+        "unit": "zeros",
+        "shape": {"k": 1},
+        "formats": dict.fromkeys("abcd", "f16"),
+        "steps": {
+            "sum": [product, {"special_values": {"of": BOTH, "nan": 0x7E00}}, total, last],
+            "fma": [{"fma": {"to": "d", "start": "c", **ieee}}],
+            "additions": [product, added],
+        }[how],
+    }
+    zeros = load(json.dumps(unit))
+    assert zeros.engine.in_doubles and not zeros.engine.fast
+    plus, minus, one, least = 0x0000, 0x8000, 0x3C00, 0x0001
+    for a, b, c, wanted in (
+        (plus, plus, plus, plus),
+        (plus, plus, minus, minus),
+        (minus, plus, plus, minus),
+        (minus, one, minus, minus),
+        (minus, minus, plus, plus),
+        (one, one, minus | one, minus),
+        (minus | one, one, one, minus),
+        (least, least, plus, plus),
+        (minus | least, least, plus, minus | least),
+    ):
+        codes = [np.array([x], np.uint16) for x in (a, b, c)]
+        d = int(zeros.dot(codes[0][None], codes[1][None], codes[2])[0])
+        assert d == wanted, [hex(x) for x in (a, b, c, d)]
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("overflow", ["wrap", "saturate"])
+@pytest.mark.parametrize("negate", ["none", "product", "c", "both"])
+def test_integers(negate: str, overflow: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of 64-bit integers in NumPy, the largest and least of each operand among them."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = {
+        "unit": "whole",
+        "shape": {"k": 3},
+        "formats": {"a": "s16", "b": "s16", "c": "s32", "d": "s32"},
+        "steps": [
+            {"multiply": {"to": "products", "negate": negate}},
+            summed(*BOTH),
+            {"round": {"of": "total", "rounding": "toward_zero", "overflow": overflow, "zero": "positive"}},
+        ],
+    }
+    whole, rng = load(json.dumps(unit)), np.random.default_rng(3)
+    assert whole.engine.in_doubles and not whole.engine.fast
+    some = np.array([-(1 << 15), (1 << 15) - 1, -1, 0, 1, 12345], np.int64)
+    a, b = (rng.choice(some, (3000, 3)) for _ in range(2))
+    c = rng.choice(np.array([-(1 << 31), (1 << 31) - 1, 1 - (1 << 31), -1, 0, 1 << 30], np.int64), 3000)
+    signs = (-1 if negate in ("product", "both") else 1, -1 if negate in ("c", "both") else 1)
+    total = signs[0] * (a * b).sum(axis=1) + signs[1] * c
+    wanted = np.clip(total, -(1 << 31), (1 << 31) - 1) if overflow == "saturate" else total
+    got = whole.dot(*(x.astype(np.uint16) for x in (a, b)), c.astype(np.uint32))
+    assert np.array_equal(got, wanted.astype(np.uint32))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_products_that_are_infinite(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 2^3 on, not below; infinities of both signs that meet are a NaN."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = {
+        "unit": "infinite",
+        "shape": {"k": 2},
+        "formats": {"a": "f16", "b": "f16", "c": "f32", "d": "f32"},
+    }
+    unit["steps"] = steps(summed(*BOTH))
+    unit["steps"][0]["multiply"]["overflow_exponent"] = 3
+    infinite, inf = load(json.dumps(unit)), float("inf")
+    assert infinite.engine.in_doubles and not infinite.engine.fast
+    below = 4 - 2**-8
+    rows = [
+        ((4, 0), (2, 9), inf),
+        ((-4, 0), (2, 9), -inf),
+        ((below, 0), (2, 9), 2 * below),
+        ((4, 4), (2, -2), None),
+    ]
+    rows += [((4, below), (2, -2), inf), ((below, below), (2, -2), 0.0), ((1, 2), (7.5, 1), 9.5)]
+    a, b = (golden.from_float("f16", np.array([row[i] for row in rows])) for i in range(2))
+    got = infinite.dot(a, b, np.zeros(len(rows), np.uint32))
+    for row, code, d in zip(rows, got.tolist(), golden.to_float("f32", got).tolist(), strict=True):
+        assert code == NAN if row[2] is None else d == row[2], row
