@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -545,12 +546,28 @@ class _Search:
             found.sort(key=_by_what_is_left)
         ranked = self._ranked(failing)
         if ranked and ranked[0].accepted(failing):
+            ranked = (self._needed(ranked[0]), *ranked[1:])
             facts: dict[str, Any] = {"faults": self._faults(ranked[0])}
         else:
             facts = {"known": known(self.ins, self.operands, self.expected, self.wrong, self.actual)}
         if not self._explained():
             facts["partial"] = self._partial()
         return Diagnosis(self.ins, ranked, failing, len(self.actual), time.monotonic() - started, **facts)
+
+    def _needed(self, best: Hypothesis) -> Hypothesis:
+        """The best without what its other parts have overtaken: a width that a later change made smaller."""
+        parts: tuple[Change | Part, ...] = (*best.changes, *best.wires)
+        if best.known or len(parts) < 2:
+            return best
+        right = self._right(best)
+        for part in parts:
+            less = _without(best, part)
+            if less is not None and not (right & ~self._right(less)).any():
+                left = [one for one in parts if one is not part]
+                return self._needed(
+                    reduce(_named, left, replace(less, slug="", text="", weight=self.base.weight))
+                )
+        return best
 
     def _faults(self, best: Hypothesis) -> tuple[Fault, ...]:
         """The faults of a hypothesis, each with what only it explains; most first."""
@@ -872,5 +889,6 @@ def _without(hypothesis: Hypothesis, part: Change | Part) -> Hypothesis | None:
             instruction = change.apply(instruction)
     if instruction is None:
         return None
+    changed = tuple(change for change in hypothesis.changes if change is not part)
     wired = tuple(wire for wire in hypothesis.wires if wire is not part)
-    return replace(hypothesis, instruction=instruction, wires=wired)
+    return replace(hypothesis, instruction=instruction, changes=changed, wires=wired)

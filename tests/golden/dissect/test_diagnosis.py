@@ -26,6 +26,7 @@ from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
+MUTANTS = Path(rtl_tb.__file__).parent / "mutants"
 MMA = "mma.sync.aligned."
 UNITS = {
     "f16": ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32"),
@@ -207,6 +208,18 @@ def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -
     assert text is not None
     again = unit_files.build_instruction(yamlfile.parse(text)).dot(**vector_set.operands)
     assert np.array_equal(again, actual), "the YAML of the diagnosis is the faulty unit"
+
+
+def test_a_change_that_a_later_one_makes_needless_is_no_fault() -> None:
+    """A product of 15 bits: a sum of 17 explains a part before a chain whose sums have 15 does all."""
+    row = golden.load_instruction(MUTANTS / "units" / "systolic_mac" / "unit.yaml").stateless
+    operands = default_set(row, count=20_000, seed=5).operands
+    products = operands["a"].view(np.int8).astype(np.int64) * operands["b"].view(np.int8)
+    short = (products + (1 << 14)) % (1 << 15) - (1 << 14)
+    actual = (operands["c"].view(np.int32) + short.sum(axis=1)).astype(np.int32).view(np.uint32)
+    found = diagnosis.diagnose(row, operands, actual, budget_seconds=60)
+    assert found.explains and len(found.faults) == 2 and "17" not in found.sentence(), found.sentence()
+    assert all(fault.explains for fault in found.faults)
 
 
 def cancelling_groups() -> dict[str, Any]:
