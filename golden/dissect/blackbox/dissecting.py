@@ -104,6 +104,9 @@ _KEPT_BACK = 6
 """One of so many questions is kept for after the first report: what it shows is asked, too."""
 _SHARERS = 3
 """One start takes a third of the time that is left at most, while others wait; the best go on later."""
+_HOPELESS, _NEAR = 8, 100
+"""A start that is wrong on more than one of so many is not worth more than single changes where another one
+is wrong on fewer than one of so many."""
 _QUICK = 6
 """The same share where all starts are to be compared soon."""
 _RESUME = "argument 'resume' (option --continue)"
@@ -496,6 +499,9 @@ class _Search:
                 break
             self._tell(f"fitting: {start.candidate.order}", turn, len(starts))
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
+            if effort > fitting.Effort.SINGLE and best is not None and self._is_hopeless(now, best):
+                fits.append(now)
+                continue
             here = time.monotonic()
             until = here + (end - here) / (min(len(starts) - turn, _SHARERS) if not quick else _QUICK)
             done = fitting.fit(self.bank, now, until, effort)
@@ -507,6 +513,10 @@ class _Search:
         self.state.fit = best or self.state.fit
         if len(fits) > 1:
             self.ranked = sorted(fits, key=lambda one: one.wrong)
+
+    def _is_hopeless(self, one: fitting.Fit, beside: fitting.Fit) -> bool:
+        """Whether a start is far off and another one is near."""
+        return one.wrong > len(self.bank) // _HOPELESS and beside.wrong < len(self.bank) // _NEAR
 
     # Checking -----------------------------------------------------------------------------------------------
 

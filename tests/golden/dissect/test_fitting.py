@@ -302,3 +302,28 @@ def test_chains_that_add_the_last_product_first_are_tried_where_masks_show_no_or
         if one.order == "chain of fused multiply-adds from c"
     ]
     assert [one.program for one in made if one is not None and bank.explained(one.program)]
+
+
+def test_a_start_that_is_far_off_beside_a_near_one_takes_single_changes_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time of harder fits is for those that are near."""
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    coarse = {"fraction_bits": (("products", 1), ("c", 1))}
+    near, far = candidate(ins, {}), candidate(ins, {Align: coarse})
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    search.bank = bank_of(near, 8)
+    search.bank.answers[0] ^= 1
+    starts = [fitting.Fit(one, fitting.wrong_of(search.bank, one)) for one in (near, far)]
+    tried: list[tuple[Candidate, fitting.Effort]] = []
+
+    def kept(bank: Bank, start: fitting.Fit, deadline: float, effort: fitting.Effort) -> fitting.Fit:
+        tried.append((start.candidate, effort))
+        return start
+
+    monkeypatch.setattr(fitting, "fit", kept)
+    single, hard = fitting.Effort.SINGLE, fitting.Effort.ANY
+    for effort in (single, hard):
+        search._refit(starts, effort)
+        assert [one.wrong for one in search.ranked] == [one.wrong for one in starts]
+    assert tried == [(near, single), (far, single), (near, hard)]
