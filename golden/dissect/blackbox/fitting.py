@@ -23,7 +23,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
 from golden.dissect.blackbox.simple import KINDS
-from golden.number.formats import Kind
+from golden.number.formats import Kind, to_float
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
@@ -53,6 +53,9 @@ _GUESSES = (11, 17, 23, 29, 35, 41)
 _MORE_BITS = 5
 _NEAR = 200
 """Starts are near each other that are apart by less than one in so many questions."""
+_ALONE = frozenset(("c alone",))
+_COARSE_BITS = 24
+"""Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -387,7 +390,19 @@ def hints(bank: Bank) -> Hints:
     if not d.is_float:
         return Hints(_often(bank))
     found = (*nan_words(d, bank.answers.tolist()), *_other_words(bank), *_added_words(bank))
-    return Hints(tuple(dict.fromkeys(found)))
+    return Hints(tuple(dict.fromkeys(found)), last_bit=_last_bit(bank))
+
+
+def _last_bit(bank: Bank) -> int | None:
+    """The exponent of the last bit of which all answers to c alone are multiples; None where it is among the
+    last that the format has."""
+    d = bank.takes.formats["d"]
+    numbers = np.asarray(to_float(d, bank.answers[bank.is_of(_ALONE)]), np.float64)
+    significands, exponents = np.frexp(numbers[np.isfinite(numbers) & (numbers != 0)])
+    whole = np.abs(significands * 2.0**53).astype(np.int64)
+    ends = exponents - 54 + np.frexp(whole & -whole)[1]
+    least = int(ends.min()) if len(ends) else None
+    return None if least is None or least < d.min_exponent - d.fraction_bits + _COARSE_BITS else least
 
 
 def _often(bank: Bank) -> tuple[int, ...]:

@@ -118,11 +118,13 @@ class Hints:
 
     wide: all values of integers and all that can be added to a list, else what is near the present one.
     faults: also keys that only faults set; else those of them that are set.
+    last_bit: exponent of the last bit of which the answers to c alone are multiples, where it is high.
     """
 
     words: tuple[int, ...] = ()
     wide: bool = True
     faults: bool = True
+    last_bit: int | None = None
 
 
 def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
@@ -780,6 +782,10 @@ def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
         for bits in range(20, 40) if hints.wide else (START_BITS,):
             normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
             yield Move(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
+            if hints.last_bit is not None:
+                least = replace(normal, min_exponent=hints.last_bit + bits)
+                said = f"{bits}, {mode}, not below 2^{least.min_exponent}"
+                yield Move(f"normalize of {step.to}", said, _behind(step, least), 1)
             if wider is not None:
                 table = tuple((name, n + 1 if name == step.of[0] else n) for name, n in wider.fraction_bits)
                 before = _replacing(wider, replace(wider, fraction_bits=table))

@@ -369,3 +369,14 @@ def test_a_nan_that_only_one_of_two_units_names_is_no_difference() -> None:
     found = as_candidate(ins)
     assert found.operations != ins.program.operations
     assert differences(found.instruction, ins, {}) == []
+
+
+def test_where_all_results_are_multiples_of_a_number_a_sum_may_be_normalised_no_further() -> None:
+    """Its width and its least exponent are one change: with either alone nothing more is explained."""
+    end = "rounding: toward_zero}\n  - sum: {of: [products, c], to: total}\n"
+    box = changed(
+        end, f"{end}  - normalize: {{of: total, fraction_bits: 31, rounding: down, min_exponent: 2}}\n"
+    )
+    bank, start = asked(box), as_candidate(unit(PLAIN))
+    found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
+    assert found.wrong == 0, found.told
