@@ -186,6 +186,11 @@ def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
             )
 
 
+def _descending(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Those that add one product after the other, for the last one first."""
+    yield from ((f"{name}, the last one first", steps) for name, steps in _chains(f) if "tree" not in name)
+
+
 def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
     """Sums of groups, then the sum of those and c."""
     one, many = ("products",), ("groups",)
@@ -357,8 +362,9 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
 def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
     """The candidates for a unit, those that the tree suggests first; each can be run."""
     f = _Frame(takes)
-    made = _of_integers(f) if not f.d.is_float else _of_tree(f, tree) if tree is not None else _of_none(f)
-    return list(filter(None, made))
+    if not f.d.is_float:
+        return list(filter(None, _of_integers(f)))
+    return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
 
 
 def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
@@ -474,6 +480,22 @@ def _without_trace(
             yield f"{name}, nothing left of what cancels", changed
 
 
+def _in_fixed_point(forms: Iterator[tuple[str, list[Step]]]) -> Iterator[tuple[str, list[Step]]]:
+    """Those in which exact sums of products are aligned to something, as fixed-point numbers: whatever they
+    hold, what is aligned with them sees the exponent of their point. Masks show no order then, as a small c
+    or product is lost where nothing is large."""
+    for name, steps in forms:
+        aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
+        changed = [
+            replace(step, exponent=0)
+            if isinstance(step, Sum) and "products" in step.of and step.to in aligned
+            else step
+            for step in steps
+        ]
+        if changed != steps and "leading" not in name:
+            yield f"{name}, in fixed point", changed
+
+
 def _groups(f: _Frame, tree: Node) -> Iterator[Group]:
     """Divisions of k of which every group is all that is below one node."""
     nodes = set(_below(tree))
@@ -525,8 +547,16 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
     for group in _divisions(k):
         wanted = "then c", "with c", "with c by its leading bit", f"to {f.inner.name} first", "one by one"
         yield from _both(f, (one for one in _grouped(f, group) if one[0].endswith(wanted)), everything)
-    for order in (everything, everything[::-1]):
-        yield from _both(f, _chains(f), order)
+    yield from _both(f, _chains(f), everything)
+
+
+def _unseen(f: _Frame) -> Iterator[Candidate | None]:
+    """More orders, where masks show nothing at all: of one that they show as a flat sum these are none."""
+    everything = tuple(range(f.takes.stored_k))
+    yield from _both(f, _descending(f), everything[::-1])
+    yield from _both(f, _in_fixed_point(_late(f)), everything)
+    for group in _divisions(f.takes.stored_k):
+        yield from _both(f, _in_fixed_point(_grouped(f, group)), everything)
 
 
 def _dot_then_c(f: _Frame) -> Iterator[Candidate | None]:

@@ -380,3 +380,19 @@ def test_where_all_results_are_multiples_of_a_number_a_sum_may_be_normalised_no_
     bank, start = asked(box), as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
     assert found.wrong == 0, found.told
+
+
+def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -> None:
+    """What is aligned with them sees the exponent of their point: a small c is lost beside nothing large."""
+    by_group = "to: groups, group: {interleaved: 2}"
+    text = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent")
+    box = unit(
+        text.replace(by_group, f"{by_group}, exponent: 0").replace("fraction_bits: 10", "fraction_bits: 24")
+    )
+    takes = signature_of(box)
+    assert order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes)) is None
+    wanted = [step for step in box.program.operations[0].steps if isinstance(step, Align | Sum)][:4]
+    made = (
+        [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in skeletons(takes, None)
+    )
+    assert any(steps[:4] == wanted for steps in made)
