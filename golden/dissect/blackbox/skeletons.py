@@ -137,10 +137,16 @@ def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, .
 
 
 def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """The products are summed; then c meets them."""
+    """The products are summed; then c meets them. What c is aligned to by its leading bit is cut in two's
+    complement, and products are cut so before that, too, or by magnitude."""
     head = [*f.products, *f.specials("products", "c")]
-    aligned: list[Step] = [align(("products",)), Sum(of=("products",), to="dot")]
     exact: list[Step] = [Sum(of=("products",), to="dot")]
+    aligned: list[Step] = [align(("products",)), *exact]
+    if f.d.is_float:
+        alike: list[Step] = [*head, replace(align(("products",)), rounding="down"), *exact]
+        by_leading: list[Step] = [_by_its_leading_bit(f, "dot"), Sum(of=("dot", "c"), to="total")]
+        said = "dot product aligned down, then c aligned by its leading bit"
+        yield from _once_and_twice(f, said, [*alike, *by_leading])
     for name, dot in (("aligned", aligned), ("exact", exact)):
         meet: list[Step] = [align(("dot", "c"), bits=_WIDE_BITS), Sum(of=("dot", "c"), to="total")]
         yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]

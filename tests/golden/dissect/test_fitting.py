@@ -327,3 +327,13 @@ def test_a_start_that_is_far_off_beside_a_near_one_takes_single_changes_alone(
         search._refit(starts, effort)
         assert [one.wrong for one in search.ranked] == [one.wrong for one in starts]
     assert tried == [(near, single), (far, single), (near, hard)]
+
+
+def test_products_that_are_cut_down_before_c_meets_them_by_its_leading_bit_are_a_start() -> None:
+    true = candidate(golden.instruction("rdna4", "v_dot2_f16_f16"), {})
+    bank, by_name = bank_of(true, 60), {one.order: one for one in skeletons(true.takes, None)}
+    by_magnitude, down = (
+        fitting.wrong_of(bank, by_name[f"{dot}, then c aligned by its leading bit"])
+        for dot in ("aligned dot product", "dot product aligned down")
+    )
+    assert 0 < down < by_magnitude
