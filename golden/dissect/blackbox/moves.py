@@ -665,6 +665,9 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                 where = None if word == step.nan else one.formats["d"]
                 rank = int(word != step.nan)
                 yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
+                if set(of) < set(step.of):
+                    left, said = _leaving(step, changed), f"{said}, others rounded"
+                    yield Move("special_values: of", said, left, 1, where=one.formats["d"])
         if not step.nans:
             for cause in ("a", "b", "factor", "c"):
                 yield Move(
@@ -673,6 +676,20 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                     _replacing(step, replace(step, nans=((cause, None),))),
                     1,
                 )
+
+
+def _leaving(step: SpecialValues, by: SpecialValues) -> Callable[[Steps], Steps]:
+    """A search for special values in fewer registers, and the word that it had for them where what it leaves
+    alone is rounded."""
+
+    def change(steps: Steps) -> Steps:
+        if step not in steps:
+            return steps
+        place = steps.index(step)
+        rest = (replace(s, nan=step.nan) if isinstance(s, Round) else s for s in steps[place + 1 :])
+        return (*steps[:place], by, *rest)
+
+    return change
 
 
 # Structure --------------------------------------------------------------------------------------------------

@@ -337,3 +337,14 @@ def test_products_that_are_cut_down_before_c_meets_them_by_its_leading_bit_are_a
         for dot in ("aligned dot product", "dot product aligned down")
     )
     assert 0 < down < by_magnitude
+
+
+def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() -> None:
+    """A unit that looks at c alone has a word for what is rounded, too: one word for all was the nearest, and
+    no single change was nearer."""
+    ins = golden.instruction("rdna4", "v_dot2_f32_f16")
+    rounded, own = 0x7FC00001, 0xFFC00000
+    true = candidate(ins, {SpecialValues: {"of": ("c",), "nan": own}, Round: {"nan": rounded}})
+    start = candidate(ins, {SpecialValues: {"of": ("products", "c"), "nan": rounded}})
+    tried = moves.moves(start, moves.Hints((rounded, own)))
+    assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
