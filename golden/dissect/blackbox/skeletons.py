@@ -235,6 +235,9 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
     for first, steps in inner.items():
         for second, rest in outer.items():
             yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
+    if f.d.is_float:  # products cut by magnitude, and sums, which are in two's complement, down
+        down = [replace(s, rounding="down") if isinstance(s, Align) else s for s in outer["aligned, then c"]]
+        yield f"groups ({group[0]} {group[1]}) aligned, those down, then c", [*inner["aligned"], *down]
 
 
 def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:

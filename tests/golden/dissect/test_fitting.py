@@ -348,3 +348,16 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
     start = candidate(ins, {SpecialValues: {"of": ("products", "c"), "nan": rounded}})
     tried = moves.moves(start, moves.Hints((rounded, own)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
+
+
+def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
+    """Products are cut by magnitude, and their sums, which are in two's complement, down."""
+    true = candidate(golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"), {})
+    tree = Node((*range(16, 32), Node((C, *range(16)))))
+    by_name = {one.order.rpartition(": ")[2]: one for one in skeletons(true.takes, tree)}
+    bank = bank_of(true, 20)
+    by_magnitude, down = (
+        fitting.wrong_of(bank, by_name[f"groups (interleaved 2) aligned, {sums}, then c"])
+        for sums in ("aligned", "those down")
+    )
+    assert 0 < down < by_magnitude
