@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain, zip_longest
 from typing import Any
@@ -23,7 +24,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
 from golden.dissect.blackbox.simple import KINDS
-from golden.number.formats import Kind, to_float
+from golden.number.formats import Kind, Number, to_float
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
@@ -432,11 +433,14 @@ def _added_words(bank: Bank) -> list[int]:
         return []
     lost = sum(abs(more) == size for size, more in finite if size)
     above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
-    codes = {encode_fraction(d, value, "toward_zero"): value for value in above}
-    numbers = {code: d.decode(code) for code in codes}
-    same = [code for code, x in numbers.items() if x.kind == Kind.FINITE and x.value == codes[code]]
-    words = [1, *same][: _WORDS + 1]
+    codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
+    words = [1, *(code for code, value in codes if _is(d.decode(code), value))][: _WORDS + 1]
     return [0, *words] if lost > len(finite) // 2 else words
+
+
+def _is(number: Number, value: Fraction) -> bool:
+    """Whether a number is this value; infinities, which values out of range become, are none."""
+    return number.kind < Kind.INFINITY and number.value == value
 
 
 def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:

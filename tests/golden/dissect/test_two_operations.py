@@ -175,3 +175,13 @@ def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
         answers = np.where(np.arange(40) < lost, 0, operands["c"]).astype(np.uint32)
         bank.add("special_values", operands, answers)
         assert fitting._added_words(bank) == words
+
+
+def test_what_answers_are_above_c_can_be_out_of_range_and_is_no_word_then() -> None:
+    takes = signature_of(BULK)
+    operands = stimuli.generate(takes, "narrow", 8, np.random.default_rng(3))
+    operands["b"][:, 0] = 0x7FC0
+    operands["c"] = np.arange(0xFF7FFFF8, 0xFF800000, dtype=np.uint32)
+    bank = Bank(takes)
+    bank.add("special_values", operands, np.full(8, 0x7F7FFFFF, np.uint32))
+    assert fitting._added_words(bank) == [1]
