@@ -87,17 +87,19 @@ def units_of(ins: Instruction) -> list[Instruction]:
 def matrices(
     ins: Instruction, core: ctypes.CDLL, operands: dict[str, Any], lanes: bool, fast: bool = True
 ) -> Any:
-    """D by a build of the core; not `fast`: in blocks."""
+    """D by a build of the core; not `fast`: in blocks of integers, or by the interpreter."""
     one = ins.engine_of_one
     assert isinstance(one, engine.Engine)
-    own, one.core, all_fast = one.core, core, one._program.all_fast
+    low = one._program
+    own, one.core, ways = one.core, core, (low.all_fast, low.in_doubles)
     try:
-        one._program.all_fast = all_fast and fast
+        if not fast:
+            low.all_fast = low.in_doubles = False
         if not lanes:
             return one.tiles(operands, ROWS, COLUMNS)
         return one.compute(as_dots(operands), matrices=False)
     finally:
-        one.core, one._program.all_fast = own, all_fast
+        one.core, (low.all_fast, low.in_doubles) = own, ways
 
 
 @cache
@@ -193,7 +195,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="ways whose names hold this")
     parser.add_argument(
-        "--lacks", nargs="*", default=[], help="fast forms that the other build has not: it runs blocks"
+        "--lacks",
+        nargs="*",
+        default=[],
+        help="fast forms, or 'doubles', that the other build has not: it runs blocks of integers",
     )
     parser.add_argument("--label", default="an earlier build", help="what the report calls the other build")
     parser.add_argument("--out", type=Path)
