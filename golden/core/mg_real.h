@@ -109,7 +109,7 @@ MG_INLINE mg_f mg_to_units(int rounding, mg_w sign, mg_f x, mg_f unit, mg_w *los
 
 MG_INLINE mg_f mg_real_of_codes(const mg_format *f, mg_w codes) {
     if (!f->is_float) {
-        const int unused = 64 - f->bits;
+        const int unused = f->bits ? 64 - f->bits : 0; /* a unit without c has codes of no bits */
         return __builtin_convertvector(f->is_signed ? codes << unused >> unused : (mg_w)((mg_u)codes << unused >> unused), mg_f);
     }
     const int fraction_bits = f->fraction_bits;

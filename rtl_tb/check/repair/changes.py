@@ -622,8 +622,8 @@ class _Finder:
             return
         self.chosen.add(place)
         bounds = (of.fixedRange.left, of.fixedRange.right) if of is not None and of.hasFixedRange else None
-        for other in literals(self.found.texts[place.file][place.start : place.end]):
-            if bounds is None or not other.isdigit() or min(bounds) <= int(other) <= max(bounds):
+        for other, value in _near(self.found.texts[place.file][place.start : place.end]):
+            if bounds is None or min(bounds) <= value <= max(bounds):
                 self._note(node, other)
 
     def _condition(self, node: Any) -> None:
@@ -870,6 +870,11 @@ def _like(kind: Any) -> str:
 
 def literals(text: str) -> Iterator[str]:
     """Numbers near a literal, written as it is: one more, one less, twice, half, and 0."""
+    yield from (other for other, _ in _near(text))
+
+
+def _near(text: str) -> Iterator[tuple[str, int]]:
+    """Those numbers with their values."""
     if text.isdigit():
         sized, value, width = "", int(text), 31
     elif (parts := _LITERAL.match(text)) is not None:
@@ -889,4 +894,4 @@ def literals(text: str) -> Iterator[str]:
     ):
         if 0 <= other < 1 << width and other not in seen:
             seen.add(other)
-            yield f"{sized}{other:x}" if sized else str(other)
+            yield (f"{sized}{other:x}" if sized else str(other)), other

@@ -29,7 +29,8 @@ def sequences(
     vectors: VectorSet, places: Places, failing: int, most: int, rng: np.random.Generator
 ) -> Places:
     """Of a unit that keeps its accumulator some vectors of every sort, `failing` at most, each with the
-    sequence that leads to it and the vector behind it; `most` vectors altogether.
+    sequence that leads to it and the vector behind it; `most` vectors altogether, more only where a single
+    one needs them.
 
     A sort is also how far a vector is from the start of its sequence, in powers of two: an accumulator that
     is too narrow shows late in long ones alone.
@@ -45,6 +46,9 @@ def sequences(
         new = int((~found[those]).sum())
         if new <= left:
             found[those], left = True, left - new
+    if not found.any() and len(order):  # all are far from the start: the nearest, however long that takes
+        nearest = int(order[np.argmin(depths[order])])
+        found[nearest - int(depths[nearest]) : nearest + 1] = True
     return np.flatnonzero(found)
 
 

@@ -125,7 +125,8 @@ def find_repairs(
 
     Args:
         seconds: after which it ends with what it has; a run that is under way may take _ONE_RUN longer.
-        beside: whether hypotheses are asked about what a change leaves wrong, in time of their own.
+        beside: whether hypotheses are asked about what a change leaves wrong. The diagnosis has 20 seconds of
+            processor for it each time, and the search goes on with what is left of its own.
         partial: hypotheses that may each be one fault of several: a change beside one is looked for, too.
 
     Returns:
@@ -167,7 +168,7 @@ class _Search:
         self.united: dict[tuple[Change, ...], list[_Score]] = {}
         """Pairs that were tried because they mend different vectors, and what they do."""
         self.seconded: dict[Change, list[_Score]] = {}
-        """First changes beside which every choice was tried, and what came of it."""
+        """First changes beside which every choice of their build was tried, and what came of it."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -302,7 +303,8 @@ class _Search:
         clean = [score for score in scores if score.clean]
         for number, score in enumerate(clean[:_RESTS]):
             with suppress(MmagoldError):
-                self._confirm(changes, score.changes, folder / f"{number}")
+                if self._confirm(changes, score.changes, folder / f"{number}") is None:
+                    continue
                 ran = self.ran[tuple(_edit(changes, change) for change in score.changes)]
                 if rest := rest_of(ran.verdict, ran.job, self.asked):
                     repair = replace(ran.repair, rest=rest)
@@ -567,9 +569,9 @@ class _Search:
         """Every choice beside a first change; where that is none of them, choices of some groups are built
         with it."""
         at: tuple[int, ...] = ()
-        if trials is not None and first in self.seconded:
-            return self.seconded[first]
         if trials is not None and first in trials.listed:
+            if first in self.seconded:
+                return self.seconded[first]
             at = (trials.listed.index(first) + 1,)
         else:
             made = folder.with_suffix(".made")

@@ -39,6 +39,14 @@ def test_a_vector_of_a_sequence_comes_with_those_before_it() -> None:
     assert (unit.dot(**few.operands) == few.d).all() and few.stands_alone
 
 
+def test_a_vector_that_is_far_from_the_start_of_its_sequence_comes_however_far() -> None:
+    """All 100 vectors are one sequence of which the last alone is wrong, with room for 50."""
+    unit = load_dut(FOLDER / "units" / "systolic_mac" / "dut.yaml").instruction
+    vectors = default_set(unit, 100, seed=1)
+    vectors.operands["clear"][:] = np.arange(100) == 0
+    assert len(sequences(vectors, np.array([99]), 60, 50, np.random.default_rng(1))) == 100
+
+
 def test_classes_are_those_of_the_right_results() -> None:
     vectors = default_set(golden.instruction("hopper", "HMMA.16816.F32"), 7, seed=1)
     words = [0x7FC00000, 0xFF800000, 0x80000000, 0x00000001, 0xBF800000, 0x3F800000, 0x007FFFFF]

@@ -25,7 +25,7 @@ from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
-from rtl_tb.check.repair.search import _Search, _Trials, find_repairs
+from rtl_tb.check.repair.search import _Score, _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
@@ -252,12 +252,24 @@ def test_pairs_that_mend_most_of_all_are_tried_early() -> None:
     listed = [Change(Place(Path("x.sv"), start, start + 1), "a", "b") for start in (0, 2, 4)]
     mends = (at < 12, (at >= 12) & (at < 18), (at >= 12) & (at < 16))
     scores = [
-        search._Score((one,), int(those.sum()), 0, 20, those)
-        for one, those in zip(listed, mends, strict=True)
+        _Score((one,), int(those.sum()), 0, 20, those) for one, those in zip(listed, mends, strict=True)
     ]
     assert search._complements(scores, 0.85) == [tuple(listed[:2])]
     assert search._complements(scores) == [tuple(listed[:2]), (listed[0], listed[2])]
     assert search._complements(scores, 0.95) == []
+
+
+def test_a_change_that_is_refused_costs_no_other_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that breaks the handshake, or drives a net twice, beside a hypothesis."""
+    dut = planted(tmp_path)
+    vectors, found = default_set(dut.instruction, 20, 1, dut.level), find_changes(dut)
+    job = Job(dut, tmp_path, vectors)
+    search = _Search(judge(vectors, right(job), dut.compare), job, Budget(60), None)
+    monkeypatch.setattr(search, "_confirm", lambda *_: None)
+    scores = [_Score((found.of_choices()[0],), 4, 0, 4, np.ones(20, np.bool_))]
+    assert scores[0].clean and search._beside_hypothesis(found, scores, tmp_path) == []
 
 
 @pytest.mark.parametrize("shown", [16, 9])
