@@ -316,7 +316,7 @@ def complaining(tmp_path_factory):
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 @pytest.mark.parametrize(
-    "fault", long_after(2, [ERROR, BEHIND, LATER, FINAL], ["error", "behind", "later", "final"])
+    "fault", long_after(1, [ERROR, BEHIND, LATER, FINAL], ["error", "behind", "later", "final"])
 )
 def test_what_the_rtl_complains_of(complaining, engine, simulator, fault):
     """$error is no PASS, also behind text, between two edges, and where the simulator goes on or ends.
