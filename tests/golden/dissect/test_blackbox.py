@@ -99,7 +99,7 @@ def test_an_aligned_sum_in_fractions_is_found_with_its_width(
 @pytest.mark.parametrize(
     ("name", "tree"),
     long_after(
-        1,
+        0,
         [
             ("ieee.py:strided", "(c + ((0 + 2) + (1 + 3)))"),
             ("ieee.py:pairwise", "(c + ((0 + 1) + (2 + 3)))"),

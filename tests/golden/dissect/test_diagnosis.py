@@ -490,6 +490,7 @@ def test_what_wrong_results_have_in_common_is_said() -> None:
         assert set(said.values()) & set(facts) == {text}
 
 
+@pytest.mark.long
 def test_what_makes_everything_wrong_explains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """More results fail than faults of the datapath are held against: right ones must be among them, or "b
     counts as NaN where it is finite" explains whatever is NaN."""

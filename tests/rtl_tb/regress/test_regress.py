@@ -319,6 +319,7 @@ def mixed(tmp_path_factory):
     return folder, runs, words
 
 
+@pytest.mark.long
 def test_what_differs_is_1_and_what_cannot_be_run_does_not_hide_it(mixed):
     _, runs, _ = mixed
     assert [run.exit_code for run in runs] == [1, 1], runs[0].output
