@@ -71,14 +71,19 @@ def _stored(block: int | None, sparse: bool) -> int | None:
 
 def means_types_of(word: FormatWord, ins: Instruction) -> bool:
     """Whether an instruction has the types that a word means."""
-    names = {operand: fmt.name for operand, fmt in ins.own_formats.items()}
-    return word.fits(names, _stored(ins.scale_block, ins.sparse))
+    return word.fits(*_types(ins))
 
 
 def types_of(ins: Instruction) -> tuple[str, ...]:
     """Every word that means types of an instruction: what people call them (fp8, nvfp4)."""
-    names = frozenset((operand, fmt.name) for operand, fmt in ins.own_formats.items())
-    return _that_mean(names, _stored(ins.scale_block, ins.sparse))
+    names, block = _types(ins)
+    return _that_mean(frozenset(names.items()), block)
+
+
+def _types(ins: Instruction) -> tuple[dict[str, str], int | None]:
+    """The names of an instruction's formats by operand, and the stored elements that share a scale."""
+    names = {operand: fmt.name for operand, fmt in ins.own_formats.items()}
+    return names, _stored(ins.scale_block, ins.sparse)
 
 
 @lru_cache(maxsize=1024)  # the pages ask for thousands of instructions of some hundred combinations

@@ -606,7 +606,7 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
     least = d.min_exponent if d.is_float else 0
     near = [] if now is None else [now + step for step in _NEAR]
     wide: dict[str, Iterable[int]] = {
-        "floor": [*range(least - 40, least + 4), *range(-200, 64, _SPREAD if now is None else 400)],
+        "floor": [*range(least - 40, least + 4), *_FLOORS[:: _SPREAD if now is None else 400]],
         "min_exponent": [*range(least - 4, least + 4), -126, -14, *range(-150, 64, _SPREAD)],
         "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024, *range(-42, 150, _SPREAD)],
         "exponent": [0, *range(-42, 43, _SPREAD)],
