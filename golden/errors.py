@@ -8,7 +8,8 @@ ValueError` keeps working.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 
 class MmagoldError(Exception):
@@ -98,18 +99,25 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     return f"; nearest: {', '.join(matches)}" if matches else ""
 
 
-def no_match(what: str, text: str, names: Iterable[str]) -> UnknownNameError:
-    """The error for a filter that chooses none of `names`: names those that hold most of it."""
+def no_match(
+    what: str, text: str, names: Iterable[str], chosen: Callable[[str], bool] = lambda _: True
+) -> UnknownNameError:
+    """The error for a filter that chooses none of `names`: names those that hold most of it.
+
+    Args:
+        chosen: whether a name is one that can be chosen; asked of the nearest alone, which may take long.
+    """
 
     def held(name: str) -> float:
         blocks = difflib.SequenceMatcher(None, text, name, autojunk=False).get_matching_blocks()
         return sum(block.size for block in blocks if block.size > 1) / max(len(text), 1)
 
-    found = sorted(
+    ranked = sorted(
         ((held(name), name) for name in dict.fromkeys(names)),
         key=lambda pair: (-pair[0], len(pair[1]), pair[1]),
     )
-    near = [name for share, name in found[:3] if share >= 0.6]
+    found = list(islice((pair for pair in ranked if chosen(pair[1])), 3))
+    near = [name for share, name in found if share >= 0.6]
     hint = (
         f"; nearest: {', '.join(near)}"
         if near

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -80,6 +81,29 @@ def started(
         os.close(held)
 
 
+def ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether the process ends within so many seconds; says so as soon as it has.
+
+    `Popen.wait` with a timeout looks only now and then, up to 50 ms later: as long as a simulation of a few
+    hundred vectors takes, of which a search starts thousands.
+    """
+    if process.poll() is not None:
+        return True
+    try:
+        watched = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # Linux alone has it
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    else:
+        try:
+            poll = select.poll()
+            poll.register(watched, select.POLLIN)
+            poll.poll(1000 * seconds)
+        finally:
+            os.close(watched)
+    return process.poll() is not None
+
+
 def stop_all() -> None:
     """Ends every program that runs in another thread: for who is interrupted and would have to wait for
     these threads."""
@@ -107,8 +131,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Ends what is left of the group; what still works may remove its temporary files first."""
     if process.poll() is None:
         _kill(process, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_POLITE_SECONDS)
+        ends_within(process, _POLITE_SECONDS)
     _kill(process, signal.SIGKILL)
 
 

@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
@@ -25,7 +26,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.set_threshold(20_000, 10, 10)
 
 # Each command that a test invokes would read the signatures of all anew: 0.15 s for each of a thousand.
-typer.testing._get_command = cache(typer.testing._get_command)
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 

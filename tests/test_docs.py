@@ -55,7 +55,12 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
     ids=[page.stem for page in PAGES],
 )
 def test_code_of_page_runs(page: Path, tmp_path: Path) -> None:
-    PageRun(str(page.relative_to(ROOT)), page.read_text("utf-8"), tmp_path).run()
+    PageRun(str(page.relative_to(ROOT)), page.read_text("utf-8"), tmp_path, page.stem in SLOW).run()
+
+
+@pytest.mark.long
+def test_all_code_of_the_first_page_runs(tmp_path: Path) -> None:
+    PageRun("README.md", PAGES[0].read_text("utf-8"), tmp_path).run()
 
 
 def test_the_views_of_a_step_are_those_that_the_page_lists() -> None:

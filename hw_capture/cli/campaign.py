@@ -268,21 +268,20 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     from hw_capture.campaign.source import supported
     from hw_capture.cpu import machine
 
+    def has_one(ins: Instruction) -> bool:
+        return supported(ins) or machine.supported(ins)
+
+    every = {ins.name: ins for ins in golden.instructions(arch)}
     found: dict[str, Instruction] = {}
     for name in names:
         if not any(sign in name for sign in "*?["):
             ins = resolve(name, arch)
             found.setdefault(ins.name, ins)
             continue
-        matched = [
-            ins
-            for ins in golden.instructions(arch)
-            if fnmatch.fnmatch(ins.name, name) and (supported(ins) or machine.supported(ins))
-        ]
+        matched = [ins for ins in every.values() if fnmatch.fnmatch(ins.name, name) and has_one(ins)]
         if not matched:
-            everything = golden.instructions(arch)
-            known = (ins.name for ins in everything if supported(ins) or machine.supported(ins))
-            raise no_match(f"instruction of {arch} with a campaign", name, known)
+            what = f"instruction of {arch} with a campaign"
+            raise no_match(what, name, every, lambda near: has_one(every[near]))
         found.update({ins.name: ins for ins in matched})
     return list(found.values())
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from golden.processes import CANNOT_BE_RUN, started
+from golden.processes import CANNOT_BE_RUN, ends_within, started
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
 
 VERILATOR_OLDEST = (5, 36)
@@ -402,13 +402,9 @@ def _wait(
     process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None
 ) -> None:
     start = time.monotonic()
-    while True:
-        try:
-            process.wait(0.1)
-            return
-        except subprocess.TimeoutExpired:
-            if tick:
-                tick()
+    while not ends_within(process, 0.1):
+        if tick:
+            tick()
         if deadline is not None and time.monotonic() > deadline:
             raise RtlError(f"{name} did not finish in time ({deadline - start:.0f} s) and was stopped")
 

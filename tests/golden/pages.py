@@ -6,6 +6,7 @@ tutorial can build on the step before. What the word after the fence means:
     ```python             runs; all blocks of a page share their names. A ```text block right below shows what it prints
     ```console            lines "$ command" run in bash, the lines below show what it prints; status 0, or 1 where that begins
                           with FAIL; ```console status=2 says another for the last command
+    ```console slow       takes longest: run in `make test-all` alone; else as if it were no-run
     ```console no-run     needs a GPU, a tool that CI lacks, or minutes: the command and its options exist
     ```python no-run      compiles, and what it imports exists
     ```yaml file=NAME     is saved under that name (any language); ```yaml without a name has to be YAML
@@ -139,6 +140,8 @@ class PageRun:
     name: str
     text: str
     folder: Path
+    slow: bool = True
+    """Whether blocks that are slow are run, too."""
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
     ran: int = 0
 
@@ -164,10 +167,10 @@ class PageRun:
         if block.language == "python":
             check_python(block.body) if "no-run" in block.flags else self._python(block, output)
         elif block.language == "console":
-            found = commands(block)
+            found, left = commands(block), {"no-run"} if self.slow else {"no-run", "slow"}
             for command, shown in found:
                 status = block.flag("status") if command == found[-1][0] else None
-                check_command(command) if "no-run" in block.flags else self._command(command, shown, status)
+                check_command(command) if left & set(block.flags) else self._command(command, shown, status)
         elif block.language == "yaml":
             list(yaml.safe_load_all(block.body))
         elif block.language not in SHOWN:

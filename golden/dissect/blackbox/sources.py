@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,7 +26,7 @@ from golden.files import inputs
 from golden.files.function import named_function
 from golden.files.output import write_text
 from golden.number.formats import get_format
-from golden.processes import CANNOT_BE_RUN, started
+from golden.processes import CANNOT_BE_RUN, ends_within, started
 from golden.program.modes import MOST_MODES, ModeField, Modes
 from golden.program.signature import INPUTS, Bits, Signature
 from golden.registers.sparsity import PATTERNS
@@ -173,10 +172,9 @@ def _output(words: list[str], text: str) -> str:
 
 def _run(command: list[str], out: IO[bytes], errors: IO[bytes]) -> int:
     with started(command, out, errors, os.environ) as process:
-        try:
-            return process.wait(_PROGRAM_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise OperandError(f"{command[4]} did not end within {_PROGRAM_SECONDS} s") from None
+        if not ends_within(process, _PROGRAM_SECONDS):
+            raise OperandError(f"{command[4]} did not end within {_PROGRAM_SECONDS} s")
+        return process.returncode
 
 
 def _results(text: str, takes: Signature, count: int, program: str) -> Bits:

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 import yaml_text
 from faulty_units import any_unit
+from long_run import long_after
 from random_units import accepted
 
 from golden.catalog import json_schema
@@ -45,13 +46,13 @@ def test_the_committed_schemas_are_what_the_classes_say() -> None:
         assert json_schema.schema_file(name).read_text("utf-8") == json_schema.text(schema), name
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", long_after(8, EXAMPLES), ids=lambda path: path.stem)
 def test_examples_are_valid_and_name_their_schema(path: Path) -> None:
     validator("unit").validate(yaml_text.read(path.read_text("utf-8")))
     named(path)
 
 
-@pytest.mark.parametrize("path", DUTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", long_after(12, DUTS), ids=lambda path: path.stem)
 def test_duts_are_valid_and_name_their_schema(path: Path) -> None:
     validator("dut").validate(yaml_text.read(path.read_text("utf-8")))
     named(path)

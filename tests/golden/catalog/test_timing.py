@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 
 import golden
 from golden.catalog import timing as tables
@@ -158,7 +159,7 @@ def test_a_board_beside_everything_published_on_hopper(board: str) -> None:
     assert outside == {("ld.shared.u32", "completion_latency")}
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", long_after(1, BOARDS))
 def test_every_difference_from_a_published_figure_has_its_reason(board: str) -> None:
     ours = [figure for part in tables.PARTS for figure in tables.load(tables.of_board(board, part))]
     for name in ("abdelkhalik_a100", "h100_logs", "luo_h800", "gpu_benches_h100", "gpu_benches_h200"):

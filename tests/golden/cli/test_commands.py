@@ -197,7 +197,7 @@ def test_completion() -> None:
 @pytest.mark.parametrize(
     ("typed", "cursor", "offered"),
     long_after(
-        3,
+        1,
         [  # as Bash parts words at colons, and what it puts in place of the last part
             (["mmagold", "show", "hopper", ":", "HMMA.168"], 4, "HMMA.16816.F32"),
             (["mmagold", "show", "hopper", ":"], 3, "HMMA.16816.F32"),

@@ -115,7 +115,7 @@ def test_classes_signs_counts_and_cancellation() -> None:
 def test_no_vector_hits_a_bin_that_is_said_to_be_unreachable() -> None:
     for ins in distinct_instructions():
         coverage = Coverage(ins)
-        coverage.sample_set(default_set(ins, 1500, seed=9))
+        coverage.sample_set(default_set(ins, 700, seed=9))
         assert coverage.surprises() == [], ins
 
 

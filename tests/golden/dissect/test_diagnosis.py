@@ -197,7 +197,7 @@ def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name", "change"), long_after(8, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
+    ("slug", "name", "change"), long_after(5, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
 )
 def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
     vector_set = vectors(name)
@@ -210,6 +210,7 @@ def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -
     assert np.array_equal(again, actual), "the YAML of the diagnosis is the faulty unit"
 
 
+@pytest.mark.long
 def test_a_change_that_a_later_one_makes_needless_is_no_fault() -> None:
     """A product of 15 bits: a sum of 17 explains a part before a chain whose sums have 15 does all."""
     row = golden.load_instruction(MUTANTS / "units" / "systolic_mac" / "unit.yaml").stateless

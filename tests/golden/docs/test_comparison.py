@@ -14,6 +14,7 @@ from pathlib import Path
 import exact
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden import stimuli
@@ -273,15 +274,18 @@ def commands(text: str) -> list[tuple[golden.Instruction, dict[str, np.ndarray]]
 
 @pytest.mark.parametrize(
     "slug",
-    [
-        "exponent-floor",
-        "fraction-bits",
-        "scale-rules",
-        "zero-sign",
-        "overflow",
-        "bit-operation",
-        "integer-range",
-    ],
+    long_after(
+        3,
+        [
+            "exponent-floor",
+            "scale-rules",
+            "integer-range",
+            "fraction-bits",
+            "zero-sign",
+            "overflow",
+            "bit-operation",
+        ],
+    ),
 )
 def test_commands_of_a_page_give_its_results(slug: str) -> None:
     """The n-th command of a section belongs to the n-th row of the table above it."""

@@ -35,7 +35,7 @@ HOSTILE = [
     "??/",
     "ümläut 行",
 ]
-each = pytest.mark.parametrize("text", long_after(3, HOSTILE))
+each = pytest.mark.parametrize("text", long_after(2, HOSTILE))
 STEPS = [
     {"multiply": {"to": "products"}},
     {"special_values": {"of": ["products", "c"], "nan": 0x7FFFFFFF}},
@@ -168,7 +168,7 @@ def test_models_differ_in_comments_alone(text: str, tmp_path: Path) -> None:
 
 
 @each
-@pytest.mark.parametrize("form", ["sv", "readmemh"])
+@pytest.mark.parametrize("form", long_after(1, ["sv", "readmemh"]))
 def test_vector_files_differ_in_comments_alone(text: str, form: str, tmp_path: Path) -> None:
     texts = []
     for name in (None, text):

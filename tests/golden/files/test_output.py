@@ -52,7 +52,7 @@ def listing(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("command", long_after(3, COMMANDS))
+@pytest.mark.parametrize("command", long_after(1, COMMANDS))
 def test_a_fifo_is_written_through(tmp_path: Path, command: str) -> None:
     fifo = tmp_path / "pipe"
     os.mkfifo(fifo)

@@ -127,7 +127,9 @@ def differences(ins, dot, count):
     return found
 
 
-@pytest.mark.parametrize("architecture, name", [*(("hopper", name) for name in FAMILIES), *QUICK])
+@pytest.mark.parametrize(
+    "architecture, name", long_after(12, [*(("hopper", name) for name in FAMILIES), *QUICK])
+)
 def test_device_arithmetic_is_the_golden_core(architecture, name, tmp_path):
     ins = golden.instruction(architecture, name)
     assert is_quick(ins)
@@ -166,7 +168,7 @@ def test_a_fault_of_another_value_is_refused(key, value, said):
         source(golden.instruction("hopper", FAMILIES[8]), {key: value})
 
 
-@pytest.mark.parametrize("architecture, name", GENERAL)
+@pytest.mark.parametrize("architecture, name", long_after(7, GENERAL))
 def test_the_interpreter_in_a_text_is_the_golden_core(architecture, name, tmp_path):
     ins = golden.instruction(architecture, name)
     found = differences(ins, compiled(ins, tmp_path, quick=False), 100)
@@ -242,14 +244,14 @@ def test_what_the_quick_form_cannot_say_is_left_to_the_interpreter(unit, tmp_pat
     assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands))
 
 
-@pytest.mark.parametrize("seed", range(100_000, 100_010))
+@pytest.mark.parametrize("seed", long_after(5, range(100_000, 100_010)))
 def test_random_units_near_the_bounds_of_the_quick_form_are_the_core(seed, tmp_path):
     text, ins = accepted(kernel_unit, seed)
     operands = draw_dots(ins, 300, np.random.default_rng(seed))
     assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text
 
 
-@pytest.mark.parametrize("seed", range(200_000, 200_008))
+@pytest.mark.parametrize("seed", long_after(4, range(200_000, 200_008)))
 def test_random_units_are_the_core(seed, tmp_path):
     """Any mix of steps."""
     text, ins = accepted(random_unit, seed)

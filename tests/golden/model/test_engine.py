@@ -370,8 +370,8 @@ for architecture in golden.architectures():
         if key in seen:
             continue
         seen.add(key)
-        for kind in ("random_bits", "narrow", "subnormal", "near_overflow"):
-            operands = stimuli.generate(ins, kind, 67, np.random.default_rng(zlib.crc32(ins.name.encode())))
+        for kind in ("random_bits", "near_overflow"):
+            operands = stimuli.generate(ins, kind, 41, np.random.default_rng(zlib.crc32(ins.name.encode())))
             total.update(ins.dot(**operands).tobytes())
 ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 rng = np.random.default_rng(3)

@@ -26,7 +26,7 @@ from golden.model import kernels
 from golden.program.keys import declared
 
 
-@pytest.mark.parametrize("name", long_after(26, step_lists()))
+@pytest.mark.parametrize("name", long_after(16, step_lists()))
 def test_a_changed_step_changes_the_kernel(name: str) -> None:
     ins = step_lists()[name]
     operands = operands_for(ins, zlib.crc32(name.encode()))

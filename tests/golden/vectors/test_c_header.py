@@ -168,7 +168,7 @@ def recorded(arch, header, names=None):
 @pytest.mark.parametrize(
     "arch, wanted",
     long_after(
-        1,
+        0,
         [
             ("hopper", "mma.sync.aligned.m16n8k16"),
             *(("hopper", w) for w in ("mma", "wgmma")),

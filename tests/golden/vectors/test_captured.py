@@ -251,9 +251,13 @@ def test_an_architecture_or_instruction_without_vectors_is_said(tmp_path: Path) 
         captured.load_one("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f3")
 
 
-def test_the_command_checks_and_refuses_other_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.long
+def test_the_command_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.main(["--check"]) == 0
     assert "hopper" in capsys.readouterr().out
+
+
+def test_the_command_refuses_other_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.main(["--force"]) == 2
     assert "usage" in capsys.readouterr().err
 

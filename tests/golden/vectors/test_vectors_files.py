@@ -50,7 +50,7 @@ def same(x: VectorSet, y: VectorSet) -> bool:
 
 @each_unit
 @each_form
-@pytest.mark.parametrize("level", ["dot", "tile", pytest.param("fragment", marks=pytest.mark.long)])
+@pytest.mark.parametrize("level", long_after(1, ["dot", "tile", "fragment"]))
 def test_what_is_written_is_read(ins: golden.Instruction, form: str, level: str, tmp_path: Path) -> None:
     file, count = tmp_path / "v.data", 60 if level == "dot" else 2
     made = files.write_stream(file, ins, count, 5, level, form=form)

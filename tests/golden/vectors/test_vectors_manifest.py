@@ -122,7 +122,7 @@ TOLD_BY_UNIT_OR_FILE = {
 }
 
 
-@pytest.mark.parametrize("form", long_after(2, files.NAMES))
+@pytest.mark.parametrize("form", long_after(1, files.NAMES))
 @pytest.mark.parametrize("key", TOLD_BY_UNIT_OR_FILE)
 def test_a_new_digest_does_not_help(form: str, key: str, tmp_path: Path) -> None:
     """Who edits a key and computes the digest again is still found, wherever unit or file say otherwise."""
@@ -142,7 +142,7 @@ def test_fields_are_those_of_the_unit(key: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [name for name in files.NAMES if name != "npz"])
-@pytest.mark.parametrize("level", ["dot", "tile", "fragment"])
+@pytest.mark.parametrize("level", long_after(1, ["dot", "tile", "fragment"]))
 def test_a_wrong_result_is_found_though_every_checksum_fits(form: str, level: str, tmp_path: Path) -> None:
     file = tmp_path / "v.bin"
     files.write_stream(file, QUAD, 6, level=level, form=form)

@@ -139,7 +139,7 @@ def constant(name: str, operand: str) -> Captured:
     return Captured(name, operands, golden.instruction("hopper", name)(**operands), vector.classes)
 
 
-@pytest.mark.parametrize("operand", ["a", "b", "c"])
+@pytest.mark.parametrize("operand", long_after(1, "abc"))
 def test_results_that_pin_nothing_are_told(operand: str) -> None:
     report = Report()
     plant_in(golden.instruction("hopper", HMMA), constant(HMMA, operand), report)

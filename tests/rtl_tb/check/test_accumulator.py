@@ -120,7 +120,7 @@ OF_TRAFFIC = ("lost_at_idle", "clears_without_valid", "sticks_after_reset", "han
 
 @pytest.mark.parametrize(
     ("mutant", "engine", "simulator"),
-    long_after(5, [(name, *RUNS[1]) for name in MUTANTS] + [(name, *RUNS[2]) for name in OF_TRAFFIC]),
+    long_after(3, [(name, *RUNS[1]) for name in MUTANTS] + [(name, *RUNS[2]) for name in OF_TRAFFIC]),
 )
 def test_faults_of_the_state_are_found(tmp_path, mutant, engine, simulator):
     assert not judged(tmp_path, *MUTANTS[mutant], engine=engine, simulator=simulator).passed

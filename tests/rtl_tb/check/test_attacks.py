@@ -72,12 +72,12 @@ GLITCH = ((".clock(clock)", ".clock(clock && (vld_i || vld || reset))"),)
         pytest.param(ICARUS, TAKEN_IN_RESET, id="icarus-reset"),
         pytest.param(ICARUS, FOLLOWS, id="icarus-follows"),
         pytest.param(ICARUS, GLITCH, id="icarus-glitch"),
-        pytest.param(FAST, LONG_STALL, id="fast-stall"),
+        pytest.param(FAST, LONG_STALL, id="fast-stall", marks=pytest.mark.long),
         pytest.param(FAST, LONG_IDLE, id="fast-idle", marks=pytest.mark.long),
         pytest.param(FAST, GLITCH, id="fast-glitch"),
         pytest.param(COCOTB, LONG_STALL, id="cocotb-stall"),
         pytest.param(COCOTB, LONG_IDLE, id="cocotb-idle", marks=pytest.mark.long),
-        pytest.param(COCOTB, TAKEN_IN_RESET, id="cocotb-reset"),
+        pytest.param(COCOTB, TAKEN_IN_RESET, id="cocotb-reset", marks=pytest.mark.long),
         pytest.param(COCOTB, FOLLOWS, id="cocotb-follows", marks=pytest.mark.long),
     ],
 )
@@ -117,7 +117,7 @@ BY_ZERO = (("acc_o = acc", "acc_o = acc ^ acc / (acc ^ acc)"),)
     "patches",
     [
         pytest.param(TWO_DRIVERS, id="drivers"),
-        pytest.param(HIGH_IMPEDANCE, id="z"),
+        pytest.param(HIGH_IMPEDANCE, id="z", marks=pytest.mark.long),
         pytest.param(BEYOND, id="beyond", marks=pytest.mark.long),
         pytest.param(BY_ZERO, id="by-zero", marks=pytest.mark.long),
     ],

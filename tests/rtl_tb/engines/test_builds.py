@@ -17,6 +17,7 @@ from pathlib import Path
 import engine_dut as small
 import numpy as np
 import pytest
+from long_run import long_after
 
 from rtl_tb import engines
 from rtl_tb.check.verdict import judge
@@ -46,7 +47,7 @@ def passes(dut, engine, simulator) -> bool:
     return judge(job.vectors, engines.run(engine, job), dut.compare).passed
 
 
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, EVERY_ENGINE))
 def test_headers_wherever_the_simulator_finds_them(tmp_path, engine, simulator):
     """A header named by a macro; one that another header names;
     one that appears in an earlier include folder."""

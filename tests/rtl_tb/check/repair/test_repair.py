@@ -30,7 +30,7 @@ from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
 from rtl_tb.check.unit import DutRun
-from rtl_tb.check.verdict import judge
+from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import RtlError
 
@@ -383,6 +383,27 @@ def test_what_breaks_a_right_vector_is_no_repair() -> None:
     assert not repair.whole
 
 
+def test_the_report_says_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a search that is not made; the next test makes it."""
+    dut, asked = planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])")), list[float]()
+    edit = Edit(dut.sources[0], line_of("b[8*k +: 8])"), "b[4*k +: 8])", "4", "8")
+
+    def found(verdict: Verdict, job: Job, seconds: float, *_: object) -> list[Repair]:
+        asked.append(seconds)
+        wrong = int(verdict.wrong.sum())
+        return [Repair((edit,), mended=wrong, wrong=wrong, broken=0, vectors=len(job.vectors))]
+
+    monkeypatch.setattr(search, "find_repairs", found)
+    options = Options(count=500, repair=120, failures=None, build=tmp_path / "build")
+    result = check(tmp_path / "dut.yaml", options)
+    assert asked == [120] and not result.passed
+    repair = result.as_dict()["repairs"][0]
+    assert repair["whole"] and repair["edits"][0]["line"] == line_of("b[8*k +: 8])")
+    assert repair["sentence"].startswith("dot4.sv:13: with `8` for `4` in ")
+    assert "What mends it" in markdown(result.as_dict())
+
+
+@pytest.mark.long
 def test_the_check_reports_it(tmp_path: Path) -> None:
     """Where no hypothesis explains the results; the report names file, line and change."""
     planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])"))
