@@ -17,11 +17,18 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rtl_tb.check.repair.exchanged import as_another, exchanged_inputs, exchanged_values
-from rtl_tb.check.repair.forms import Form, Forms
+from rtl_tb.check.repair.exchanged import (
+    as_another,
+    exchanged_arms,
+    exchanged_inputs,
+    exchanged_priorities,
+    exchanged_values,
+)
+from rtl_tb.check.repair.forms import Form, Forms, bare
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import CLOSED, ELSE, GUARD, OPENED, Addition, Missing, Stage
 from rtl_tb.check.repair.shapes import Shapes
@@ -363,6 +370,9 @@ class _Finder:
                 return ast.VisitAction.Advance
             case ast.BlockStatement():
                 self._exchange(exchanged_values(node, self._text))
+                for one, two in pairwise(getattr(node.body, "list", [])):
+                    if getattr(one, "ifFalse", None) is None:
+                        self._exchange_all(exchanged_priorities(one, two, self._text))
                 return ast.VisitAction.Advance
             case ast.SubroutineSymbol():
                 self.in_subroutine = True
@@ -377,13 +387,19 @@ class _Finder:
             case ast.ForLoopStatement():
                 self.below(node.body)
             case ast.CaseStatement():
+                self._exchange(exchanged_arms(node, self._text))
                 self.below(node.expr)
                 for item in node.items:
+                    for label in item.expressions:
+                        if bare(label).kind.name == "IntegerLiteral":
+                            self._literal(bare(label))
                     self.below(item.stmt)
                 self.below(node.defaultCase)
             case ast.ConditionalStatement():
                 for condition in node.conditions:
                     self._condition(condition.expr)
+                if node.ifFalse is not None:
+                    self._exchange_all(exchanged_priorities(node, node.ifFalse, self._text))
                 return ast.VisitAction.Advance
             case ast.Expression():
                 return self._expression(node)
@@ -509,12 +525,23 @@ class _Finder:
     def _exchange(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Two expressions, each in the other's place."""
         for pair in pairs:
+            self._exchange_all([pair])
+
+    def _exchange_all(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Several pairs of expressions at once, each in the other's place."""
+        written: list[tuple[Place, str]] = []
+        for pair in pairs:
             one, two = (self._place(each.sourceRange) for each in pair)
             left, right = (self._text(each) for each in pair)
             if one is None or two is None or left is None or right is None or one.file != two.file:
-                continue
-            if one.end <= two.start and not any("\n" in text or "//" in text for text in (left, right)):
-                self.found.added[Change(one, left, right, too=((two, left),))] = None
+                return
+            if one.end > two.start or any("\n" in text or "//" in text for text in (left, right)):
+                return
+            written += [(one, right), (two, left)] if left != right else []
+        if written:
+            (place, after), *too = written
+            before = self.found.texts[place.file][place.start : place.end]
+            self.found.added[Change(place, before, after, too=tuple(too))] = None
 
     def _binary(self, node: Any) -> None:
         written = node.syntax
@@ -587,7 +614,7 @@ class _Finder:
         name = node.symbol.name
         if _CONTROL.search(name) or self._text(node) != name:  # escaped, or of a package
             return
-        for other in [*self._alike(node.symbol), *self._elements(node.symbol)]:
+        for other in [*self._alike(node.symbol), *self._elements(node.symbol), *_values_beside(node)]:
             self._note(node, other)
         if before := self._before(node.symbol):
             self._note(node, before)
@@ -603,6 +630,9 @@ class _Finder:
             before = self._before(base.symbol)
             for other in [*self._alike(base.symbol), *([before] if before.isidentifier() else [])]:
                 self._note(node, other + text[len(base.symbol.name) :])
+        if isinstance(node, self.ast.MemberAccessExpression) and text.endswith(f".{node.member.name}"):
+            for name in _members_beside(node):
+                self._note(node, text.removesuffix(node.member.name) + name)
         if _is_number(node.type):
             self._note(node, f"{'!' if node.type.bitWidth == 1 else '~'}{text}")
         if isinstance(node, self.ast.RangeSelectExpression):
@@ -803,7 +833,7 @@ class _Finder:
                 self._note_step(step)
         elif isinstance(node, syntax.BinaryExpressionSyntax) and operator is not None:
             self._note_constant(operator.range, _OTHERS.get(operator.valueText, ()))
-        elif isinstance(node, syntax.LiteralExpressionSyntax):
+        elif isinstance(node, syntax.LiteralExpressionSyntax | syntax.IntegerVectorExpressionSyntax):
             place = self._place(node.sourceRange)
             if place is not None:
                 text = self.found.texts[place.file][place.start : place.end]
@@ -851,6 +881,20 @@ def _given(body: Any) -> list[tuple[Any, Any]]:
         elif each.kind.name == "Net" and each.initializer is not None:
             found.append((each, each.initializer))
     return found
+
+
+def _values_beside(node: Any) -> list[str]:
+    """The other values of an enumeration whose value an expression is."""
+    if node.symbol.kind.name != "EnumValue":
+        return []
+    return [each.name for each in node.type.canonicalType if each.name != node.symbol.name][:_NAMES]
+
+
+def _members_beside(node: Any) -> list[str]:
+    """The members of a structure that may stand for one: those of its type, the likeliest first."""
+    own, kind = node.member, node.value.type.canonicalType
+    same = [each.name for each in kind if each.kind.name == "Field" and _like(each.type) == _like(own.type)]
+    return difflib.get_close_matches(own.name, [name for name in same if name != own.name], _NAMES, 0.0)
 
 
 def _is_short(kind: Any) -> bool:

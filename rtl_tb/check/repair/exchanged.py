@@ -51,6 +51,33 @@ def exchanged_values(block: Any, text: Callable[[Any], str | None]) -> Iterator[
             yield values[0], values[1]
 
 
+def exchanged_arms(statement: Any, text: Callable[[Any], str | None]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of values of one type that items of a case give to one signal."""
+    rest = [] if statement.defaultCase is None else [statement.defaultCase]
+    given = [_alone(each) for each in (*(item.stmt for item in statement.items), *rest)]
+    for one, two in list(combinations((each for each in given if each is not None), 2))[:_PAIRS]:
+        values = [bare(each.right) for each in (one, two)]
+        said = [text(each) for each in values]
+        if text(one.left) == text(two.left) and None not in said and said[0] != said[1] and _alike(*values):
+            yield values[0], values[1]
+
+
+def exchanged_priorities(first: Any, second: Any, text: Callable[[Any], str | None]) -> list[tuple[Any, Any]]:
+    """What two conditions are, and what they give to one signal, in the other order: `second` comes behind
+    `first`, or is its else."""
+    both = (first, second)
+    if any(each.kind.name != "Conditional" or len(each.conditions) != 1 for each in both):
+        return []
+    given = [_alone(each.ifTrue) for each in both]
+    conditions = [bare(each.conditions[0].expr) for each in both]
+    if None in given or text(given[0].left) != text(given[1].left) or not _alike(*conditions):
+        return []
+    values = [bare(each.right) for each in given]
+    pairs = [(conditions[0], conditions[1]), (values[0], values[1])]
+    known = all(text(each) is not None for pair in pairs for each in pair)
+    return pairs if known and _alike(*values) and len({text(each) for each in values}) == 2 else []
+
+
 def as_another(
     assigned: list[tuple[Any, Any]], text: Callable[[Any], str | None]
 ) -> Iterator[tuple[Any, str]]:
@@ -84,9 +111,22 @@ def _renamed(word: re.Match[str], one: str, two: str, names: Collection[str]) ->
 
 
 def _value(statement: Any) -> Any:
+    given = _given(statement)
+    return None if given is None else bare(given.right)
+
+
+def _given(statement: Any) -> Any:
+    """The assignment that a statement is, None where it is none."""
     if statement.kind.name != "ExpressionStatement" or statement.expr.kind.name != "Assignment":
         return None
-    return None if statement.expr.isCompound else bare(statement.expr.right)
+    return None if statement.expr.isCompound else statement.expr
+
+
+def _alone(statement: Any) -> Any:
+    """The same of a block of one statement, too."""
+    while statement.kind.name == "Block":
+        statement = statement.body
+    return _given(statement)
 
 
 def _alike(one: Any, two: Any) -> bool:

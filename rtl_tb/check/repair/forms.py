@@ -23,6 +23,9 @@ _ZERO = re.compile(r"\d*'[sS]?[bodhBODH]0+|'0")
 _ZEROS = re.compile(r"\{[^{}]*\{\s*\d+'[bodhBODH]0+\s*\}\s*\}")
 _COMPARISONS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _EQUAL = ("Equality", "Inequality")
+_WITH_ORDER = {"==": ">=", "!=": "<"}
+"""What an equality may have to be: beyond the number it is as at it."""
+_SHIFTS = ("LogicalShiftLeft", "LogicalShiftRight", "ArithmeticShiftLeft", "ArithmeticShiftRight")
 _TWINS = 4
 """Names that are tried for one that is read twice."""
 _REDUCTIONS = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}
@@ -38,6 +41,17 @@ def bare(node: Any) -> Any:
     while node.kind.name == "Conversion" and node.isImplicit:
         node = node.operand
     return node
+
+
+def operand_of_sign(call: Any) -> Any:
+    """What $signed or $unsigned is told, None of another call."""
+    return call.arguments[0] if call.subroutineName in ("$signed", "$unsigned") else None
+
+
+def _sign_of(node: Any) -> str | None:
+    """How the operator of an expression is written."""
+    token = getattr(node.syntax, "operatorToken", None)
+    return None if token is None else str(token.valueText)
 
 
 class Forms:
@@ -72,6 +86,7 @@ class Forms:
         match node.kind.name:
             case "Conversion":
                 yield from self._extended(node)
+                yield from self._uncut(node)
             case "Call":
                 yield from self._exchanged_arguments(node)
             case "Concatenation":
@@ -83,8 +98,12 @@ class Forms:
                 yield from self._with_bounds(node)
                 yield from self._compared(node)
                 yield from self._multiplied(node)
+                yield from self._exchanged_sides(node)
+                yield from self._shifted(node)
+                yield from self._as_a_whole(node)
             case "RangeSelect":
                 yield from self._clamped(node)
+                yield from self._uncut_slice(node)
             case "ElementSelect":
                 yield from self._neighbours(node)
 
@@ -115,6 +134,23 @@ class Forms:
         if cut.kind.name == "RangeSelect" and cut.value.type.bitWidth <= width:
             yield node, made(self.text(cut.value) or part, signed=False)
 
+    def _uncut(self, node: Any) -> Iterator[Form]:
+        """What is cut before it is made as wide as this, without the cut."""
+        inner, cut = node.operand, False
+        while True:
+            if inner.kind.name == "Conversion":
+                cut = cut or (not inner.isImplicit and inner.type.bitWidth < node.type.bitWidth)
+                inner = inner.operand
+            elif inner.kind.name == "Call" and inner.isSystemCall and operand_of_sign(inner) is not None:
+                inner = operand_of_sign(inner)
+            else:
+                break
+        text, width = self.text(inner), getattr(node.syntax, "left", None)
+        if node.isImplicit or not cut or text is None or width is None or not inner.type.isIntegral:
+            return
+        plain = f"{self.text(width)}'({text})"
+        yield node, f"$signed({plain})" if node.type.isSigned and not inner.type.isSigned else plain
+
     def _compared(self, node: Any) -> Iterator[Form]:
         """A comparison of numbers with a sign, or without."""
         left, right = self.text(node.left), self.text(node.right)
@@ -140,6 +176,24 @@ class Forms:
                     yield side, f"$signed({padded[1].strip()})"
             elif side.type.isSigned:
                 yield side, f"$signed({{1'b0, {text}}})"
+            else:
+                yield side, f"$signed({text})"
+
+    def _exchanged_sides(self, node: Any) -> Iterator[Form]:
+        """A difference the other way round."""
+        left, right = self.text(node.left), self.text(node.right)
+        constant = node.left.constant is not None or node.right.constant is not None
+        if operation(node) == "Subtract" and not constant and None not in (left, right):
+            yield node, f"({right}) - ({left})"
+
+    def _shifted(self, node: Any) -> Iterator[Form]:
+        """A shift by one place more, or less; a number may be another one in any case."""
+        left, right, token = self.text(node.left), self.text(node.right), _sign_of(node)
+        number = bare(node.right).kind.name == "IntegerLiteral"
+        if operation(node) not in _SHIFTS or number or token is None or left is None or right is None:
+            return
+        for by in ("+ 1", "- 1"):
+            yield node, f"{left} {token} (({right}) {by})"
 
     def _negated(self, node: Any) -> Iterator[Form]:
         """An inversion for a negation, and the other way round."""
@@ -216,6 +270,30 @@ class Forms:
         _, high, low, top = one
         for up, down in ((high, "0"), (top, low), (high, f"({low}) + 1"), (high, f"({low}) - 1")):
             yield node, f"{one[0]}[{up}:{down}] {token.valueText} {two[0]}[{up}:{down}]"
+
+    def _as_a_whole(self, node: Any) -> Iterator[Form]:
+        """A slice that is held against a number, with the bits above it: they have to be zero, or ones, or
+        count; and with those below it."""
+        bounds, sign = self._bounds(bare(node.left)), _sign_of(node)
+        right = self.text(node.right)
+        if operation(node) not in (*_COMPARISONS, *_EQUAL) or node.right.constant is None:
+            return
+        if bounds is None or sign is None or right is None:
+            return
+        base, _, low, top = bounds
+        slice_, number = bare(node.left), bare(node.right)
+        above = slice_.value.type.bitWidth - slice_.type.bitWidth
+        sized = right[:1].isdigit() and "'" in right and number.type.bitWidth == slice_.type.bitWidth
+        for other in dict.fromkeys((sign, _WITH_ORDER.get(sign, sign))):
+            yield node, f"{base}[{top}:{low}] {other} {right}"
+        if sign in _WITH_ORDER and above > 0 and sized:
+            yield node, f"{base}[{top}:{low}] {sign} {{{{{above}{{1'b1}}}}, {right}}}"
+
+    def _uncut_slice(self, node: Any) -> Iterator[Form]:
+        """The lowest bits of a number, and all of it."""
+        bounds = self._bounds(node)
+        if bounds is not None and bounds[2] == "0" and node.value.type.bitWidth > node.type.bitWidth:
+            yield node, bounds[0]
 
     def _clamped(self, node: Any) -> Iterator[Form]:
         """The lowest bits of a number, all ones where it has higher ones."""

@@ -65,6 +65,28 @@ module dot4 (
     assign more[1] = (x[2] & y[3]) | (y[2] & y[3]);
     assign more[2] = x[7];
     assign more[3] = sum == 32'd0;
+    typedef enum logic [1:0] { IDLE, LOAD, SEND } state_t;
+    state_t state;
+    logic [15:0] wide;
+    logic [7:0] up, down;
+    logic [2:0] held;
+    assign state = used ? LOAD : IDLE;
+    assign wide = 16'($signed(8'(x * y)));
+    assign held[0] = sum[7:0] == 8'hFF;
+    assign held[1] = kept[30:0] != 31'h7F800000;
+    assign held[2] = word.rest[3:0] > y[3:0];
+    always_comb begin
+        up = x - y;
+        if (used) up = x; else if (even) up = y;
+        if (go) up = down;
+        if (sx) up = out;
+        case (c[1:0])
+            2'b11: down = x >> ey;
+            2'b10: down = y;
+            default: down = out;
+        endcase
+    end
+    localparam logic [3:0] BITS = 4'd9;
     function automatic logic [9:0] shift_of(input logic [7:0] one, two);
         return 10'(one) - 10'(two);
     endfunction
@@ -119,6 +141,16 @@ def plain(text: str) -> str:
         ("sum == 32'd0", "sum == 32'd0 || !(|sum)"),
         ("go", "word.sign"),
         ("sum == 32'd0", "sum >= 32'd0"),
+        ("16'($signed(8'(x * y)))", "$signed(16'(x * y))"),
+        ("x", "$signed(x)"),
+        ("sum[7:0] == 8'hFF", "sum[31:0] >= 8'hFF"),
+        ("kept[30:0] != 31'h7F800000", "kept[31:0] != 31'h7F800000"),
+        ("kept[30:0] != 31'h7F800000", "kept[31:0] != {{1{1'b1}}, 31'h7F800000}"),
+        ("word.rest[3:0]", "word.rest"),
+        ("x - y", "y - x"),
+        ("x >> ey", "x >> (ey + 1)"),
+        ("LOAD", "SEND"),
+        ("2'b11", "2'h2"),
     ],
 )
 def test_a_form_is_tried(found: tuple[Dut, Changes], before: str, after: str) -> None:
@@ -181,6 +213,31 @@ def test_inputs_of_an_instance_are_exchanged(found: tuple[Dut, Changes]) -> None
 def test_slices_are_exchanged_wherever_they_begin(found: tuple[Dut, Changes]) -> None:
     pairs = {(one.before, one.after) for one in found[1].of_choices() if one.too}
     assert ("c[7:0]", "c[15:8]") in pairs
+
+
+def test_items_of_a_case_are_exchanged(found: tuple[Dut, Changes]) -> None:
+    pairs = {(one.before, one.after) for one in found[1].of_choices() if one.too}
+    assert {("x >> ey", "y"), ("x >> ey", "out"), ("y", "out")} <= pairs
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if (go) up = down;\n        if (sx) up = out;", "if (sx) up = out;\n        if (go) up = down;"),
+        ("if (used) up = x; else if (even) up = y;", "if (even) up = y; else if (used) up = x;"),
+    ],
+)
+def test_conditions_change_their_order(found: tuple[Dut, Changes], before: str, after: str) -> None:
+    """Of two statements, and of an if and its else."""
+    changes = found[1]
+    many = [one for one in changes.of_choices() if len(one.too) == 3]
+    assert UNIT.replace(before, after) in [next(iter(changes.applied([one]).values())) for one in many]
+
+
+def test_a_sized_number_that_is_no_choice_is_a_constant(found: tuple[Dut, Changes]) -> None:
+    """As that of a parameter is: it has to stand before the unit runs."""
+    tried = {(one.before, one.after) for one in found[1].of_constants()}
+    assert {("4'd9", "4'h8"), ("4'd9", "4'ha")} <= tried
 
 
 def test_a_selector_asks_for_an_exchange_in_both_places(found: tuple[Dut, Changes], tmp_path: Path) -> None:
