@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
 Flags = npt.NDArray[np.bool_]
+
+
 _FIRST, _FAILING, _PASSING = 14, 160, 96
 """Vectors on which every change is tried: few that fail and, where it mends them, more, and such that it must
 not break."""
@@ -83,11 +86,17 @@ _TURNS = (
 """What is tried beside the how manieth of them: all beside the one that mends most comes first."""
 _MOST = 0.5
 """What mends this share of the wrong vectors and breaks none has a second change looked for at once."""
+_ASIDE = 0.1
+"""The part of the time that is given to two faults while the next build is compiled."""
 _AT_ONCE = 32
 """Changes that one program tries."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
 _PLACE = re.compile(r"/(\d+)_[^/\s]*:(\d+):")
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -167,8 +176,12 @@ class _Search:
         self.partial = partial if beside else ()
         self.united: dict[tuple[Change, ...], list[_Score]] = {}
         """Pairs that were tried because they mend different vectors, and what they do."""
-        self.seconded: dict[Change, list[_Score]] = {}
-        """First changes beside which every choice of their build was tried, and what came of it."""
+        self.passes: dict[tuple[str, Path], _Pass | None] = {}
+        """What is tried with each build, by what it is for; None: nothing can be."""
+        self.seconded: dict[Change, _Pass] = {}
+        """First changes beside which every choice of their build is tried, and what came of it."""
+        self.beside_it: set[tuple[Change, ...]] = set()
+        """Changes beside which a hypothesis was asked for the rest."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -193,8 +206,9 @@ class _Search:
     def _either(self, changes: Changes, probe: Job, folder: Path) -> list[Repair]:
         """What a choice or a constant mends or, where none mends everything, two of them.
 
-        Each group of choices has a build of its own. While it is compiled, constants are tried; while the
-        choices of one are tried, the next is compiled.
+        Each group of choices has a build of its own. While it is compiled, constants are tried, and for a
+        while what two faults may be; while the choices of one are tried, the next is compiled. One change is
+        the likelier: where the choices of a build can be tried, nothing else is.
         """
         self.hinted = suspicious_lines(self.dut, changes)
         texts = Texts(changes, probe, self.budget, folder / "texts")
@@ -211,6 +225,9 @@ class _Search:
                 every: list[_Trials] = []
                 two: list[Repair] = []  # kept until no one change does as much
                 for group, build in built.items():
+                    if every and not two:
+                        place = folder / f"at_{group.name}"
+                        two = self._two(changes, singles, every, goals, texts, place, build.done)
                     self._try_constants(texts, constants, build.done)
                     if found := self._whole(changes, constants.scores, folder / f"before_{group.name}"):
                         return found
@@ -219,15 +236,15 @@ class _Search:
                     if found := self._whole(changes, scores, folder / f"of_{group.name}"):
                         return found
                     singles += scores
-                    if more is not None and not two:
-                        singles += self._partly(more)
-                        every.append(more)
-                        two = self._two(changes, singles, every, goals, texts, folder / f"two_{group.name}")
+                    every += [] if more is None else [more]
                 trials, refused = _result(built[Group.TOKENS])
             finally:
                 aside.end()
                 for build in built.values():
                     build.cancel()
+        if every and not two:
+            two = self._two(changes, singles, every, goals, texts, folder / "two")
+        singles += self._partial(every)
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
@@ -253,6 +270,11 @@ class _Search:
             [repair for repair in found[1:] if repair.whole]
         )
 
+    def _until(self, done: Callable[[], bool], share: float) -> Callable[[], bool]:
+        """Says that something is done, or that a share of all time is spent meanwhile."""
+        least = self.budget.left() - share * self.budget.seconds
+        return lambda: done() or self.budget.left() < least
+
     def _two(
         self,
         changes: Changes,
@@ -261,29 +283,56 @@ class _Search:
         goals: Sequence[Job],
         texts: Texts,
         folder: Path,
+        done: Callable[[], bool] | None = None,
     ) -> list[Repair]:
-        """Two faults that are quickly found with the last build of choices: a change beside a hypothesis, two
-        changes that mend different vectors, one beside another that mends most."""
-        if found := self._toward(changes, every[-1], goals):
-            return found
-        pairs = self._united(sorted(singles, key=_order), every, texts, _NEARLY)
-        found = self._whole(changes, pairs, folder / "united")
-        if not found:
-            found = self._whole(changes, self._early(singles, every, texts, folder), folder / "early")
-        return [self._by_fault(changes, found[0], folder / "alone")] if found else []
+        """Two faults that are quickly found with the builds of choices: a change beside a hypothesis, two
+        changes that mend different vectors, one beside another that mends most. Each time it
+        goes on from where it ended before.
 
-    def _toward(self, changes: Changes, trials: _Trials, goals: Sequence[Job]) -> list[Repair]:
+        Args:
+            done: where it is, this ends soon; None: it has all the time that two faults may have.
+        """
+        folder.mkdir()
+        stop, half = (_never if done is None else self._until(done, part) for part in (_ASIDE, _ASIDE / 2))
+        found = self._toward(changes, every, goals, folder, stop)
+        if not found and not stop():
+            some = [*singles, *self._partial(every, half)]
+            pairs = self._united(sorted(some, key=_order), every, texts, _NEARLY)
+            found = self._whole(changes, pairs, folder / "united")
+            found = found or self._whole(changes, self._early(some, every, texts, stop), folder / "early")
+            found = [self._by_fault(changes, one, folder / "alone") for one in found[:1]]
+        return found
+
+    def _toward(
+        self,
+        changes: Changes,
+        every: Sequence[_Trials],
+        goals: Sequence[Job],
+        folder: Path,
+        stop: Callable[[], bool] = _never,
+    ) -> list[Repair]:
         """A choice with which the unit is what a hypothesis says of a part of its results, and that
         hypothesis beside it."""
-        for number, goal in enumerate(goals):
-            folder = trials.folder / f"goal{number}"
-            whole = self._trial(goal, trials.program, folder)
-            as_it_is = whole()
-            if as_it_is is not None and as_it_is.any():
-                there = replace(trials, probe=goal, whole=whole, as_it_is=as_it_is, folder=folder, partly=[])
-                if found := self._beside_hypothesis(changes, self._scores(there), folder / "found"):
+        for trials in every:
+            for number, goal in enumerate(goals):
+                if stop():
+                    return []
+                work = self._pass(f"goal{number}", trials, partial(self._held_to, trials, goal))
+                scores = self._go_on(work, TOWARD, stop)
+                place = folder / f"{trials.folder.name}_{number}"
+                if found := self._beside_hypothesis(changes, scores, place):
                     return found
         return []
+
+    def _held_to(self, trials: _Trials, goal: Job) -> _Pass | None:
+        """Every choice of a build on the vectors of a goal."""
+        folder = trials.folder / f"goal{len(self.passes)}"
+        whole = self._trial(goal, trials.program, folder)
+        as_it_is = whole()
+        if as_it_is is None or not as_it_is.any():
+            return None
+        there = replace(trials, probe=goal, whole=whole, as_it_is=as_it_is, folder=folder, partly=[])
+        return self._singly(there)
 
     def _constants_toward(self, changes: Changes, goals: Sequence[Job], folder: Path) -> list[Repair]:
         """The same of constants."""
@@ -302,6 +351,9 @@ class _Search:
         """The first change beside which a hypothesis explains every vector."""
         clean = [score for score in scores if score.clean]
         for number, score in enumerate(clean[:_RESTS]):
+            if score.changes in self.beside_it:
+                continue
+            self.beside_it.add(score.changes)
             with suppress(MmagoldError):
                 if self._confirm(changes, score.changes, folder / f"{number}") is None:
                     continue
@@ -440,29 +492,60 @@ class _Search:
     def _scores(self, trials: _Trials) -> list[_Score]:
         """Every choice that mends all of a few vectors and more than it breaks; those first that mend
         most."""
+        return self._go_on(self._pass("single", trials, lambda: self._singly(trials)), CHOICES)
+
+    def _singly(self, trials: _Trials) -> _Pass:
+        """Every choice of a build by itself."""
         job = self._few(trials.probe, trials.as_it_is)
         few = self._trial(job, trials.program, trials.folder / "few")
-        most, order = min(len(job.vectors), int(trials.as_it_is.sum())), _in_turn(trials.listed)
+        most = min(len(job.vectors), int(trials.as_it_is.sum()))
+        many = [(at + 1,) for at in _in_turn(trials.listed)]
+        return _Pass(many, lambda some: trials.scores(few, most, some))
 
-        def some(places: range) -> list[_Score]:
-            numbers = [(order[at] + 1,) for at in places]
-            return [] if self.budget.over(CHOICES) else trials.scores(few, most, numbers)
+    def _partial(self, every: Sequence[_Trials], stop: Callable[[], bool] = _never) -> list[_Score]:
+        """What is known of the changes of some builds that mend a part."""
+        return [score for trials in every for score in self._partly(trials, stop)]
 
-        return self._tried(some, len(trials.listed), at_once=_AT_ONCE)
-
-    def _partly(self, trials: _Trials) -> list[_Score]:
+    def _partly(self, trials: _Trials, stop: Callable[[], bool] = _never) -> list[_Score]:
         """The likeliest of those choices that mend some of the few vectors alone: each may be one of two."""
+        work = self._pass("partly", trials, lambda: self._counted(trials))
+        return self._go_on(work, PARTLY, stop)
+
+    def _counted(self, trials: _Trials) -> _Pass:
+        """How much each mends of those that mend some of the few vectors."""
         likely = [chosen for _, chosen in sorted(trials.partly)[:_PARTLY]]
         right = self._right(trials)
 
-        def some(places: range) -> list[_Score]:
-            if self.budget.over(PARTLY):
-                return []
-            chosen = [likely[at] for at in places]
+        def some(chosen: Sequence[tuple[int, ...]]) -> list[_Score]:
             came = zip(chosen, _each(right, chosen), strict=True)
             return trials.counted([one for one, bad in came if bad is not None and bad.sum() <= _HARMED])
 
-        return self._tried(some, len(likely), at_once=_AT_ONCE // 4)
+        return _Pass(likely, some, at_once=_AT_ONCE // 4)
+
+    def _pass(self, name: str, trials: _Trials, made: Callable[[], _Pass | None]) -> _Pass | None:
+        """What is tried with a build for some reason, the same each time."""
+        key = name, trials.folder
+        if key not in self.passes:
+            self.passes[key] = made()
+        return self.passes[key]
+
+    def _go_on(self, work: _Pass | None, part: float, stop: Callable[[], bool] = _never) -> list[_Score]:
+        """Tries what is left of a pass until a part of the time is over, or `stop` says so; all that it has
+        found."""
+        if work is None or any(map(work.enough, work.scores)):
+            return [] if work is None else work.scores
+        left = [number for number in range(len(work.many)) if number not in work.done]
+
+        def some(places: range) -> list[_Score]:
+            if self.budget.over(part) or stop():
+                return []
+            numbers = [left[place] for place in places]
+            work.done.update(numbers)
+            return work.run([work.many[number] for number in numbers])
+
+        found = self._tried(some, len(left), work.enough, work.at_once)
+        work.scores = sorted([*work.scores, *found], key=_order)
+        return work.scores
 
     def _right(self, trials: _Trials) -> Callable[..., Flags | None]:
         """Runs some of the vectors that are right without a change, of every sort."""
@@ -535,18 +618,21 @@ class _Search:
         return sorted(found, key=_order)
 
     def _early(
-        self, singles: Sequence[_Score], every: Sequence[_Trials], texts: Texts, folder: Path
+        self,
+        singles: Sequence[_Score],
+        every: Sequence[_Trials],
+        texts: Texts,
+        stop: Callable[[], bool] = _never,
     ) -> list[_Score]:
-        """Beside one change that mends most by itself a second one of its build, while the next build is
-        compiled; once."""
+        """Beside one change that mends most by itself a second one of its build; of one alone."""
         likely = [one for one in singles if one.mended >= _MOST * one.wrong > 0 and not one.broken]
-        for one in [] if self.seconded else sorted(likely, key=_order):
-            first = one.changes[0]
+        firsts = list(self.seconded) or [one.changes[0] for one in sorted(likely, key=_order)]
+        for first in firsts:
             trials = next((each for each in every if first in each.listed), None)
             if trials is not None:
-                folder.mkdir(exist_ok=True)
-                self.seconded[first] = self._second_choices(Changes(), trials, first, texts, folder / "early")
-                return self.seconded[first]
+                return self._second_choices(
+                    Changes(), trials, first, texts, trials.folder / "early", stop=stop
+                )
         return []
 
     def _second_forms(
@@ -565,36 +651,40 @@ class _Search:
         texts: Texts,
         folder: Path,
         groups: Sequence[Group] = (Group.TOKENS, Group.FORMS),
+        stop: Callable[[], bool] = _never,
     ) -> list[_Score]:
         """Every choice beside a first change; where that is none of them, choices of some groups are built
         with it."""
-        at: tuple[int, ...] = ()
         if trials is not None and first in trials.listed:
-            if first in self.seconded:
-                return self.seconded[first]
-            at = (trials.listed.index(first) + 1,)
-        else:
-            made = folder.with_suffix(".made")
-            try:
-                trials = self._choices(changes, texts.job, made, self.budget, (first,), groups)
-            except MmagoldError:  # also where a port no longer fits the description
-                return []
-        if trials is None:
+            if first not in self.seconded:
+                at = (trials.listed.index(first) + 1,)
+                self.seconded[first] = self._beside_first(trials, first, at, folder) or _Pass(
+                    [], lambda _: []
+                )
+            return self._go_on(self.seconded[first], PAIRS, stop)
+        made = folder.with_suffix(".made")
+        try:
+            trials = self._choices(changes, texts.job, made, self.budget, (first,), groups)
+        except MmagoldError:  # also where a port no longer fits the description
             return []
-        trials = self._widened(trials, at, folder.with_suffix(".wide"))
-        if trials is None or (left := trials.whole(*at)) is None or not left.any():
-            return []
-        job = self._few(trials.probe, left)
-        few, most = self._trial(job, trials.program, folder), min(len(job.vectors), int(left.sum()))
+        work = None if trials is None else self._beside_first(trials, first, (), folder)
+        return self._go_on(work, PAIRS, stop)
 
-        def some(places: range) -> list[_Score]:
-            numbers = [number for number in places if not trials.listed[number].meets(first)]
-            if self.budget.over(PAIRS):
-                return []
-            scores = trials.scores(few, most, [(*at, number + 1) for number in numbers])
-            return [score for score in scores if score.left < int(left.sum())]
+    def _beside_first(
+        self, trials: _Trials, first: Change, at: tuple[int, ...], folder: Path
+    ) -> _Pass | None:
+        """Every choice of a build beside a first change, whose number is `at` where it is one of them."""
+        wide = self._widened(trials, at, folder.with_suffix(".wide"))
+        if wide is None or (left := wide.whole(*at)) is None or not left.any():
+            return None
+        job = self._few(wide.probe, left)
+        few, most = self._trial(job, wide.program, folder), min(len(job.vectors), int(left.sum()))
+        many = [(*at, number) for number, one in enumerate(wide.listed, 1) if not one.meets(first)]
 
-        return self._tried(some, len(trials.listed), lambda score: score.clean, _AT_ONCE)
+        def some(chosen: Sequence[tuple[int, ...]]) -> list[_Score]:
+            return [score for score in wide.scores(few, most, chosen) if score.left < int(left.sum())]
+
+        return _Pass(many, some, enough=lambda score: score.clean)
 
     def _widened(self, trials: _Trials, at: tuple[int, ...], folder: Path) -> _Trials | None:
         """The same build on the vectors that tell something of a second change."""
@@ -776,6 +866,9 @@ class _Search:
         Raises:
             RtlError: the time is over, among others.
         """
+        edits = tuple(_edit(changes, change) for change in chosen)
+        if edits in self.ran:
+            return self.ran[edits].repair
         dut = with_changes(self.dut, changes, chosen, folder)
         if _shared_nets(dut) - _shared_nets(self.dut):
             return None
@@ -786,7 +879,6 @@ class _Search:
         if outcome.failures:
             return None
         verdict = judge(self.verdict.vectors, outcome, self.dut.compare)
-        edits = tuple(_edit(changes, change) for change in chosen)
         repair = Repair(
             edits,
             int((self.verdict.failed & ~verdict.failed).sum()),
@@ -880,6 +972,26 @@ class _Trials:
             changes = (*self.made, *(self.listed[number - 1] for number in chosen))
             found += [] if wrong is None else [_scored(changes, self.as_it_is, wrong)]
         return found
+
+
+@dataclass
+class _Pass:
+    """Changes that are tried one after the other, in several goes.
+
+    Attributes:
+        many: the numbers of each.
+        run: what some of them do.
+        at_once: how many one program tries.
+        enough: whether the others need not be tried.
+        done: those that were tried; `scores`: of those that mend more than they break.
+    """
+
+    many: Sequence[tuple[int, ...]]
+    run: Callable[[Sequence[tuple[int, ...]]], list[_Score]]
+    at_once: int = _AT_ONCE
+    enough: Callable[[_Score], bool] = lambda _score: False
+    done: set[int] = field(default_factory=set)
+    scores: list[_Score] = field(default_factory=list)
 
 
 @dataclass

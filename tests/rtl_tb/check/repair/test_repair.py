@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -25,7 +25,7 @@ from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
-from rtl_tb.check.repair.search import _Score, _Search, _Trials, find_repairs
+from rtl_tb.check.repair.search import _Pass, _Score, _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
@@ -292,7 +292,7 @@ def test_a_second_change_is_looked_for_at_once_beside_one_that_mends_most(
     monkeypatch.setattr(search, "_trial", trial)
     trials = _Trials(job, listed, tmp_path, trial(job), trial(job)(), tmp_path)
     (first,) = trials.counted([(1,)])
-    found = search._early([first], [trials], cast(Texts, None), tmp_path)
+    found = search._early([first], [trials], cast(Texts, None))
     assert [one.changes for one in found if one.clean] == ([(listed[0], listed[-1])] if shown > 10 else [])
 
 
@@ -325,7 +325,7 @@ def test_two_faults_are_said_where_no_one_change_does_as_much(
     looked: list[str] = []
 
     def found_two(*at: object) -> list[Repair]:
-        looked.append(cast(Path, at[-1]).name)
+        looked.append(cast(Path, at[5]).name)
         return [two]
 
     for owner, name, instead in (
@@ -340,7 +340,47 @@ def test_two_faults_are_said_where_no_one_change_does_as_much(
     ):
         monkeypatch.setattr(owner, name, instead)
     (found,) = asked._either(Changes(), asked.job, tmp_path)
-    assert found is (one if later else two) and looked == ["two_TOKENS"]
+    assert found is (one if later else two) and looked == ["at_FORMS"]
+
+
+def test_choices_that_are_ready_do_not_wait_for_two_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What two faults may be is tried while the next build is compiled, and goes on from there: 70 changes
+    that mend a part each, counted 8 at a time."""
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path, default_set(dut.instruction, 20, 1, dut.level))
+    asked = _Search(judge(job.vectors, right(job), dut.compare), job, Budget(60), None)
+    monkeypatch.setattr(search.os, "sched_getaffinity", lambda _: {0})
+    tried: list[tuple[int, ...]] = []
+
+    def run(some: Sequence[tuple[int, ...]]) -> list[_Score]:
+        tried.extend(some)
+        return []
+
+    work = _Pass([(number,) for number in range(70)], run, at_once=8)
+    trials = _Trials(job, [], tmp_path, lambda *_: None, np.ones(20, np.bool_), tmp_path / "TOKENS")
+    monkeypatch.setattr(asked, "_pass", lambda *_: work)
+
+    def two(name: str, done: Callable[[], bool] | None) -> None:
+        texts = cast(Texts, None)
+        assert asked._two(Changes(), [], [trials], [], texts, tmp_path / name, done) == []
+
+    for name, ready in (("first", 0), ("second", 20), ("third", 50)):
+        two(name, lambda ready=ready: len(tried) >= ready)  # type: ignore[misc]
+        assert ready <= len(tried) < ready + 16
+    two("last", None)
+    assert tried == list(work.many), "each once"
+
+
+def test_two_faults_have_a_share_of_the_time_meanwhile(tmp_path: Path) -> None:
+    dut = planted(tmp_path)
+    job, budget = Job(dut, tmp_path, default_set(dut.instruction, 20, 1, dut.level)), Budget(100)
+    asked = _Search(judge(job.vectors, right(job), dut.compare), job, budget, None)
+    stop = asked._until(lambda: False, 0.1)
+    assert not stop()
+    budget.start -= 11
+    assert stop() and asked._until(lambda: True, 0.1)()
 
 
 def test_an_index_stays_within_its_array(tmp_path: Path) -> None:
