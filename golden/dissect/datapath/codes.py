@@ -13,6 +13,9 @@ from golden.dissect.datapath.arrays import Array, low_bits, shifted
 from golden.dissect.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
 
+_FURTHEST = 16
+"""Times around an exponent field that a number may be beyond it."""
+
 
 def decoded(fmt: Format, codes: Array) -> Numbers:
     """Exact numbers of codes (n, terms); what Format.decode says of one code."""
@@ -86,9 +89,7 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     digits = _digits(signals, wide)
     sign = signals.sign.astype(wide) << fmt.sign_shift if fmt.signed else np.zeros_like(digits)
     zero_code = np.zeros_like(digits) if fmt.specials == "negative_zero_nan" else sign
-    over = digits > fmt.largest >> fmt.ignored_low
-    if signals.late_overflow:
-        over = digits >= 1 << fmt.exponent_bits + fmt.fraction_bits
+    over, digits = _overflow(signals, digits)
     digits = np.where(_is_lost(signals, digits), 0, digits)
     code = np.where(over, sign | _overflow_codes(signals), sign | digits << fmt.ignored_low)
     code = np.where(digits == 0, zero_code, code)
@@ -96,6 +97,22 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     dropped |= signals.zero == "positive"
     dropped |= (exact == 0) & (signals.zero == "signed_underflow")
     return np.where((digits == 0) & dropped, 0, code)
+
+
+def _overflow(signals: RoundingSignals, digits: Array) -> tuple[Array, Array]:
+    """Which results overflow, and the digits of all: what is none keeps its lower bits."""
+    fmt = signals.fmt
+    end = 1 << fmt.exponent_bits + fmt.fraction_bits
+    match signals.overflows:
+        case "late":
+            return digits >= end, digits
+        case "at_infinity":
+            over = digits >> fmt.fraction_bits == (1 << fmt.exponent_bits) - 1
+            return over, np.where(over, digits, digits % end)
+        case "never":
+            return np.zeros(digits.shape, np.bool_), digits % end
+        case _:
+            return digits > fmt.largest >> fmt.ignored_low, digits
 
 
 def _digits(signals: RoundingSignals, wide: type) -> Array:
@@ -109,7 +126,7 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
         left = 0 if signals.carry == "lost_with_hidden_bit" else 1 << kept
         significand = np.where(significand >> (kept + 1) != 0, left, significand)
     # the hidden bit adds one to the exponent field
-    above = np.minimum(exponent - fmt.min_exponent, 1 << fmt.exponent_bits)
+    above = np.minimum(exponent - fmt.min_exponent, _FURTHEST << fmt.exponent_bits)
     above = above + (signals.assumed & (significand >> kept == 0))
     if not fmt.has_zero:  # no subnormal numbers either: the least exponent has field 0
         normal = significand >> kept != 0

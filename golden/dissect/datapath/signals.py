@@ -184,8 +184,9 @@ class RoundingSignals:
     bit counts among those that make a result inexact. carry: of a significand that rounds up to a power of
     two: kept, lost, or lost_with_hidden_bit. assumed: where a result without a leading one gets the exponent
     field of one that has it. overflow_mode: the mode whose overflow it is.
-    late_overflow: only what no exponent field holds is an overflow; what falls on the codes of infinities and
-    NaNs stays there.
+    overflows: what is an overflow: what is "above" the largest number; "late", what no exponent field holds,
+    and what falls on the codes of infinities and NaNs stays there; "at_infinity", what falls on these codes
+    alone, or "never" anything, and the exponent wraps around.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
     and whether their signs differ.
     """
@@ -204,7 +205,7 @@ class RoundingSignals:
     zero: str = "signed"
     subnormal_carry: str = "kept"
     overflow_mode: str = ""
-    late_overflow: bool = False
+    overflows: str = "above"
     seen: Array = None
     round_bit: bool = True
     half_is_inexact: bool = True

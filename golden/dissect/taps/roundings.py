@@ -204,8 +204,15 @@ def _modes(ins: Instruction, kind: type[Step]) -> Iterator[Tap]:
             "overflow-one-late",
             "sees an overflow one exponent too late, and leaves the fraction beside the exponent of infinity",
             "rounding",
-            lambda s: setattr(s, "late_overflow", True),
+            lambda s: setattr(s, "overflows", "late"),
         )
+        for slug, what in (("at_infinity", "those at the exponent of infinity alone"), ("never", "none")):
+            yield Tap(
+                f"overflow-wraps-{slug.replace('_', '-')}",
+                f"sees of overflows {what}: the exponent wraps around",
+                "rounding",
+                lambda s, at=slug: setattr(s, "overflows", at),
+            )
     modes = {getattr(step, "rounding", "") for step in ins.program.steps_of(kind)}
     for mode in ("up", "down", "toward_zero", "nearest_even"):
         if mode not in modes:

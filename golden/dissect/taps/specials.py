@@ -47,6 +47,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _unseen(ins)
     if steps:
         yield from _answers()
+        yield from _of_both_signs("c" not in ins.absent)
     with_c = "c" not in ins.absent and any("c" in step.of and len(step.of) > 1 for step in steps)
     if with_c:
         yield from _opposites()
@@ -116,6 +117,24 @@ def _answers() -> Iterator[Tap]:
             lambda s, n=sign: setattr(s, "kind", np.where(s.sign == n, np.maximum(s.kind, 2), s.kind)),
             weight=1.2,
         )
+
+
+def _of_both_signs(with_c: bool) -> Iterator[Tap]:
+    """A test for an infinity of one sign that looks at no sign."""
+    owners = {"products": "as a product"} | ({"c": "as c"} if with_c else {})
+    for sign, word in ((0, "positive"), (1, "negative")):
+        for name, where in owners.items():
+            yield Tap(
+                f"{word}-infinite-{name}-of-both-signs",
+                f"a {word} infinity {where} counts as one of either sign, and gives NaN",
+                "specials",
+                lambda s, n=sign, o=name: _oppose(s, n, o),
+            )
+
+
+def _oppose(s: SpecialSignals, sign: int, name: str) -> None:
+    there = (s.kind == Kind.INFINITY) & (s.sign == sign) & ((s.owner == "c") == (name == "c"))
+    s.kind = np.where(there, int(Kind.NAN), s.kind)
 
 
 def _take_specials(s: SpecialSignals, late: int) -> None:

@@ -471,6 +471,37 @@ def test_an_overflow_seen_late_by_hand() -> None:
     assert narrow.dot(a=large, b=one, c=zero)[0] == 0x7C00
 
 
+@pytest.mark.parametrize(
+    ("slug", "wants"),
+    [("at-infinity", (0x7F800000, 0x00400000)), ("never", (0x7FC00000, 0x00400000))],
+)
+def test_an_overflow_that_wraps_by_hand(slug: str, wants: tuple[int, int]) -> None:
+    """1.5 * 2^128 has the exponent field 255; that of 1.5 * 2^129 is 256, of which 0 is left."""
+    ins = UNITS["status_flags"]
+    a = np.full((2, 1), 0x7F400000, np.uint32)  # 1.5 * 2^127
+    b = np.array([[0x40000000], [0x40800000]], np.uint32)  # 2 and 4
+    operands = {"a": a, "b": b, "c": np.zeros(2, np.uint32)}
+    np.testing.assert_array_equal(ins.dot(**operands), [0x7F800000] * 2)
+    got = datapath.results(ins, (tap(ins, f"overflow-wraps-{slug}"),), operands)
+    np.testing.assert_array_equal(got, wants)
+
+
+@pytest.mark.parametrize("name", ["c", "products"])
+@pytest.mark.parametrize("sign", [0, 1])
+def test_an_infinity_of_either_sign_by_hand(name: str, sign: int) -> None:
+    """As c and as a product, of both signs: one of the four gives NaN."""
+    ins, word = UNITS["per_pair_grid"], ("positive", "negative")[sign]
+    a, c = np.zeros((4, 8), np.uint16), np.zeros(4, np.uint32)
+    a[:, 2] = [0x3C00, 0x3C00, 0x7C00, 0xFC00]
+    c[:2] = [0x7F800000, 0xFF800000]
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": c}
+    right = [0x7F800000, 0xFF800000, 0x7F800000, 0xFF800000]
+    np.testing.assert_array_equal(ins.dot(**operands), right)
+    got = datapath.results(ins, (tap(ins, f"{word}-infinite-{name}-of-both-signs"),), operands)
+    there = (0 if name == "c" else 2) + sign
+    np.testing.assert_array_equal(got, [0x7FC00000 if at == there else code for at, code in enumerate(right)])
+
+
 def test_a_nan_that_an_adder_made_of_a_number_keeps_its_word() -> None:
     """The last adder of the tree: 40960 + 40960 is 1.25 * 2^16, whose code is no NaN that the steps know."""
     ins = UNITS["two_path_tree"]
