@@ -173,6 +173,8 @@ class Changes:
     """Choices that are added to the text."""
     in_subroutines: set[Place] = field(default_factory=set)
     """Choices in functions, which a constant may need."""
+    types: dict[Place, tuple[int, bool]] = field(default_factory=dict)
+    """The bits of numbers, as the expression around them takes them, and whether they have a sign."""
     texts: dict[Path, str] = field(default_factory=dict)
     """The sources."""
 
@@ -486,6 +488,7 @@ class _Finder:
         place = self._place(node.sourceRange)
         if place is None or compound or node.kind.name == "Assignment":
             return
+        self._note_type(place, node)
         root = self.root is None or not place.lies_in(self.root)
         if root:
             self.root = place
@@ -538,6 +541,8 @@ class _Finder:
             if one.end > two.start or any("\n" in text or "//" in text for text in (left, right)):
                 return
             written += [(one, right), (two, left)] if left != right else []
+            self._note_type(one, pair[0])
+            self._note_type(two, pair[1])
         if written:
             (place, after), *too = written
             before = self.found.texts[place.file][place.start : place.end]
@@ -766,6 +771,11 @@ class _Finder:
         text = self.found.texts[place.file]
         return f"{text[place.start : token.start]}{other}{text[token.end : place.end]}"
 
+    def _note_type(self, place: Place, node: Any) -> None:
+        """What stands at a place as a whole: the first look at one is at the widest expression there."""
+        if _is_number(node.type):
+            self.found.types.setdefault(place, (node.type.bitWidth, bare(node).type.isSigned))
+
     def _note(
         self, node: Any, after: str | None, family: tuple[str, str] | None = None, form: bool = False
     ) -> None:
@@ -776,6 +786,7 @@ class _Finder:
         short = text[max(place.start - 80, 0) : place.start].rstrip().endswith(".")  # a port: `.name`
         if short or text[place.start : place.end] == after or len(after) > _LONGEST:
             return
+        self._note_type(place, node)
         if "\n" in after:  # in one line, so that the lines below keep their numbers
             if "//" in after:
                 return

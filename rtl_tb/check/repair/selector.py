@@ -79,7 +79,8 @@ def with_selector(
         target = folder / f"{index}_{path.name}"
         fixed = {one.place: one.after for one in made if one.place.file == file}
         here += [(place, 0) for place in fixed]
-        write(target, _Writer(changes.texts[file], listed, fixed).written(_nested(here, beside)))
+        writer = _Writer(changes.texts[file], listed, fixed, changes.types)
+        write(target, writer.written(_nested(here, beside)))
         sources.append(target)
     return replace(dut, sources=tuple(sources), include=(*dut.include, *_folders(dut)))
 
@@ -119,6 +120,7 @@ class _Writer:
     text: str
     listed: Sequence[Change]
     fixed: Mapping[Place, str]
+    types: Mapping[Place, tuple[int, bool]]
 
     def written(self, sites: Sequence[_Site], start: int = 0, end: int = -1) -> str:
         """The text from `start` to `end` with its sites written as choices."""
@@ -144,14 +146,23 @@ class _Writer:
             if change.term:
                 families.setdefault(change.pattern, []).append(number)
             else:
-                yield f"{_made(number)} ? ({change.choices[site.place]}) : "
+                yield f"{_made(number)} ? {self._alike(site.place, change.choices[site.place])} : "
         for pattern, numbers in families.items():
             terms = ", ".join(self.listed[number - 1].term for number in numbers)
             made = f"{{{', '.join(map(_made, numbers))}}}"
             if numbers == list(range(numbers[0], numbers[-1] + 1)):
                 terms = ", ".join(self.listed[number - 1].term for number in reversed(numbers))
                 made = f"{PACKAGE}::is[{numbers[-1]}:{numbers[0]}]"
-            yield f"(|{made}) ? ({pattern.replace(TERM, f'(|({{{terms}}} & {made}))')}) : "
+            text = pattern.replace(TERM, f"(|({{{terms}}} & {made}))")
+            yield f"(|{made}) ? {self._alike(site.place, text)} : "
+
+    def _alike(self, place: Place, text: str) -> str:
+        """A text with the bits and the sign of what stands at a place: the values of a choice are made as
+        wide as the widest, and without a sign where one has none, so that what is not chosen would change
+        what is."""
+        bits, signed = self.types.get(place, (0, False))
+        sized = f"{bits}'({text})" if bits else f"({text})"
+        return f"$signed({sized})" if signed else sized
 
 
 def _added(site: _Site, listed: Sequence[Change]) -> str:

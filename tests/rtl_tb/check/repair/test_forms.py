@@ -10,17 +10,21 @@ import integer_dot
 import pytest
 from repaired_dot import judged, planted
 
-from golden.vectors.vectorset import VectorSet
+from golden.vectors.vectorset import VectorSet, default_set
+from rtl_tb import engines
 from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options
 from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes
 from rtl_tb.check.repair.search import Unfinished, _edit, _Search
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.terms import _joined, is_joined
-from rtl_tb.dut.description import Dut
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
+from rtl_tb.qualify.mutants import FOLDER
 
 UNIT = """typedef struct packed { logic sign; logic [6:0] rest; } word_t;
 module leaf (input logic [7:0] p, q, output logic [7:0] r);
@@ -244,7 +248,7 @@ def test_a_selector_asks_for_an_exchange_in_both_places(found: tuple[Dut, Change
     dut, changes = found
     with_selector(dut, changes, [exchange(changes)], tmp_path)
     text = (tmp_path / "0_dot4.sv").read_text()
-    assert ".p((mmagold_change::is[1] ? (y) : (x))), .q((mmagold_change::is[1] ? (x) : (y)))" in text
+    assert ".p((mmagold_change::is[1] ? 8'(y) : (x))), .q((mmagold_change::is[1] ? 8'(x) : (y)))" in text
 
 
 def test_a_selector_asks_for_all_terms_of_a_place_at_once(found: tuple[Dut, Changes], tmp_path: Path) -> None:
@@ -254,8 +258,40 @@ def test_a_selector_asks_for_all_terms_of_a_place_at_once(found: tuple[Dut, Chan
     with_selector(dut, changes, listed, tmp_path)
     terms = ", ".join(one.term for one in reversed(listed))
     made = f"mmagold_change::is[{len(listed)}:1]"
-    expected = f"((|{made}) ? ((|({{{terms}}} & {made}))) : (word.sign))"
+    expected = f"((|{made}) ? 1'((|({{{terms}}} & {made}))) : (word.sign))"
     assert expected in (tmp_path / "0_dot4.sv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        ("by", "(~by)", "{out, (mmagold_change::is[1] ? 5'((~by)) : (by)), shift"),
+        ("x[6:3]", "8'(x)", "(mmagold_change::is[1] ? 4'(8'(x)) : (x[6:3])) >= y[6:3]"),
+        ("$signed(x)", "x", "term = (mmagold_change::is[1] ? $signed(8'(x)) : ($signed(x)))"),
+    ],
+    ids=["braces", "comparison", "sign"],
+)
+def test_what_is_not_chosen_keeps_its_bits_and_its_sign(
+    found: tuple[Dut, Changes], tmp_path: Path, before: str, after: str, asked: str
+) -> None:
+    """The values of a conditional have the width of the widest, and no sign where one has none."""
+    dut, changes = found
+    there = UNIT.index({"by": "{out, by", "x[6:3]": "go = x[6:3]", "$signed(x)": "term = $signed(x)"}[before])
+    start = UNIT.index(before, there)
+    place = Place(dut.sources[0].resolve(), start, start + len(before))
+    with_selector(dut, changes, [Change(place, before, after)], tmp_path)
+    assert asked in (tmp_path / "0_dot4.sv").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("group", [Group.TOKENS, Group.FORMS])
+def test_number_0_of_a_real_unit_is_the_unit(tmp_path: Path, group: Group) -> None:
+    """Its adders have sums within braces, and numbers of several widths that are compared."""
+    dut = load_dut(FOLDER / "units" / "per_pair_grid" / "dut.yaml")
+    changes = find_changes(dut)
+    chosen = with_selector(dut, changes, changes.of_choices((group,)), tmp_path / "all")
+    job = Job(chosen, tmp_path / "build", default_set(dut.instruction, 3000, 1, dut.level))
+    assert judge(job.vectors, engines.run("fast", job), dut.compare).passed
 
 
 def test_what_was_tried_is_not_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
