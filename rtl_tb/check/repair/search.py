@@ -728,15 +728,17 @@ class _Search:
         count: int,
         enough: Callable[[_Score], bool] = lambda _score: False,
         at_once: int = 1,
+        beside: int = 0,
     ) -> list[_Score]:
         """What mends more than it breaks, those first that mend most; the search ends with one that is
         `enough` and breaks nothing.
 
         Args:
             some: tries changes, `at_once` of them.
+            beside: processors that have other work.
         """
         scores: list[_Score] = []
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with ThreadPoolExecutor(max(len(os.sched_getaffinity(0)) - beside, 1)) as pool:
             parts = [range(start, min(start + at_once, count)) for start in range(0, count, at_once)]
             for part, trial in [(part, pool.submit(some, part)) for part in parts]:
                 if self.progress:
@@ -752,11 +754,16 @@ class _Search:
         self,
         texts: Texts,
         constants: _Constants,
-        stop: Callable[[], bool] = lambda: False,
+        built: Callable[[], bool] | None = None,
         part: float = CONSTANTS,
     ) -> None:
-        """Tries constants, each built by itself, from where this ended before: until one mends everything, or
-        `stop` says so."""
+        """Tries constants, each built by itself, from where this ended before: until one mends everything.
+
+        Args:
+            built: while the next build is compiled, whether it is there; then this ends. A processor is left
+                to it: a build waits for nothing but this.
+        """
+        stop = _never if built is None else built
         if not constants.started:
             constants.as_it_is = texts.wrong((), part, "as_it_is")
             base = texts.wrong(constants.first, part, "first") if constants.first else constants.as_it_is
@@ -786,7 +793,8 @@ class _Search:
             scores = (one(left[place]) for place in places)
             return [score for score in scores if score is not None]
 
-        constants.scores += self._tried(some, len(left), lambda score: score.clean)
+        beside = 0 if built is None else 1
+        constants.scores += self._tried(some, len(left), lambda score: score.clean, beside=beside)
         constants.scores.sort(key=_order)
 
     def _built(

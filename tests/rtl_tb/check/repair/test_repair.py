@@ -4,6 +4,7 @@ choices is the unit, and that planted faults are found by file and line."""
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -371,6 +372,26 @@ def test_choices_that_are_ready_do_not_wait_for_two_faults(
         assert ready <= len(tried) < ready + 16
     two("last", None)
     assert tried == list(work.many), "each once"
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_a_build_keeps_a_processor_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: int
+) -> None:
+    """Of two; what is tried meanwhile runs on the other one."""
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path, default_set(dut.instruction, 20, 1, dut.level))
+    asked = _Search(judge(job.vectors, right(job), dut.compare), job, Budget(60), None)
+    monkeypatch.setattr(search.os, "sched_getaffinity", lambda _: {0, 1})
+    both = threading.Barrier(2)
+
+    def some(_: range) -> list[_Score]:
+        if not beside:
+            both.wait(30)  # two at a time, or it breaks
+        return threads.append(threading.get_ident()) or []  # type: ignore[func-returns-value]
+
+    threads: list[int] = []
+    assert asked._tried(some, 4, beside=beside) == [] and len(set(threads)) == 2 - beside
 
 
 def test_two_faults_have_a_share_of_the_time_meanwhile(tmp_path: Path) -> None:
