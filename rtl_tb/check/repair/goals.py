@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.dissect.diagnosis import Hypothesis
 from golden.vectors.vectorset import VectorSet
@@ -24,24 +25,35 @@ others."""
 
 
 def goals_of(verdict: Verdict, dut: Dut, hypotheses: Sequence[Hypothesis]) -> list[VectorSet]:
-    """For each of the likeliest hypotheses vectors with the results that it says; none where it leaves
-    nothing, and of units whose vectors do not stand for themselves."""
+    """For each of the likeliest hypotheses vectors with the results that it says, of a unit with modes those
+    of its mode; none where it leaves nothing, and of units whose vectors do not stand for themselves."""
     vectors = verdict.vectors
     ins, flags = vectors.instruction, any(verdict.wrong_flags.values())
-    if vectors.level != "dot" or ins.state or ins.modes is not None or flags:
+    if vectors.level != "dot" or ins.state or flags:
         return []
     rng, found = np.random.default_rng(1), []
     known = ~(verdict.missing | verdict.unknown)
-    groups = (np.flatnonzero(verdict.wrong), np.flatnonzero(known & ~verdict.wrong))
-    asked = np.sort(np.concatenate([spread(vectors, each, _ASKED, rng) for each in groups]))
-    actual = verdict.outcome.actual.reshape(vectors.d.shape)[asked]
     for one in _chosen(hypotheses):
-        said = replace(vectors[asked], d=one.results(vectors[asked].operands))
+        there = _asked_of(one, vectors)
+        groups = (np.flatnonzero(there & verdict.wrong), np.flatnonzero(there & known & ~verdict.wrong))
+        asked = np.sort(np.concatenate([spread(vectors, each, _ASKED, rng) for each in groups]))
+        actual = verdict.outcome.actual.reshape(vectors.d.shape)[asked]
+        operands = {name: codes[asked] for name, codes in vectors.operands.items() if name != "mode"}
+        said = replace(vectors[asked], d=one.results(operands))
         left = ~dut.compare.equal(ins.formats["d"], said.d, actual)
         if left.any():
             parts = ((np.flatnonzero(left), _LEFT), (np.flatnonzero(~left), _OTHERS))
             some = [spread(said, places, most, rng) for places, most in parts]
             found.append(said[np.sort(np.concatenate(some))])
+    return found
+
+
+def _asked_of(one: Hypothesis, vectors: VectorSet) -> npt.NDArray[np.bool_]:
+    """Of which vectors a hypothesis says something: one of a unit with modes is of one mode."""
+    found = np.zeros(len(vectors), np.bool_)
+    for unit, _, places in vectors.instruction.by_mode(vectors.operands):
+        if vectors.instruction.modes is None or (one.start is not None and one.start.name == unit.name):
+            found[places] = True
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 from repaired_dot import judged, planted
 
 from golden.dissect.diagnosis import Diagnosis, Fault, Hypothesis, diagnose
+from golden.dissect.wiring import wires
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check_dut
 from rtl_tb.check.repair import rest
@@ -20,7 +21,9 @@ from rtl_tb.check.repair.rest import rest_of
 from rtl_tb.check.repair.result import Edit, Repair, Rest
 from rtl_tb.check.repair.search import find_repairs
 from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.qualify.mutants import FOLDER
 
 
 def answered(folder: Path, fault: Any) -> tuple[Verdict, Job]:
@@ -98,6 +101,24 @@ def test_a_hypothesis_is_asked_to_have_no_right_result_wrong(tmp_path: Path) -> 
     assert (goal.d == without_element_2(goal)).all()
     left = two_faults(goal) != goal.d
     assert left.any() and not left.all()
+
+
+def test_of_a_unit_with_modes_a_goal_holds_one_mode() -> None:
+    """Product 1 is left out in every mode, and some results have another fault; a hypothesis is of one."""
+    dut = load_dut(FOLDER / "units" / "mode_inputs" / "dut.yaml")
+    vectors = default_set(dut.instruction, 600, 1, dut.level)
+    without = vectors.operands | {"a": vectors.operands["a"] * np.array([1, 0], np.uint16)}
+    odd = vectors.operands["b"][:, 0] % 5 == 2
+    codes = dut.instruction.dot(**without) ^ (odd * np.uint16(0x155)).astype(vectors.d.dtype)
+    outcome = Outcome("fast", "none", "0", codes, np.ones(len(codes), bool), np.zeros(len(codes), bool))
+    verdict = judge(vectors, outcome, dut.compare)
+    unit, _, places = list(dut.instruction.by_mode(vectors.operands))[3]
+    (wire,) = (one for one in wires(unit) if one.slug == "element-1-dropped")
+    one = Hypothesis(wire.slug, wire.text, unit, start=unit, wires=(wire,))
+    (goal,) = goals_of(verdict, dut, [one])
+    assert set(goal.operands["mode"]) == {vectors.operands["mode"][places[0]]}
+    right = dut.instruction.dot(**goal.operands | {"a": goal.operands["a"] * np.array([1, 0], np.uint16)})
+    assert (goal.d == right).all()
 
 
 def test_what_explains_everything_is_no_part(tmp_path: Path) -> None:
