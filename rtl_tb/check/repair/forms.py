@@ -187,13 +187,16 @@ class Forms:
             yield node, f"({right}) - ({left})"
 
     def _shifted(self, node: Any) -> Iterator[Form]:
-        """A shift by one place more, or less; a number may be another one in any case."""
+        """A shift by one place more, or less, or by all bits of what is cut; a number may be another one in
+        any case."""
         left, right, token = self.text(node.left), self.text(node.right), _sign_of(node)
         number = bare(node.right).kind.name == "IntegerLiteral"
         if operation(node) not in _SHIFTS or number or token is None or left is None or right is None:
             return
         for by in ("+ 1", "- 1"):
             yield node, f"{left} {token} (({right}) {by})"
+        if (bounds := self._bounds(bare(node.right))) is not None and bounds[2] == "0":
+            yield node, f"{left} {token} {bounds[0]}"
 
     def _negated(self, node: Any) -> Iterator[Form]:
         """An inversion for a negation, and the other way round."""

@@ -86,7 +86,7 @@ module dot4 (
         if (sx) up = out;
         case (c[1:0])
             2'b11: down = x >> ey;
-            2'b10: down = y;
+            2'b10: down = y << c[3:0];
             default: down = out;
         endcase
     end
@@ -153,6 +153,7 @@ def plain(text: str) -> str:
         ("word.rest[3:0]", "word.rest"),
         ("x - y", "y - x"),
         ("x >> ey", "x >> (ey + 1)"),
+        ("y << c[3:0]", "y << c"),
         ("LOAD", "SEND"),
         ("2'b11", "2'h2"),
     ],
@@ -221,7 +222,7 @@ def test_slices_are_exchanged_wherever_they_begin(found: tuple[Dut, Changes]) ->
 
 def test_items_of_a_case_are_exchanged(found: tuple[Dut, Changes]) -> None:
     pairs = {(one.before, one.after) for one in found[1].of_choices() if one.too}
-    assert {("x >> ey", "y"), ("x >> ey", "out"), ("y", "out")} <= pairs
+    assert {("x >> ey", "y << c[3:0]"), ("x >> ey", "out"), ("y << c[3:0]", "out")} <= pairs
 
 
 @pytest.mark.parametrize(
