@@ -69,6 +69,8 @@ _FLOORS = range(-200, 64)
 that each value has results of its own, and none is near another."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
+_WORDS_LEFT = 3
+"""Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
@@ -654,39 +656,49 @@ def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
 
 
 def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
-    """Special values that are looked for elsewhere; scales of groups instead of products."""
-    if isinstance(step, SpecialValues):
-        terms = ("products", "c", *(("scales",) if one.takes.scale_block else ()))
-        sets = [of for size in range(1, len(terms) + 1) for of in combinations(terms, size)]
-        for of, word in product([*sets, ("total",), ("dot", "c")], dict.fromkeys((step.nan, *hints.words))):
-            if of != step.of:
-                changed = replace(step, of=of, nan=word)
-                said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}")
-                where = None if word == step.nan else one.formats["d"]
-                rank = int(word != step.nan)
+    """Special values that are looked for elsewhere, also without what was found of the registers before."""
+    if not isinstance(step, SpecialValues):
+        return
+    words = tuple(dict.fromkeys((step.nan, *hints.words)))
+    plain = replace(step, nans=(), opposite_infinities="nan")
+    for base in dict.fromkeys((step, plain)):
+        more = "" if base == step else ", nothing else"
+        for of in _sources(one, step):
+            for word in words if of != step.of else ():
+                changed = replace(base, of=of, nan=word)
+                said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}") + more
+                where, rank = (None, 0) if word == step.nan else (one.formats["d"], 1)
                 yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
-                if set(of) < set(step.of):
-                    left, said = _leaving(step, changed), f"{said}, others rounded"
-                    yield Move("special_values: of", said, left, 1, where=one.formats["d"])
-        if not step.nans:
-            for cause in ("a", "b", "factor", "c"):
-                yield Move(
-                    "special_values: nans",
-                    f"{cause} handed on",
-                    _replacing(step, replace(step, nans=((cause, None),))),
-                    1,
-                )
+                for rest in words[:_WORDS_LEFT] if set(of) < set(step.of) else ():
+                    left = _leaving(step, changed, rest)
+                    rounded = f"{said}, others rounded, {_shown(rest)}"
+                    yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])
+    if not step.nans:
+        for cause in ("a", "b", "factor", "c"):
+            handed_on = _replacing(step, replace(step, nans=((cause, None),)))
+            yield Move("special_values: nans", f"{cause} handed on", handed_on, 1)
 
 
-def _leaving(step: SpecialValues, by: SpecialValues) -> Callable[[Steps], Steps]:
-    """A search for special values in fewer registers, and the word that it had for them where what it leaves
-    alone is rounded."""
+def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
+    """Registers in which special values can be looked for: any of what is added, or a sum."""
+    held = {"c": True, "scales": bool(one.takes.scale_block)}
+    for operation in one.operations:
+        if step in operation.steps:
+            held |= {"products": bool(operation.k_index), "addends": bool(operation.addends)}
+    terms = [name for name in ("products", "c", "addends", "scales") if held.get(name)]
+    sets = [of for size in range(1, len(terms) + 1) for of in combinations(terms, size)]
+    return [*sets, ("total",), ("dot", "c")]
+
+
+def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callable[[Steps], Steps]:
+    """A search for special values in fewer registers, and a word for what it leaves to later steps."""
 
     def change(steps: Steps) -> Steps:
         if step not in steps:
             return steps
         place = steps.index(step)
-        rest = (replace(s, nan=step.nan) if isinstance(s, Round) else s for s in steps[place + 1 :])
+        kinds = (Round, Additions)
+        rest = (replace(s, nan=word) if isinstance(s, kinds) else s for s in steps[place + 1 :])
         return (*steps[:place], by, *rest)
 
     return change

@@ -350,6 +350,44 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
+@pytest.mark.parametrize(
+    ("found", "true"),
+    [
+        ({"of": ("products", "c"), "nan": 0x7FC00001}, {"of": ("c",), "nan": 0x7FC00001}),
+        ({"of": ("products", "c"), "nans": (("factor", 0x7FC00001),)}, {"of": ("c",)}),
+        ({"of": ("products", "c"), "opposite_infinities": "last"}, {"of": ("c",)}),
+    ],
+)
+def test_fewer_registers_are_tried_in_the_place_of_what_stood_in_for_them(
+    found: dict[str, Any], true: dict[str, Any]
+) -> None:
+    """The words, their causes and which infinity wins are nearest to a unit that looks at c alone, but for
+    NaNs of c beside others: a word for what is found in c and another for the rest are one change."""
+    ins = golden.instruction("rdna4", "v_dot2_f32_f16")
+    own: dict[str, Any] = {"nan": 0x7FC00000, "nans": ()}
+    wanted = candidate(ins, {SpecialValues: own | true, Round: {"nan": 0xFFC00000}})
+    start = candidate(ins, {SpecialValues: own | found})
+    tried = moves.moves(start, moves.Hints((0xFFC00000, 0x7FC00001)))
+    assert any((new := move.apply(start)) is not None and new.key == wanted.key for move in tried)
+
+
+def test_special_values_of_earlier_results_alone_are_looked_for() -> None:
+    """Of an operation that adds c to an earlier result: which infinity wins stood in for it."""
+    takes = candidate(golden.instruction("ampere", SMALL), {}).takes
+    two = next(one for one in skeletons(takes, None) if one.order == "exact dot product in f32, then c")
+    dot, add = two.operations
+
+    def of(**keys: Any) -> Candidate:
+        steps = [replace(s, **keys) if isinstance(s, SpecialValues) else s for s in add.steps]
+        made = two.with_operations((dot, add.with_steps(steps)))
+        assert made is not None
+        return made
+
+    start, true = of(opposite_infinities="last"), of(of=("addends",))
+    tried = moves.moves(start, moves.Hints())
+    assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
+
+
 def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
     """Products are cut by magnitude, and their sums, which are in two's complement, down."""
     true = candidate(golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"), {})
