@@ -55,6 +55,9 @@ _MORE_BITS = 5
 _NEAR = 200
 """Starts are near each other that are apart by less than one in so many questions."""
 _ALONE = frozenset(("c alone",))
+_BOTH_SIGNS, _MOST, _MOST_WIDTH = 16, 0.75, 60
+"""Answers to c of each sign that show whether those are as far from it as these, the share of them that is
+compared, and the widest alignment that is tried for that."""
 _COARSE_BITS = 24
 """Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
@@ -144,7 +147,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
     tried: list[Fit] = []
-    for one in _directed(fewer, candidates, deadline):
+    for one in _directed(fewer, candidates, complemented(whole), deadline):
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
@@ -201,14 +204,18 @@ def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit
     return _sorted([*best, *own])
 
 
-def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:
+def _directed(
+    few: Bank, candidates: Iterable[Candidate], complemented: Sequence[int], deadline: float
+) -> Iterator[Candidate]:
     """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
-    show no order of those that round in a direction, and one rounding decides most results."""
+    show no order of those that round in a direction, and one rounding decides most results. `complemented`:
+    widths beside which a sum in one's complement is tried."""
     for one in candidates:
         yield one
         if time.monotonic() > deadline:
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
+        turned += [_complemented(one, bits) for bits in complemented if _aligns(one)]
         found = [new for new in turned if new is not None]
         best = min(found, key=lambda new: wrong_of(few, new), default=None)
         if best is not None and wrong_of(few, best) < wrong_of(few, one):
@@ -279,6 +286,44 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
         yield one.with_operations(
             o.with_steps([changed(step, o.steps[-1]) for step in o.steps]) for o in one.operations
         )
+
+
+def complemented(bank: Bank) -> list[int]:
+    """Widths of an alignment beside which a sum in one's complement takes from c alone what was taken from
+    it: one unit of the last place for each zero whose sign is not that of c, and nothing beside c of the
+    other sign. Empty where answers to c of both signs are as far from it: then it is cut, or nothing is."""
+    takes = bank.takes
+    if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
+        return []
+    asked = bank.is_of(_ALONE)
+    c, d = (
+        np.asarray(to_float(takes.formats[name], codes[asked]), np.float64)
+        for name, codes in (("c", bank.operands["c"]), ("d", bank.answers))
+    )
+    known = np.isfinite(c) & np.isfinite(d) & (c != 0)
+    c, d = c[known], d[known]
+    apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
+    if min(negative.sum(), (~negative).sum()) < _BOTH_SIGNS:
+        return []
+    far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
+    if np.quantile(far, _MOST) <= 2 * np.quantile(near, _MOST):
+        return []
+    last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
+    widths = range(last, last + takes.stored_k.bit_length())
+    return [bits for bits in widths if 0 <= bits <= _MOST_WIDTH]
+
+
+def _complemented(one: Candidate, bits: int) -> Candidate | None:
+    """A skeleton that counts what has not c's sign in one's complement, with this width beside c."""
+
+    def changed(step: Step) -> Step:
+        if "c" not in step.of:
+            return step
+        if isinstance(step, Align):
+            return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
+        return replace(step, complement="c") if isinstance(step, Sum) else step
+
+    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
 
 
 def _aligns(one: Candidate) -> list[Align]:

@@ -399,3 +399,33 @@ def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
         for sums in ("aligned", "those down")
     )
     assert 0 < down < by_magnitude
+
+
+def c_alone(one: Candidate) -> Bank:
+    """Questions with c alone and with one product, and the unit's answers."""
+    bank = Bank(one.takes)
+    for kind, operands in simple(one.takes, 20, np.random.default_rng(5)):
+        if kind in few_terms.KINDS:
+            bank.add(kind, operands, one.dot(**operands))
+    return bank
+
+
+def test_a_sum_in_ones_complement_is_a_start_where_c_alone_shows_it() -> None:
+    """Each zero takes one unit of the last place from a negative c: at another width, or without the
+    complement, nearly all answers of the true order are wrong, so that it was never fitted."""
+    ins = golden.instruction("ada", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32")
+    true = candidate(ins, {Sum: {"complement": "c"}})
+    bank = c_alone(true)
+    width = dict(ins.program.operations[0].steps_of(Align)[0].fraction_bits)["c"]
+    assert width in fitting.complemented(bank)
+    flat = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
+    found = fitting._directed(bank, flat, fitting.complemented(bank), time.monotonic() + 60)
+    best = min(found, key=lambda one: fitting.wrong_of(bank, one))
+    assert [step.complement for step in best.operations[0].steps_of(Sum)] == ["c"]
+    assert fitting.wrong_of(bank, best) < len(bank) // 10
+
+
+@pytest.mark.parametrize("rounding", ["down", "toward_zero", "nearest_even"])
+def test_what_is_cut_from_c_shows_no_complement(rounding: str) -> None:
+    ins = golden.instruction("ada", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32")
+    assert fitting.complemented(c_alone(candidate(ins, {Align: {"rounding": rounding}}))) == []
