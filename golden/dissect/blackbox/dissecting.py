@@ -417,11 +417,14 @@ class _Search:
         self._tell("fitting orders of the sum", 0, 1)
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
-        if of_groups:  # where masks show nothing, those are among all orders
-            kept = self._begun(ordinary, few_terms.counted(self.bank, of_groups), kept)
-            if kept is not None and not kept.wrong:
-                return
-        made = few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
+        of_groups = few_terms.counted(self.bank, of_groups)  # where masks show nothing, among all orders
+        subtracted = self._made_in_complement(of_groups)
+        for some in (subtracted, of_groups):
+            if some:
+                kept = self._begun(ordinary, some, kept)
+                if kept is not None and not kept.wrong:
+                    return
+        made = self._made()
         self._begun(ordinary, made, kept)
         starts = fitting.various(self.orders, _MOST_FITS)
         now = self._reordered(made)
@@ -436,6 +439,18 @@ class _Search:
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
+
+    def _made(self) -> list[Candidate]:
+        """The skeletons of the order that masks showed."""
+        return few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
+
+    def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
+        """Those that subtract in one's complement, where c alone shows that: the order that is nearest
+        without it is seldom the one that is nearest with it."""
+        if not fitting.complemented(self.bank):
+            return []
+        found = [structure.in_complement(one) for one in (*of_groups, *self._made())]
+        return [one for one in found if one is not None]
 
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """What the nearest of some skeletons come to, or a candidate that was kept."""

@@ -55,9 +55,9 @@ _MORE_BITS = 5
 _NEAR = 200
 """Starts are near each other that are apart by less than one in so many questions."""
 _ALONE = frozenset(("c alone",))
-_BOTH_SIGNS, _MOST, _MOST_WIDTH = 16, 0.75, 60
+_BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
 """Answers to c of each sign that show whether those are as far from it as these, the share of them that is
-compared, and the widest alignment that is tried for that."""
+compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
 _COARSE_BITS = 24
 """Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
@@ -215,7 +215,7 @@ def _directed(
         if time.monotonic() > deadline:
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
-        turned += [_complemented(one, bits) for bits in complemented if _aligns(one)]
+        turned += [_complemented(one, bits) for bits in complemented if _in_complement(one)]
         found = [new for new in turned if new is not None]
         best = min(found, key=lambda new: wrong_of(few, new), default=None)
         if best is not None and wrong_of(few, best) < wrong_of(few, one):
@@ -306,7 +306,7 @@ def complemented(bank: Bank) -> list[int]:
     if min(negative.sum(), (~negative).sum()) < _BOTH_SIGNS:
         return []
     far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
-    if np.quantile(far, _MOST) <= 2 * np.quantile(near, _MOST):
+    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < _A_PART:
         return []
     last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
     widths = range(last, last + takes.stored_k.bit_length())
@@ -317,13 +317,15 @@ def _complemented(one: Candidate, bits: int) -> Candidate | None:
     """A skeleton that counts what has not c's sign in one's complement, with this width beside c."""
 
     def changed(step: Step) -> Step:
-        if "c" not in step.of:
+        if not (isinstance(step, Align) and "c" in step.of):
             return step
-        if isinstance(step, Align):
-            return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
-        return replace(step, complement="c") if isinstance(step, Sum) else step
+        return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
 
-    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+
+
+def _in_complement(one: Candidate) -> bool:
+    return any(step.complement == "c" for o in one.operations for step in o.steps_of(Sum))
 
 
 def _aligns(one: Candidate) -> list[Align]:

@@ -303,6 +303,18 @@ def uncounted(one: Candidate, name: str) -> Candidate | None:
     return one.with_operations(operations)
 
 
+def in_complement(one: Candidate) -> Candidate | None:
+    """A candidate that subtracts what has not c's sign in one's complement wherever c is aligned and added;
+    None where it is not."""
+    if not any("c" in step.of for operation in one.operations for step in operation.steps_of(Align)):
+        return None
+
+    def changed(step: Step) -> Step:
+        return replace(step, complement="c") if isinstance(step, Sum) and "c" in step.of else step
+
+    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+
+
 def dropped_above(one: Candidate) -> Candidate | None:
     """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
     their maximum has a floor, below which no result is. None where c is aligned with nothing."""

@@ -12,7 +12,7 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.dissect.blackbox import candidates, few_terms, fitting, moves
+from golden.dissect.blackbox import candidates, few_terms, fitting, moves, structure
 from golden.dissect.blackbox import skeletons as orders
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
@@ -419,10 +419,27 @@ def test_a_sum_in_ones_complement_is_a_start_where_c_alone_shows_it() -> None:
     width = dict(ins.program.operations[0].steps_of(Align)[0].fraction_bits)["c"]
     assert width in fitting.complemented(bank)
     flat = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
-    found = fitting._directed(bank, flat, fitting.complemented(bank), time.monotonic() + 60)
+    made = [one for one in map(structure.in_complement, flat) if one is not None]
+    found = fitting._directed(bank, made, fitting.complemented(bank), time.monotonic() + 60)
     best = min(found, key=lambda one: fitting.wrong_of(bank, one))
     assert [step.complement for step in best.operations[0].steps_of(Sum)] == ["c"]
     assert fitting.wrong_of(bank, best) < len(bank) // 10
+
+
+def test_orders_in_ones_complement_are_tried_before_those_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is nearest without it is seldom nearest with it: all orders are compared again."""
+    ins = golden.instruction("ada", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32")
+    true = candidate(ins, {Sum: {"complement": "c"}})
+    unit = FunctionUnit(true.instruction.dot, ins.formats, ins.k, "unit")
+    search = _Search(unit, seconds=60, asks=60_000, seed=0, progress=None)
+    search._first_questions()
+    only = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
+    begun: list[list[Candidate]] = []
+    monkeypatch.setattr(search, "_made", lambda: only)
+    monkeypatch.setattr(search, "_begun", lambda ordinary, made, kept: begun.append(made))
+    search._first_candidate()
+    words = [{s.complement for one in made for s in one.operations[0].steps_of(Sum)} for made in begun]
+    assert words == [{"c"}, {"none"}]
 
 
 @pytest.mark.parametrize("rounding", ["down", "toward_zero", "nearest_even"])
