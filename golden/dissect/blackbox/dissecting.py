@@ -36,14 +36,14 @@ from golden.dissect.blackbox.passive import dissect_recording
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.repeating import asked_again
 from golden.dissect.blackbox.report import shortened
-from golden.dissect.blackbox.simple import simple
+from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
 from golden.files import output
 from golden.instruction import Instruction
-from golden.number.formats import Format
+from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 
@@ -53,6 +53,8 @@ _FIRST = 96
 _SIMPLE, _OF_SIMPLE = 20, 800
 """The same of each number of terms and kind; of so many questions that may be asked, one at most is one of
 those."""
+_ZERO_C = 24
+"""The same of each kind with c = +0, and as many with -0."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
 _FAR = 50
@@ -402,6 +404,19 @@ class _Search:
         each = min(_SIMPLE, questions // _OF_SIMPLE)
         for kind, operands in simple(self.takes, each, self._rng(1, len(stimuli.KINDS))):
             self.bank.add(kind, *self.dense.ask(operands))
+        if not self.own.state:
+            self._ask_zero_c()
+
+    def _ask_zero_c(self) -> None:
+        """Asks whether the sign of a c that is zero changes any number; what it does not change says nothing
+        more than the questions before."""
+        fmt, operands = self.takes.formats["d"], zero_c(self.takes, _ZERO_C, self._rng(1, _ZERO_C))
+        if operands is None:
+            return
+        operands, answers = self.dense.ask(operands)
+        plus, minus = np.asarray(to_float(fmt, answers), np.float64).reshape(2, -1)
+        if (np.isfinite(plus) & np.isfinite(minus) & (plus != minus)).any():
+            self.bank.add(SIGNS, operands, answers)
 
     def _begin_with(self, start: Candidate | None) -> None:
         """A candidate of another mode, with what one change at a time makes of it."""
@@ -445,12 +460,11 @@ class _Search:
         return few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
 
     def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
-        """Those that subtract in one's complement, where c alone shows that: the order that is nearest
-        without it is seldom the one that is nearest with it."""
-        if not fitting.complemented(self.bank):
+        """Those that subtract in one's complement, where the sign of a zero c shows that: the order that is
+        nearest without it is seldom the one that is nearest with it."""
+        if SIGNS not in self.bank.kinds:
             return []
-        found = [structure.in_complement(one) for one in (*of_groups, *self._made())]
-        return [one for one in found if one is not None]
+        return [new for one in (*of_groups, *self._made()) for new in structure.in_complement(one)]
 
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """What the nearest of some skeletons come to, or a candidate that was kept."""

@@ -28,6 +28,10 @@ _AMONG_ZEROS = "special among zeros"
 KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
 
 
+SIGNS = "zero c of both signs"
+_SIGNS_DRAWN = ("cancelling", "subnormal", "alignment_edge", "wide", "narrow")
+
+
 def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tuple[str, Operands]]:
     """(kind, operands) by the number of terms, `each` dot products of every kind that is drawn from."""
     k = takes.stored_k
@@ -47,6 +51,19 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
             special = rng.choice(stimuli.special_codes(takes.formats["c"]), len(operands["c"]))
             operands["c"] = np.where(rng.random(len(special)) < 0.5, special, operands["c"])
             yield _AMONG_ZEROS, among_zeros(takes, operands, rng)
+
+
+def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | None:
+    """Dot products with c = +0, then the same with c = -0; None where c has no zeros of both signs. Nothing
+    else is otherwise: a unit that answers two other numbers looks at the sign of c where it adds the rest."""
+    c = takes.formats["c"]
+    if not (c.is_float and c.signed and takes.formats["d"].is_float):
+        return None
+    parts = [stimuli.generate(takes, kind, each, rng) for kind in _SIGNS_DRAWN]
+    whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+    zero = np.full_like(whole["c"], takes.at_rest("c"))
+    both = np.concatenate([zero, stimuli.negate(c, zero)]).astype(zero.dtype)
+    return {name: np.concatenate([codes, codes]) for name, codes in whole.items()} | {"c": both}
 
 
 def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:

@@ -303,16 +303,20 @@ def uncounted(one: Candidate, name: str) -> Candidate | None:
     return one.with_operations(operations)
 
 
-def in_complement(one: Candidate) -> Candidate | None:
-    """A candidate that subtracts what has not c's sign in one's complement wherever c is aligned and added;
-    None where it is not."""
-    if not any("c" in step.of for operation in one.operations for step in operation.steps_of(Align)):
-        return None
+def in_complement(one: Candidate) -> Iterator[Candidate]:
+    """A candidate that subtracts what has not c's sign in one's complement, in every exact sum, or in one of
+    them alone."""
+    sums = dict.fromkeys(step for operation in one.operations for step in operation.steps_of(Sum))
+    found: dict[object, Candidate] = {}
+    for those in (tuple(sums), *((step,) for step in sums)):
 
-    def changed(step: Step) -> Step:
-        return replace(step, complement="c") if isinstance(step, Sum) and "c" in step.of else step
+        def changed(step: Step, those: Steps = those) -> Step:
+            return replace(step, complement="c") if isinstance(step, Sum) and step in those else step
 
-    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+        new = one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+        if those and new is not None:
+            found.setdefault(new.operations, new)
+    yield from found.values()
 
 
 def dropped_above(one: Candidate) -> Candidate | None:

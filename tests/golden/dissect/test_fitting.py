@@ -419,7 +419,7 @@ def test_a_sum_in_ones_complement_is_a_start_where_c_alone_shows_it() -> None:
     width = dict(ins.program.operations[0].steps_of(Align)[0].fraction_bits)["c"]
     assert width in fitting.complemented(bank)
     flat = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
-    made = [one for one in map(structure.in_complement, flat) if one is not None]
+    made = [new for one in flat for new in structure.in_complement(one)]
     found = fitting._directed(bank, made, fitting.complemented(bank), time.monotonic() + 60)
     best = min(found, key=lambda one: fitting.wrong_of(bank, one))
     assert [step.complement for step in best.operations[0].steps_of(Sum)] == ["c"]
@@ -440,6 +440,26 @@ def test_orders_in_ones_complement_are_tried_before_those_without(monkeypatch: p
     search._first_candidate()
     words = [{s.complement for one in made for s in one.operations[0].steps_of(Sum)} for made in begun]
     assert words == [{"c"}, {"none"}]
+
+
+def test_the_sign_of_a_zero_c_shows_sums_in_ones_complement_and_nothing_else() -> None:
+    """Also of a sum that c is none of, and where c alone is answered by c."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    for of, complement in ((("groups",), "c"), (("dot", "c"), "c"), (("dot", "c"), "none")):
+        true = candidate(ins, {})
+        steps = [
+            replace(s, complement=complement) if isinstance(s, Sum) and s.of == of else s
+            for s in true.operations[0].steps
+        ]
+        made = true.with_operations(o.with_steps(steps) for o in true.operations)
+        assert made is not None
+        search = _Search(FunctionUnit(made.instruction.dot, ins.formats, ins.k, "unit"), 60, 60_000, 0, None)
+        search._ask_zero_c()
+        assert bool(len(search.bank)) == (complement == "c"), of
+        wanted = made.operations[0].steps_of(Sum)
+        assert any(
+            one.operations[0].steps_of(Sum) == wanted for one in (*structure.in_complement(true), true)
+        )
 
 
 @pytest.mark.parametrize("rounding", ["down", "toward_zero", "nearest_even"])
