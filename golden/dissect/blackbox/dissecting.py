@@ -519,7 +519,7 @@ class _Search:
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:
         """Fits candidates until one explains the bank; else keeps the nearest, and the others behind it.
-        `quick`: each for a short time, after which the best go on."""
+        `quick`: each for a short time, after which the best go on; one that is near goes on at once."""
         best: fitting.Fit | None = None
         fits: list[fitting.Fit] = []
         end = time.monotonic() + _SHARE_OF_FITS * self.dense.left
@@ -534,6 +534,9 @@ class _Search:
             here = time.monotonic()
             until = here + (end - here) / (min(len(starts) - turn, _SHARERS) if not quick else _QUICK)
             done = fitting.fit(self.bank, now, until, effort)
+            if quick and 0 < done.wrong < len(self.bank) // _NEAR:  # where nothing helped, this is free
+                until = time.monotonic() + (end - time.monotonic()) / _SHARERS
+                done = fitting.fit(self.bank, done, until, effort)
             fits.append(done)
             if best is None or done.wrong < best.wrong:
                 best = done

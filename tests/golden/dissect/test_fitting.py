@@ -327,6 +327,9 @@ def test_a_start_that_is_far_off_beside_a_near_one_takes_single_changes_alone(
         search._refit(starts, effort)
         assert [one.wrong for one in search.ranked] == [one.wrong for one in starts]
     assert tried == [(near, single), (far, single), (near, hard)]
+    tried.clear()
+    search._refit(starts, single, quick=True)  # what is near goes on at once, beyond its short time
+    assert [one for one, _ in tried] == [near, near, far]
 
 
 def test_products_that_are_cut_down_before_c_meets_them_by_its_leading_bit_are_a_start() -> None:
