@@ -332,7 +332,7 @@ class _Search:
             if wrong:
                 said = f"{wrong} of {len(some)} of its questions, asked again, had another answer"
                 raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one of then")
-        self.bank, self.state.tree, self.turn = kept.bank, kept.tree, kept.turn
+        self.bank, self.state.tree, self.groups, self.turn = kept.bank, kept.tree, kept.groups, kept.turn
         self.remembered, self.before = len(kept.bank) > 0, kept.asked
         candidate = kept.candidate()
         if candidate is not None:
@@ -346,7 +346,8 @@ class _Search:
             return
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")
-        known = memory.Memory(self.bank, self.state.tree, text, asked=self._asked, turn=self.turn)
+        shown = self.state.tree, self.groups
+        known = memory.Memory(self.bank, *shown, text, asked=self._asked, turn=self.turn)
         if fit is not None and text is not None:
             known.order, known.told = fit.candidate.order, fit.told
             known.differing = self.state.differing

@@ -25,7 +25,7 @@ from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.program.signature import Bits, Signature
 
-FORM = 1
+FORM = 2
 _HEAD = (
     "form",
     "version",
@@ -37,10 +37,14 @@ _HEAD = (
     "told",
     "text",
     "tree",
+    "groups",
     "kinds",
     "differing",
 )
-_KINDS = {"asked": int, "turn": int, "order": str, "told": list, "text": str | None, "kinds": list}
+_KINDS = {
+    **{"asked": int, "turn": int, "order": str, "told": list},
+    **{"text": str | None, "groups": list, "kinds": list},
+}
 
 
 @dataclass
@@ -50,6 +54,7 @@ class Memory:
     Attributes:
         bank: the questions kept, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
+        groups: the products that are added before they are cut, as questions showed them (`partners`).
         text: YAML of the candidate; None where there was none that could be written.
         order, told: its skeleton in words and the changes that made it.
         differing: the checks that it went through.
@@ -58,6 +63,7 @@ class Memory:
 
     bank: Bank
     tree: Node | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
     text: str | None = None
     order: str = ""
     told: list[str] = field(default_factory=list)
@@ -105,6 +111,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "told": memory.told,
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
+        "groups": memory.groups,
         "kinds": bank.kinds,
         "differing": memory.differing,
     }
@@ -152,11 +159,11 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
             bank.add(kind, takes.check_named(operands), arrays["answers"][rows])
         differing = {kind: (int(wrong), int(count)) for kind, (wrong, count) in head["differing"].items()}
         tree = None if head["tree"] is None else _node(head["tree"])
+        groups = tuple(tuple(map(int, one)) for one in head["groups"])
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
-    return Memory(
-        bank, tree, head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
-    )
+    known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
+    return Memory(bank, tree, groups, *known)
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:

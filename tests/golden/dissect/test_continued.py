@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import golden
+from golden import stimuli
 from golden.dissect.blackbox import dissecting, memory
 from golden.dissect.blackbox.box import BudgetEnded
 from golden.errors import FileFormatError, OperandError
@@ -83,7 +84,7 @@ def test_another_version_or_file_is_refused(ended: tuple[Path, Any], tmp_path: P
         golden.dissect(unit(wrapping), resume=path, **LIMITS)
     checked = json.loads(bytes(arrays["head"])) | {"differing": {"wide": [0, 1_000_000]}}
     forged = {name: code for name, code in arrays.items() if name != "sum"}
-    for bad in ({"text": 5}, {"told": "x"}, {"kinds": {}}):
+    for bad in ({"text": 5}, {"told": "x"}, {"kinds": {}}, {"groups": 4}):
         wrong = json.loads(bytes(arrays["head"])) | bad
         whole = forged | {"head": np.frombuffer(json.dumps(wrong).encode(), np.uint8)}
         np.savez(path, **whole | {"sum": memory._sum(whole)})
@@ -117,6 +118,25 @@ def test_a_file_that_cannot_be_written_is_told_before_the_search(tmp_path: Path)
     with pytest.raises(FileFormatError, match="cannot be written"):
         golden.dissect(unit(dot), resume=tmp_path / "none" / "kept.npz", **LIMITS)
     assert not asked
+
+
+def test_the_groups_that_were_asked_for_are_known_again(tmp_path: Path) -> None:
+    """Nothing but their questions shows them, and those are not asked again."""
+    path, box = tmp_path / "kept.npz", unit(wrapping, k=4)
+    first, again = (dissecting._Search(box, 60, 8_000, 0, None) for _ in range(2))
+    first.groups = (0, 2), (1, 3)
+    first.bank.add("masks", *first.dense.ask(stimuli.generate(first.takes, "wide", 8, first._rng(1))))
+    first.keep(path)
+    again.remember(path)
+    assert again.groups == ((0, 2), (1, 3))
+    edited = dict(np.load(path))
+    head = head_of(edited) | {"groups": [["x"]]}
+    edited = {k: v for k, v in edited.items() if k != "sum"} | {
+        "head": np.frombuffer(json.dumps(head).encode(), np.uint8)
+    }
+    np.savez(path, **edited | {"sum": memory._sum(edited)})
+    with pytest.raises(FileFormatError, match="was edited or cut short"):
+        again.remember(path)
 
 
 def test_a_function_of_a_file_is_that_text(tmp_path: Path) -> None:
