@@ -161,6 +161,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
+    yield from _sticky(one)
     yield from _aligned_first(one)
     yield from _carried(one)
     yield from _regrouped(one)
@@ -204,6 +205,19 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, _replacing(step, changed), 1)
+
+
+def _sticky(one: Candidate) -> Iterator[Move]:
+    """How an alignment keeps whether anything was cut, together with where it cuts and how: the last bit kept
+    that is rounded to odd stands where a sticky bit does below one bit less, and of two that say nearly the
+    same, one key of the three changed alone explains less than what is there."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        for cut, mode, more in product(keys.CUT.words, keys.ROUNDING.words, _CUT_BITS):
+            bits = tuple((name, n + more) for name, n in step.fraction_bits)
+            changed = replace(step, cut=cut, rounding=mode, fraction_bits=bits)
+            if cut != step.cut and more:
+                label = f"align of {' and '.join(step.of)}: cut"
+                yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
 
 
 def _aligned_first(one: Candidate) -> Iterator[Move]:

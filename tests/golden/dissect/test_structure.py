@@ -396,3 +396,12 @@ def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -
         [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in skeletons(takes, None)
     )
     assert any(steps[:4] == wanted for steps in made)
+
+
+def test_a_sticky_bit_can_stand_in_the_place_of_a_last_bit_that_is_rounded_to_odd() -> None:
+    """One change of cut, rounding and width: with fewer of them more is wrong than before."""
+    aligned = "fraction_bits: 12, rounding: down, cut: sticky_added"
+    true = as_candidate(changed("fraction_bits: 24, rounding: toward_zero", aligned))
+    start = as_candidate(changed("24, rounding: toward_zero", "13, rounding: to_odd"))
+    made = [move.apply(start) for move in joint(start) if move.key == "align of products and c: cut"]
+    assert true.operations in [one.operations for one in made if one is not None]
