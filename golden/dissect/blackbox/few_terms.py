@@ -13,13 +13,15 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.dissect.blackbox import fitting, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
-from golden.number.formats import Kind
+from golden.number.formats import Format, Kind, to_float
 from golden.program.program import Operation
+from golden.program.signature import Bits
 from golden.program.steps import (
     Additions,
     Align,
@@ -41,6 +43,9 @@ _SHAPES, _KEPT = 6, 3
 _SECONDS = 1.0
 _FEW = 160
 """Questions with all terms on which the starts are compared."""
+_ALONE = (("c alone", "c"), ("one product", "products"))
+_SIGNS, _MOSTLY = 16, 0.9
+"""Answers with a sign that say whether one is turned, and the share of them that has to say so."""
 _OPERANDS = frozenset("abc")
 _OWN = ("of", "to", "group", "format")
 """Keys that say where a step stands, not what it does."""
@@ -80,16 +85,47 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 
 
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons whose sums leave out what no finite answer shows: c, or the products. Faulty units look at
-    the special values of what they do not add; or c alone is what lies too far above the other terms."""
-    made = list(skeletons)
-    for kind, name in (("c alone", "c"), ("one product", "products")):
+    """Skeletons with the signs that answers to one term have, whose sums leave out what no finite answer
+    shows: c, or the products. Faulty units look at the special values of what they do not add; or c alone is
+    what lies too far above the other terms."""
+    turned = tuple(name for kind, name in _ALONE if _is_turned(bank.of_kinds(frozenset((kind,))), name))
+    made = [_turned(one, turned) or one for one in skeletons] if turned else list(skeletons)
+    for kind, name in _ALONE:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):
             found = [structure.uncounted(one, name) for one in made]
             found += [structure.dropped_above(one) for one in made if name == "c"]
             made = [one for one in found if one is not None] or made
     return made
+
+
+def _is_turned(alone: Bank, name: str) -> bool:
+    """Whether answers to c, or to a product, alone have the other sign: of integers that wrap, most."""
+    takes = alone.takes
+    signs = [_signs(takes.formats[one], alone.operands[one]) for one in ("c" if name == "c" else "ab")]
+    given = signs[0] if name == "c" else np.sum(signs[0] * signs[1], axis=1)
+    met = given * _signs(takes.formats["d"], alone.answers)
+    return bool(
+        np.count_nonzero(met) >= _SIGNS and np.count_nonzero(met < 0) > _MOSTLY * np.count_nonzero(met)
+    )
+
+
+def _signs(fmt: Format, codes: Bits) -> npt.NDArray[np.int64]:
+    """1 and -1 by the sign of each number, 0 of zeros and of what is no finite number."""
+    numbers = np.asarray(to_float(fmt, codes), np.float64)
+    return np.where(np.isfinite(numbers), np.sign(numbers), 0).astype(np.int64)
+
+
+def _turned(one: Candidate, names: Sequence[str]) -> Candidate | None:
+    """A candidate that turns the signs of products, or of c where it comes in; None where no step of it
+    can."""
+
+    def changed(step: Step, seed: str) -> Step:
+        some = [name for name in names if name == "products" or seed == "c"]
+        words = {"": "none", "c": "c", "products": "product"}
+        return replace(step, negate=words.get("".join(some), "both")) if isinstance(step, Multiply) else step
+
+    return one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
 
 
 def _shows(bank: Bank) -> bool:

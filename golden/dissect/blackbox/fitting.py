@@ -60,6 +60,9 @@ _BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
 compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
 _COARSE_BITS = 24
 """Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
+_RESULTS = 200
+"""Normal results that show how many bits results have."""
+_NARROW = ("nearest_even", "toward_zero")
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -147,7 +150,8 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
     tried: list[Fit] = []
-    for one in _directed(fewer, candidates, complemented(whole), deadline):
+    bits, widths = _bits_of_results(whole), complemented(whole)
+    for one in _directed(fewer, candidates, bits, widths, deadline):
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
@@ -205,17 +209,23 @@ def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit
 
 
 def _directed(
-    few: Bank, candidates: Iterable[Candidate], complemented: Sequence[int], deadline: float
+    few: Bank,
+    candidates: Iterable[Candidate],
+    bits: int | None,
+    complemented: Sequence[int],
+    deadline: float,
 ) -> Iterator[Candidate]:
     """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
-    show no order of those that round in a direction, and one rounding decides most results. `complemented`:
-    widths beside which a sum in one's complement is tried."""
+    show no order of those that round in a direction, and one rounding decides most results. `bits`: as many
+    as results have, where that is fewer than their format has; `complemented`: widths beside which a sum in
+    one's complement is tried."""
     for one in candidates:
         yield one
         if time.monotonic() > deadline:
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
-        turned += [_complemented(one, bits) for bits in complemented if _in_complement(one)]
+        turned += [_complemented(one, width) for width in complemented if _in_complement(one)]
+        turned += [] if bits is None else [_narrow(one, bits, mode) for mode in _NARROW]
         found = [new for new in turned if new is not None]
         best = min(found, key=lambda new: wrong_of(few, new), default=None)
         if best is not None and wrong_of(few, best) < wrong_of(few, one):
@@ -326,6 +336,30 @@ def _complemented(one: Candidate, bits: int) -> Candidate | None:
 
 def _in_complement(one: Candidate) -> bool:
     return any(step.complement == "c" for o in one.operations for step in o.steps_of(Sum))
+
+
+def _narrow(one: Candidate, bits: int, mode: str) -> Candidate | None:
+    """A candidate whose result has so many fraction bits, rounded to them this way."""
+    *head, last = one.operations
+    if not isinstance(last.final, Round):
+        return None
+    rest: dict[str, Any] = {"rounding": mode, "result_fraction_bits": bits}
+    return one.with_operations((*head, last.with_steps([*last.steps[:-1], replace(last.final, **rest)])))
+
+
+def _bits_of_results(bank: Bank) -> int | None:
+    """Fraction bits that normal results have, where no special operand was asked, if those are fewer than
+    their format has; None where results say nothing of it. The highest binade is left out: what overflows can
+    be the format's largest number."""
+    d = bank.takes.formats["d"]
+    if not d.is_float:
+        return None
+    numbers = np.abs(np.asarray(to_float(d, bank.answers[~_special(bank)]), np.float64))
+    normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
+    whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
+    bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
+    most = int(bits.max()) if len(bits) >= _RESULTS else d.fraction_bits
+    return most if most < d.fraction_bits else None
 
 
 def _aligns(one: Candidate) -> list[Align]:

@@ -19,7 +19,7 @@ from golden.dissect.blackbox import order
 from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.few_terms import counted
-from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
+from golden.dissect.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.partners import partners
@@ -405,3 +405,19 @@ def test_a_sticky_bit_can_stand_in_the_place_of_a_last_bit_that_is_rounded_to_od
     start = as_candidate(changed("24, rounding: toward_zero", "13, rounding: to_odd"))
     made = [move.apply(start) for move in joint(start) if move.key == "align of products and c: cut"]
     assert true.operations in [one.operations for one in made if one is not None]
+
+
+def test_signs_that_are_turned_and_bits_that_no_result_has_are_seen_before_orders_are_compared() -> None:
+    """With either of them unknown every order is wrong on nearly all that was asked."""
+    kept = "rounding: nearest_even, fraction_bits: 6,"
+    text = PLAIN.replace("to: products}", "to: products, negate: both}").replace(
+        "c: f32, d: f32", "c: f16, d: f16"
+    )
+    true = unit(text.replace("{of: total, rounding: toward_zero,", "{of: total, " + kept))
+    bank = asked(true, 4)
+    made = counted(bank, list(skeletons(bank.takes, None)))
+    with_c = [o for one in made for o in one.operations if o.seed == "c"]
+    assert {s.negate for o in with_c for s in o.steps_of(Multiply)} == {"both"}
+    first = rank(bank, bank, made, time.monotonic() + 60)[0]
+    assert first.candidate.operations[-1].final.result_fraction_bits == 6  # type: ignore[union-attr]
+    assert first.wrong < len(bank) // 10
