@@ -162,6 +162,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _everywhere(one)
     yield from _widths_and_roundings(one)
     yield from _sticky(one)
+    yield from _led(one)
     yield from _aligned_first(one)
     yield from _carried(one)
     yield from _regrouped(one)
@@ -218,6 +219,34 @@ def _sticky(one: Candidate) -> Iterator[Move]:
             if cut != step.cut and more:
                 label = f"align of {' and '.join(step.of)}: cut"
                 yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
+
+
+def _led(one: Candidate) -> Iterator[Move]:
+    """An alignment to the leading bit of a term, in the place of a sum that is normalized: both cut so many
+    places below the highest bit, and differ where the term and the sum do not have the same."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        for place in range(len(steps) - 2):
+            step, total, normal = steps[place : place + 3]
+            if not (isinstance(step, Align) and isinstance(total, Sum) and isinstance(normal, Normalize)):
+                continue
+            if normal.of != (total.to,) or total.of != step.of:
+                continue
+            places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
+            for maximum in _by_leading_bits(step, places):
+                led: Step = replace(step, **_beside(step, "maximum", maximum), maximum=maximum)
+                by = (*steps[:place], led, total, *steps[place + 3 :])
+                label = f"align of {' and '.join(step.of)}: maximum"
+                yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
+
+
+def _by_leading_bits(step: Align, places: int) -> Iterator[tuple[MaximumOf, ...]]:
+    """What an alignment is to with the leading bit of one more of its candidates, about so many places up."""
+    apart = tuple(MaximumOf((name,), False, 0, None) for name in step.of)
+    for now in dict.fromkeys((step.maximum or (MaximumOf(step.of, False, 0, None),), step.maximum or apart)):
+        for index, one in enumerate(now):
+            for more in (0, *_NEAR):
+                led = replace(one, leading=True, plus=places + more)
+                yield (*now[:index], led, *now[index + 1 :])
 
 
 def _aligned_first(one: Candidate) -> Iterator[Move]:

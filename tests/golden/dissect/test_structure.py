@@ -421,3 +421,13 @@ def test_signs_that_are_turned_and_bits_that_no_result_has_are_seen_before_order
     first = rank(bank, bank, made, time.monotonic() + 60)[0]
     assert first.candidate.operations[-1].final.result_fraction_bits == 6  # type: ignore[union-attr]
     assert first.wrong < len(bank) // 10
+
+
+def test_an_alignment_to_leading_bits_can_stand_in_the_place_of_a_normalized_sum() -> None:
+    """Both cut 26 bits below the highest bit; the key of either alone is no better than what is there."""
+    to = "{of: products, exponent: leading, plus: -2}, {of: c, exponent: carried}"
+    true = as_candidate(changed("fraction_bits: 24", f"fraction_bits: 24, maximum: [{to}]"))
+    normal = TOTAL + "  - normalize: {of: total, fraction_bits: 26, rounding: down}\n"
+    start = as_candidate(changed(TOTAL, normal))
+    made = [move.apply(start) for move in joint(start) if move.text.endswith("not normalized")]
+    assert true.operations in [one.operations for one in made if one is not None]
