@@ -557,6 +557,7 @@ class _Search:
         """Asks about operands of every kind until the limits end; fits again after every counterexample, the
         harder the more often that did not help. Returns whether the last candidate was asked about at all."""
         efforts = list(fitting.Effort)
+        explained = self.state.fit  # all but what was asked last: changes that explain more may mislead
         while self.state.fit is not None:
             fit, candidate = self.state.fit, self.state.fit.candidate
             left = self._share_left()  # a round that finds a difference leaves enough for those behind it
@@ -580,11 +581,11 @@ class _Search:
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 beside = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2
-                others = self._others(fit) if effort is fitting.Effort.FEW else []
+                others = self._others(explained or fit) if effort is fitting.Effort.FEW else []
                 self._refit([*others, fit, *self.ranked[1:beside]], effort)
                 self.state.differing = {}
                 continue
-            efforts = list(fitting.Effort)
+            efforts, explained = list(fitting.Effort), fit
             self.tried.clear()
             wrong = self._round(share)
             turns = self.told.get(candidate.key, 0)

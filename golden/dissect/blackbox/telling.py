@@ -117,18 +117,30 @@ def other_starts(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> list[fitting.Fit]:
     """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
-    in the same place, the best first."""
-    seen, found = {candidate.order}, []
-    alone = len({o.steps for o in candidate.operations}) == 1
+    in the same place, the best first. All, that of the candidate's own order, too, also with what they align
+    to: a candidate that explained what was asked before may say that otherwise and be far from what does now.
+    """
+    seen, found = set[str](), list[fitting.Fit]()
     for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
         if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
             break
         if one.order not in seen:
             seen.add(one.order)
-            starts = [new for new in (_with_steps_of(one, candidate), one) if new is not None]
-            starts += few_terms.with_ends(one, candidate) if alone else ()
-            found.append(min((fitting.Fit(new, fitting.wrong_of(bank, new)) for new in starts), key=_wrong))
+            starts = _starts(one, candidate)
+            if starts:
+                made = (fitting.Fit(new, fitting.wrong_of(bank, new)) for new in starts)
+                found.append(min(made, key=_wrong))
     return sorted(found, key=_wrong)
+
+
+def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
+    """A skeleton as it is, and with steps of a candidate; of its own order what aligns otherwise."""
+    found = [_with_steps_of(one, candidate, aligned=False)]
+    alike = len({o.steps for o in candidate.operations}) == 1
+    if one.order != candidate.order:
+        found += [_with_steps_of(one, candidate), one]
+        found += few_terms.with_ends(one, candidate) if alike else ()
+    return [new for new in found if new is not None and new.operations != candidate.operations]
 
 
 def other_orders(
@@ -197,12 +209,15 @@ def _wrong(fit: fitting.Fit) -> int:
     return fit.wrong
 
 
-def _with_steps_of(one: Candidate, other: Candidate) -> Candidate | None:
-    """A candidate with the steps of another one that have the same registers; groups stay as they are."""
+def _with_steps_of(one: Candidate, other: Candidate, aligned: bool = True) -> Candidate | None:
+    """A candidate with the steps of another one that have the same registers; groups stay as they are, and
+    what is aligned to what and how it is cut where it is not `aligned` as that."""
     known = {(type(s), s.of, s.to): s for o in other.operations for s in o.steps}
 
     def changed(step: Step) -> Step:
         found = known.get((type(step), step.of, step.to), step)
+        if isinstance(step, Align) and isinstance(found, Align) and not aligned:
+            found = replace(found, maximum=step.maximum, floor=step.floor, rounding=step.rounding)
         if isinstance(step, Align | Sum) and isinstance(found, Align | Sum):
             return replace(found, group=step.group)
         return found

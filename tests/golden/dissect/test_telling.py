@@ -18,7 +18,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.moves import resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
-from golden.dissect.blackbox.skeletons import align
+from golden.dissect.blackbox.skeletons import align, skeletons
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
@@ -515,3 +515,20 @@ def test_numbers_that_are_not_normalised_are_a_start_where_that_stood_in_for_an_
     assert [[s.op for s in one.operations[0].steps] for one in bare if one is not None] == [
         ["multiply", "special_values", "sum", "round"]
     ]
+
+
+def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
+    """What was found of special values and of cut bits stays; what stood in for leading bits goes."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    name = "dot product aligned down, then c aligned by its leading bit"
+    made = next(one for one in skeletons(signature_of(ins), None) if one.order == name)
+    own = made.operations[0].steps_of(Align)[-1]
+    found = replace(own, maximum=(), rounding="toward_zero", cut="sticky_or")
+    now = made.with_operations(
+        [made.operations[0].with_steps([found if s == own else s for s in made.operations[0].steps])]
+    )
+    assert now is not None
+    bank = bank_of(ins, 2)
+    (start,) = telling.other_starts(now, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
+    assert start.candidate.operations[0].steps_of(Align)[-1] == replace(own, cut="sticky_or")
+    assert not telling.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
