@@ -163,6 +163,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _widths_and_roundings(one)
     yield from _sticky(one)
     yield from _led(one)
+    yield from _far_below(one)
     yield from _aligned_first(one)
     yield from _carried(one)
     yield from _regrouped(one)
@@ -237,6 +238,22 @@ def _led(one: Candidate) -> Iterator[Move]:
                 by = (*steps[:place], led, total, *steps[place + 3 :])
                 label = f"align of {' and '.join(step.of)}: maximum"
                 yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
+
+
+def _far_below(one: Candidate) -> Iterator[Move]:
+    """A window in the place of what is spared, and the other way round: both make zero of what lies far below
+    the last bit kept, so that either explains most of what the other does and stands in its way."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        label = f"align of {' and '.join(step.of)}: "
+        for name, _ in step.spared:
+            for bits in _WIDTHS_TRIED:
+                changed = replace(step, spared=(), window=((name, bits),))
+                yield Move(f"{label}window", f"{name} {bits}, not spared", _replacing(step, changed), 1)
+        for name, _ in step.window:
+            for fmt in dict.fromkeys(fmt for fmt in one.formats.values() if fmt.is_float):
+                changed = replace(step, window=(), spared=((name, fmt.min_exponent),))
+                said = f"{name} {fmt.min_exponent}, no window"
+                yield Move(f"{label}spared", said, _replacing(step, changed), 1)
 
 
 def _by_leading_bits(step: Align, places: int) -> Iterator[tuple[MaximumOf, ...]]:

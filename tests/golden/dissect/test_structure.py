@@ -431,3 +431,14 @@ def test_an_alignment_to_leading_bits_can_stand_in_the_place_of_a_normalized_sum
     start = as_candidate(changed(TOTAL, normal))
     made = [move.apply(start) for move in joint(start) if move.text.endswith("not normalized")]
     assert true.operations in [one.operations for one in made if one is not None]
+
+
+def test_a_window_and_what_is_spared_stand_in_for_each_other() -> None:
+    down = "fraction_bits: 24, rounding: down, "
+    spared, window = (
+        as_candidate(changed("fraction_bits: 24, rounding: toward_zero", down + key))
+        for key in ("spared: {c: -126}", "window: {c: 25}")
+    )
+    for one, other in ((spared, window), (window, spared)):
+        made = [move.apply(one) for move in joint(one) if move.key.endswith((": window", ": spared"))]
+        assert other.operations in [new.operations for new in made if new is not None]
