@@ -472,7 +472,15 @@ class _Search:
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
         first = fitting.various(self.ranked, _MOST_FITS)[:_FIRST_FITS]
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
+        now = self.state.fit
+        if now is not None and self._is_under_way(now):
+            self._refit([now], fitting.Effort.SINGLE, quick=True)
         return self.state.fit
+
+    def _is_under_way(self, one: fitting.Fit) -> bool:
+        """Whether a candidate is near, and its time ended before nothing helped any more."""
+        begun = self.bank.spent.get(one.candidate.operations, -1) < fitting.Effort.SINGLE
+        return begun and 0 < one.wrong < len(self.bank) // _NEAR
 
     def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
         """What the first starts came to, or another order with the same ends, where that explains more."""

@@ -469,3 +469,27 @@ def test_the_sign_of_a_zero_c_shows_sums_in_ones_complement_and_nothing_else() -
 def test_what_is_cut_from_c_shows_no_complement(rounding: str) -> None:
     ins = golden.instruction("ada", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32")
     assert fitting.complemented(c_alone(candidate(ins, {Align: {"rounding": rounding}}))) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "spent", "calls"), [(1, None, 2), (1, fitting.Effort.SINGLE, 1), (9, None, 1)]
+)
+def test_a_near_start_whose_time_ended_goes_on_before_others_are_looked_for(
+    wrong: int, spent: fitting.Effort | None, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("ampere", SMALL)
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    one = candidate(ins, {})
+    search.bank = bank_of(one, 8)
+    search.bank.answers[:wrong] ^= 1
+    tried: list[Candidate] = []
+
+    def fit(bank: Bank, start: fitting.Fit, *rest: Any) -> fitting.Fit:
+        tried.append(start.candidate)
+        bank.spent |= {} if spent is None else {one.operations: spent}
+        return start
+
+    monkeypatch.setattr(fitting, "rank", lambda *given: [fitting.Fit(one, wrong)])
+    monkeypatch.setattr(fitting, "fit", fit)
+    search._begun(search.bank, [one], None)
+    assert tried == [one] * calls
