@@ -62,6 +62,7 @@ _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
 _WIDTHS_TRIED = range(10, 41)
+_HELD_BITS = range(1, 25)
 _TOPS = range(-24, 49)
 """Where the sign of a register that holds a sum can be."""
 _FLOORS = range(-200, 64)
@@ -279,19 +280,28 @@ def _aligned_first(one: Candidate) -> Iterator[Move]:
 
 
 def _carried(one: Candidate) -> Iterator[Move]:
-    """Whether products are normalised together with the width of their alignment, which is counted from the
-    exponent that they carry then."""
+    """Whether products are normalised together with the width of their alignment, or of the register of their
+    sum: both are counted from the exponent that they carry then."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         first = next((s for s in steps if isinstance(s, Multiply)), None)
-        aligned = next((s for s in steps if isinstance(s, Align) and "products" in s.of), None)
-        if first is None or aligned is None:
+        if first is None:
             continue
         other: Step = replace(first, normalize=not first.normalize)
-        for bits in _WIDTHS_TRIED:
-            wide: Step = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
-            both = tuple({first: other, aligned: wide}.get(step, step) for step in steps)
-            said = f"{not first.normalize}, aligned to {bits} bits"
-            yield Move("multiply of a and b: normalize", said, _swapping(steps, both), 1)
+        for said, now, wide in _counted_from_products(steps):
+            both = tuple({first: other, now: wide}.get(step, step) for step in steps)
+            label = f"{not first.normalize}, {said}"
+            yield Move("multiply of a and b: normalize", label, _swapping(steps, both), 1)
+
+
+def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
+    """The first step that aligns products, and the first that sums them exactly, with other widths."""
+    aligned = next((s for s in steps if isinstance(s, Align) and "products" in s.of), None)
+    total = next((s for s in steps if isinstance(s, Sum) and "products" in s.of), None)
+    for bits in _WIDTHS_TRIED if aligned is not None else ():
+        wide: Step = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
+        yield f"aligned to {bits} bits", aligned, wide
+    for bits in _HELD_BITS if total is not None else ():
+        yield f"summed in {bits} bits", total, replace(total, width=bits)
 
 
 def _regrouped(one: Candidate) -> Iterator[Move]:

@@ -442,3 +442,24 @@ def test_a_window_and_what_is_spared_stand_in_for_each_other() -> None:
     for one, other in ((spared, window), (window, spared)):
         made = [move.apply(one) for move in joint(one) if move.key.endswith((": window", ": spared"))]
         assert other.operations in [new.operations for new in made if new is not None]
+
+
+INTEGERS = """\
+unit: integers
+shape: {k: 2}
+formats: {a: s16, b: s16, c: s32, d: s32}
+steps:
+  - multiply: {to: products}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+
+
+def test_products_are_normalised_together_with_the_width_of_their_sum() -> None:
+    """The width is counted from the exponent that they carry then: one alone explains next to nothing."""
+    text = INTEGERS.replace("{to: products}", "{to: products, normalize: true}")
+    bank = asked(unit(text.replace("to: total}", "to: total, width: 3}")), 2)
+    start = as_candidate(unit(INTEGERS))
+    assert wrong_of(bank, start) > len(bank) // 4
+    made = (move.apply(start) for move in joint(start) if move.key.endswith("normalize"))
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
