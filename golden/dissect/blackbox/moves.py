@@ -61,6 +61,7 @@ _NEAR = (-3, -2, -1, 1, 2, 3)
 _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
+_WINDOWS = (0, *range(4, 50, 3))
 _WIDTHS_TRIED = range(10, 41)
 _HELD_BITS = range(1, 25)
 _TOPS = range(-24, 49)
@@ -168,7 +169,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _aligned_first(one)
     yield from _carried(one)
     yield from _regrouped(one)
-    yield from _evened_and_spared(one)
+    yield from _evened_and_small(one)
     yield from _held(one)
     yield from _results(one)
     yield from _twice(one)
@@ -326,15 +327,18 @@ def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
             yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
 
 
-def _evened_and_spared(one: Candidate) -> Iterator[Move]:
-    """One width for all registers together with what is spared: a wider register loses no small numbers
-    either, and stands in for that where little is asked of it."""
+def _evened_and_small(one: Candidate) -> Iterator[Move]:
+    """One width for all registers together with what is spared, or with a window: a wider register loses no
+    small numbers either, and a narrower one loses them as a window does; either stands in for that where
+    little is asked of it."""
     for step, bits, even in _evened(one):
-        for spared in dict.fromkeys(_windows(one, step, step.spared, "spared")):
-            if spared:
-                label = f"align of {' and '.join(step.of)}: fraction_bits"
-                said = f"{bits}, spared {_shown(spared)}"
-                yield Move(label, said, _replacing(step, replace(even, spared=spared)), 1)
+        for name in ("spared", "window"):
+            for small in dict.fromkeys(_windows(one, step, getattr(step, name), name)):
+                if small:
+                    label = f"align of {' and '.join(step.of)}: fraction_bits"
+                    said = f"{bits}, {name} {_shown(small)}"
+                    new: Step = replace(even, **{name: small})
+                    yield Move(label, said, _replacing(step, new), 1)
 
 
 def _held(one: Candidate) -> Iterator[Move]:
@@ -712,7 +716,7 @@ def _windows(
     """No window (or spared numbers), or one register's."""
     yield ()
     least = {fmt.min_exponent for fmt in one.formats.values() if fmt.is_float} if name == "spared" else set()
-    values = range(10, 50, 3) if name == "window" else (*sorted(least), *range(-140, 10, _SPREAD))
+    values = _WINDOWS if name == "window" else (*sorted(least), *range(-140, 10, _SPREAD))
     for register in step.of:
         near = [dict(now)[register] + one for one in _NEAR] if register in dict(now) else []
         for value in (value for value in (*near, *values) if name != "window" or value >= 0):

@@ -463,3 +463,15 @@ def test_products_are_normalised_together_with_the_width_of_their_sum() -> None:
     assert wrong_of(bank, start) > len(bank) // 4
     made = (move.apply(start) for move in joint(start) if move.key.endswith("normalize"))
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_a_narrow_register_stands_in_for_a_window() -> None:
+    """Both lose small products; only those with the largest exponent are left in a window of 0."""
+    end = "fraction_bits: 24, rounding: toward_zero"
+    box = changed(end, f"{end}, window: {{products: 0}}")
+    bank, start = asked(box, 2), as_candidate(unit(PLAIN))
+    narrow = as_candidate(changed("fraction_bits: 24", "fraction_bits: {products: 6, c: 24}"))
+    for one, tried in ((start, moves(start, Hints())), (narrow, joint(narrow))):
+        assert wrong_of(bank, one) > 0
+        made = (move.apply(one) for move in tried if "window" in move.text)
+        assert any(new is not None and wrong_of(bank, new) == 0 for new in made)
