@@ -27,6 +27,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
+from golden.dissect.blackbox.held import held
 from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
@@ -458,7 +459,7 @@ class _Search:
 
     def _made(self) -> list[Candidate]:
         """The skeletons of the order that masks showed."""
-        return few_terms.counted(self.bank, skeletons(self.takes, self.state.tree))
+        return held(self.bank, few_terms.counted(self.bank, skeletons(self.takes, self.state.tree)))
 
     def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
         """Those that subtract in one's complement, where the sign of a zero c shows that: the order that is

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.few_terms import counted
 from golden.dissect.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
+from golden.dissect.blackbox.held import held
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.partners import partners
@@ -469,9 +471,34 @@ def test_a_narrow_register_stands_in_for_a_window() -> None:
     """Both lose small products; only those with the largest exponent are left in a window of 0."""
     end = "fraction_bits: 24, rounding: toward_zero"
     box = changed(end, f"{end}, window: {{products: 0}}")
-    bank, start = asked(box, 2), as_candidate(unit(PLAIN))
+    bank, start = asked(box, 1), as_candidate(unit(PLAIN))
     narrow = as_candidate(changed("fraction_bits: 24", "fraction_bits: {products: 6, c: 24}"))
     for one, tried in ((start, moves(start, Hints())), (narrow, joint(narrow))):
         assert wrong_of(bank, one) > 0
         made = (move.apply(one) for move in tried if "window" in move.text)
         assert any(new is not None and wrong_of(bank, new) == 0 for new in made)
+
+
+@pytest.mark.parametrize(
+    ("register", "shown"),
+    [
+        ("width: 2", {"width": 2}),
+        ("exponent: 0, width: 5", {"exponent": 0, "width": 5, "overflow": "wrap"}),
+        (
+            "exponent: -3, width: 5, overflow: saturate",
+            {"exponent": 0, "width": 2, "overflow": "saturate"},
+        ),
+        ("cancelled: zero", {}),
+    ],
+)
+def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, shown: dict[str, Any]) -> None:
+    """In every order of the sum: it is in all skeletons before they are compared."""
+    text = PLAIN.replace("c: f32, d: f32", "c: f16, d: f16")
+    box = unit(text.replace("to: total}", f"to: total, {register}}}"))
+    bank = Bank(signature_of(box))
+    for kind, operands in islice(simple(bank.takes, 8, np.random.default_rng(1)), 2):
+        bank.add(kind, operands, box.dot(**operands))
+    (made,) = held(bank, [as_candidate(unit(text))])
+    (total,) = made.operations[0].steps_of(Sum)
+    assert {key: getattr(total, key) for key in shown} == shown
+    assert (total.width is None) == (not shown)

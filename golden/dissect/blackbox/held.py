@@ -1,0 +1,116 @@
+"""What answers to one term show of the registers that hold sums: where their highest bit is, and their point.
+
+A register that is too narrow for one term takes the same from every such term, or bounds every answer, in any
+order of the sum; while it is missing, every order is wrong on nearly all questions. A sum in fixed point cuts
+what is added to it at the same place, whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.candidates import Candidate
+from golden.number.formats import to_float
+from golden.program.steps import Step, Sum
+
+Numbers = npt.NDArray[np.float64]
+_ALONE = (("c alone", "c"), ("one product", "products"))
+_SEEN, _MOST = 16, 0.5
+"""Terms that a register has to be too narrow for, and the share of those that have to say the same."""
+_ROUNDED = 1 / 16
+"""How far a logarithm of what was taken is from an integer at most: results are rounded."""
+_CLAMPED = 1 - 2.0**-6
+"""Of the largest answer: those above are at the end of a register that saturates."""
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """Finite terms other than zero that were asked alone, the exponents they carry, and finite answers."""
+
+    values: Numbers
+    exponents: npt.NDArray[np.int64]
+    answers: Numbers
+
+
+def held(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons whose exact sums have the registers that answers to c, or to a product, alone show."""
+    made = list(skeletons)
+    for kind, name in _ALONE if bank.takes.formats["d"].is_float else ():
+        keys = _register(bank, kind, name)
+        made = [_with_register(one, name, keys) for one in made] if keys else made
+    return made
+
+
+def _register(bank: Bank, kind: str, name: str) -> dict[str, Any]:
+    """The keys of the sum of a term; none where all terms fit."""
+    terms = _terms(bank.of_kinds(frozenset((kind,))), name)
+    top = _top(terms, bank.takes.formats["d"].max_exponent)
+    if top is not None:
+        ends = np.abs(terms.answers[(terms.answers != 0) & (np.abs(terms.values) >= 2.0 ** (top + 1))])
+        clamps = np.count_nonzero(ends > _CLAMPED * 2.0**top) > _MOST * len(ends)
+        point = min(top, 0)
+        return {
+            "exponent": point,
+            "width": top + 1 - point,
+            "overflow": "saturate" if clamps else "wrap",
+        }
+    width = _width(terms)
+    return {} if width is None else {"width": width}
+
+
+def _top(terms: _Terms, most: int) -> int | None:
+    """The power of two that no answer is above, where terms are; None where it is that of the format, or what
+    lies above shows as zero."""
+    size = float(np.abs(terms.answers).max(initial=0.0))
+    top = int(np.ceil(np.log2(size))) if size else most
+    above = (np.abs(terms.values) >= 2.0 ** (top + 1)) & (terms.answers != 0)
+    return top if top < most and np.count_nonzero(above) >= _SEEN else None
+
+
+def _width(terms: _Terms) -> int | None:
+    """How many places above its own exponent the number lies that was taken from a term, where most terms of
+    which much was taken say the same: a register that wraps, as wide as that."""
+    lost = np.abs(terms.values - terms.answers)
+    much = lost > np.abs(terms.values) / 2
+    places = np.log2(lost[much]) - terms.exponents[much]
+    whole = np.rint(places)
+    found, counts = np.unique(whole[np.abs(places - whole) < _ROUNDED], return_counts=True)
+    if not len(found) or counts.max() < max(_SEEN, _MOST * np.count_nonzero(much)):
+        return None
+    width = int(found[np.argmax(counts)])
+    return width if width >= 1 else None
+
+
+def _terms(alone: Bank, name: str) -> _Terms:
+    """The terms of questions with one term, c or a product, and what was answered."""
+    read = ["c"] if name == "c" else ["a", "b"]
+    factors = [
+        np.asarray(to_float(alone.takes.formats[one], alone.operands[one]), np.float64).reshape(
+            len(alone), -1
+        )
+        for one in read
+    ]
+    with np.errstate(all="ignore"):
+        each = np.prod(factors, axis=0)
+    place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)
+    rows = np.arange(len(alone))
+    answers = np.asarray(to_float(alone.takes.formats["d"], alone.answers), np.float64)
+    known = np.isfinite(each).all(axis=1) & np.isfinite(answers) & (each[rows, place] != 0)
+    some = [one[rows, place][known] for one in factors]
+    exponents = np.sum([np.frexp(one)[1] - 1 for one in some], axis=0, dtype=np.int64)
+    return _Terms(each[rows, place][known], exponents, answers[known])
+
+
+def _with_register(one: Candidate, name: str, keys: dict[str, Any]) -> Candidate:
+    """A candidate whose exact sums of a term have these keys; itself where no unit can be that."""
+
+    def changed(step: Step) -> Step:
+        return replace(step, **keys) if isinstance(step, Sum) and name in step.of else step
+
+    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations) or one
