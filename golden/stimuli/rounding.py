@@ -19,6 +19,9 @@ from golden.stimuli.codes import (
 )
 from golden.stimuli.draw import Draw
 
+_TWO_BITS = 0.3
+"""Share of ties beside which two bits stand: one is never between half of a place and all of it."""
+
 
 def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals exactly between two results, or one tiny addend beside it:
@@ -187,9 +190,10 @@ def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals halfway between two results, or halfway to the least one, and one bit at any weight below that:
-    how much of it is kept shows in the rounding alone. What leads, the half of a place and the bit are a term
-    each, one of them c or none; what leads and the half may be one term, too."""
+    """Totals halfway between two results, or halfway to the least one, and one bit at any weight below that,
+    or two in a row: how much of it is kept, and how it is rounded, shows in the rounding alone. What leads,
+    the half of a place and the bits are a term each, one of them c or none; what leads and the half may be
+    one term, too."""
     size, kept = (draw.count,), draw.kept_bits
     last, highest = lowest_exponent(draw.d) - kept, min(highest_exponent(draw.d), draw.high)
     in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.pick(0, 1, size)
@@ -207,16 +211,17 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     digits = np.where(in_c == 0, draw.c.fraction_bits, draw.a.fraction_bits + draw.b.fraction_bits)
     joined = leads & (in_c != 1) & (digits > kept) & draw.chance(0.7, size)
     live = np.stack([leads, ~joined, np.ones(size, bool)], axis=1) & (np.arange(3) != in_c[:, None])
-    a, b = _with_tie(draw, exponents, live, joined)
+    below = np.where(draw.chance(_TWO_BITS, size), 2, 1)
+    a, b = _with_tie(draw, exponents, live, joined, below)
     length = np.where(joined, top - half + 1, draw.pick(1, kept + 1, size))
     at = exponents[np.arange(draw.count), np.minimum(in_c, 2)]
-    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, 1))
+    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, np.where(in_c == 2, below, 1)))
     return (*draw.shuffle(a, b), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
 
 
-def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bits, Bits]:
+def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits, below: Ints) -> tuple[Bits, Bits]:
     """Products that are powers of two at the exponents of what leads, the half of a place and the bit (count,
-    3), as far as there are products; `joined`: the first two are one product."""
+    3), as far as there are products; `joined`: the first two are one product; `below`: digits of the bit."""
     order = np.argsort(~live, axis=1, kind="stable")[:, : draw.k]
     terms, size = order.shape[1], (draw.count,)
     target, there = np.repeat(exponents[:, :1], draw.k, axis=1), np.zeros(draw.shape, bool)
@@ -230,6 +235,11 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
     lengths = of_a, np.where(of_a == digits, 1, of_b)
     for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_one, lengths, strict=True):
         codes[:, 0] = np.where(joined & live[:, 0], _of_digits(draw, fmt, exponent, length), codes[:, 0])
+    rows, column = np.flatnonzero((below > 1) & (order == 2).any(axis=1)), np.argmax(order == 2, axis=1)
+    of_last = draw.split(exponents[:, 2], draw.a, draw.b)
+    for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_last, (below, 1), strict=True):
+        last = _of_digits(draw, fmt, exponent, np.broadcast_to(length, size))
+        codes[rows, column[rows]] = last[rows]
     signs = draw.pick(0, 1, draw.shape)
     return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
 

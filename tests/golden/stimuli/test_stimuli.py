@@ -276,12 +276,18 @@ def test_half_ulp_is_half_an_ulp_and_a_bit() -> None:
     assert 0.3 < odd.mean() < 0.7, "ties to even need both"
 
 
-def test_beside_tie_is_a_tie_and_one_bit() -> None:
+def odd_part(value: Fraction) -> int:
+    """Of a multiple of a power of two, what is left without twos."""
+    size = abs(value.numerator)
+    return size // (size & -size)
+
+
+def test_beside_tie_is_a_tie_and_one_bit_or_two() -> None:
     """In exact rationals: without its least term a total lies halfway between two results. c is that term,
     the half, what leads, or zero; products are ties alone, and with another term."""
     ins = golden.instruction("volta", "HMMA.884.F16.F16")
     a, b, c = values(ins, draw("beside_tie", ins, 2000))
-    ties = Counter[tuple[int, bool]]()
+    ties, digits = Counter[tuple[int, bool]](), Counter[tuple[bool, int]]()
     for row in range(2000):
         terms = [Fraction(x) * Fraction(y) for x, y in zip(a[row].tolist(), b[row].tolist(), strict=True)]
         least, *others = sorted(filter(None, [*terms, Fraction(c[row])]), key=abs)
@@ -289,6 +295,9 @@ def test_beside_tie_is_a_tie_and_one_bit() -> None:
         exponent = max(math.frexp(float(total))[1] - 1, -14) if total else 0
         if (total / Fraction(2) ** (exponent - 11)) % 2 == 1:
             ties[len(others), least == Fraction(c[row])] += 1
+            digits[least == Fraction(c[row]), odd_part(least)] += 1
+    assert {odd for _, odd in digits} == {1, 3}, "one bit, or two next to each other"
+    assert all(digits[in_c, 3] > 30 for in_c in (False, True)), "more than half of a place, less than all"
     assert sum(ties.values()) > 1000
     assert all(ties[count, in_c] > 30 for count in (1, 2) for in_c in (False, True))
 
