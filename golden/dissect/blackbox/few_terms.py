@@ -87,7 +87,8 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons with the signs that answers to one term have, whose sums leave out what no finite answer
     shows: c, or the products. Faulty units look at the special values of what they do not add; or c alone is
-    what lies too far above the other terms."""
+    what lies too far above the other terms. Where finite operands are answered by infinities those may be
+    added, too: of products, all but zeros are."""
     turned = tuple(name for kind, name in _ALONE if _is_turned(bank.of_kinds(frozenset((kind,))), name))
     made = [_turned(one, turned) or one for one in skeletons] if turned else list(skeletons)
     for kind, name in _ALONE:
@@ -95,7 +96,10 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
         if len(alone) and not _shows(alone):
             found = [structure.uncounted(one, name) for one in made]
             found += [structure.dropped_above(one) for one in made if name == "c"]
-            made = [one for one in found if one is not None] or made
+            left_out = [one for one in found if one is not None]
+            if _overflows(alone):
+                left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
+            made = left_out or made
     return made
 
 
@@ -133,6 +137,13 @@ def _shows(bank: Bank) -> bool:
     fmt = bank.takes.formats["d"]
     known = map(fmt.decode, np.unique(bank.answers).tolist())
     return any(one.kind == Kind.FINITE and one.value for one in known)
+
+
+def _overflows(bank: Bank) -> bool:
+    """Whether any question without special values is answered by an infinity or a NaN."""
+    fmt = bank.takes.formats["d"]
+    codes = np.unique(bank.answers[~fitting.special_operands(bank)]).tolist()
+    return any(fmt.decode(code).kind >= Kind.INFINITY for code in codes)
 
 
 def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:

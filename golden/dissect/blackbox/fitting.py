@@ -498,7 +498,7 @@ def _other_words(bank: Bank) -> list[int]:
     """Numbers that are common answers where operands are special: a unit may give any word for a NaN. A word
     that is a small number shows as it is where nothing else is added to it, whatever was asked there."""
     d = bank.takes.formats["d"]
-    codes, counts = np.unique(bank.answers[_special(bank)], return_counts=True)
+    codes, counts = np.unique(bank.answers[special_operands(bank)], return_counts=True)
     common = [int(codes[place]) for place in np.argsort(-counts, kind="stable") if counts[place] >= _OFTEN]
     return [code for code in common if d.decode(code).kind == Kind.FINITE and d.decode(code).value][:_WORDS]
 
@@ -535,7 +535,7 @@ def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:
     yield from ((int(given), int(answer)) for given, answer in np.unique(pairs, axis=0))
 
 
-def _special(bank: Bank) -> npt.NDArray[np.bool_]:
+def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
     """The questions with infinities or NaNs in a, b or c; of formats without, with the largest number."""
     found = np.zeros(len(bank), bool)
     for name in "abc":

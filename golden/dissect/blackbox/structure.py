@@ -303,6 +303,17 @@ def uncounted(one: Candidate, name: str) -> Candidate | None:
     return one.with_operations(operations)
 
 
+def overflowing(one: Candidate) -> Candidate | None:
+    """A candidate whose products are infinite, but for zeros."""
+    a, b = (one.takes.formats[name] for name in "ab")
+    least = sum(fmt.min_exponent - fmt.fraction_bits for fmt in (a, b) if fmt.is_float)
+
+    def changed(step: Step) -> Step:
+        return replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
+
+    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+
+
 def in_complement(one: Candidate) -> Iterator[Candidate]:
     """A candidate that subtracts what has not c's sign in one's complement, in every exact sum, or in one of
     them alone."""

@@ -209,6 +209,18 @@ def test_where_c_alone_does_not_show_it_may_be_dropped_above_the_products() -> N
     assert not all("c" in step.of for one in found for o in one.operations for step in o.steps_of(Sum))
 
 
+def test_products_that_are_all_infinite_may_be_added() -> None:
+    """No finite answer shows whether they are; that a unit which looks at c alone answers them does."""
+    text = PLAIN.replace("{to: products}", "{to: products, overflow_exponent: -60}")
+    bank = asked(unit(text.replace("special_values: {of: [products, c]}", "special_values: {of: c}")), 4)
+    found = counted(bank, [one for one in skeletons(bank.takes, None) if one.order == "one aligned sum"])
+    sums = {step.of for one in found for o in one.operations for step in o.steps_of(Sum)}
+    assert sums == {("products", "c"), ("c",)}
+    changes = [move for one in found for move in moves(one, Hints()) if move.key == "special_values: of"]
+    made = [move.apply(one) for one in found for move in changes]
+    assert any(one is not None and wrong_of(bank, one) < len(bank) // 50 for one in made)
+
+
 def test_earlier_results_can_have_any_format() -> None:
     chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
     made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
