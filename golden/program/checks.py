@@ -75,6 +75,9 @@ def _read_from(operation: Operation) -> set[str]:
     return live
 
 
+_NONE: frozenset[int] = frozenset()
+
+
 class StepChecks:
     """Follows the registers of one operation from step to step, and refuses the step that asks too much of
     them."""
@@ -90,10 +93,10 @@ class StepChecks:
         self.missing |= {"c"} if frame.seed == NO_SEED else set()
         self.scales = 0
         self.scale_block = operands.scale_block if operands.scales else None
-        self.blocks: dict[str, list[set[int]]] = {}
+        self.blocks: dict[str, tuple[frozenset[int], ...]] = {}
         """Of each number of a register: the blocks whose scales its products have."""
         if self.scale_block is not None:
-            self.blocks["a"] = [{k // self.scale_block} for k in frame.k_index]
+            self.blocks["a"] = tuple(frozenset((k // self.scale_block,)) for k in frame.k_index)
 
     def fork(self) -> StepChecks:
         """The same after the same steps; other ones can follow in each."""
@@ -155,12 +158,12 @@ class StepChecks:
         if self.scale_block is None or not step.to:
             return
         read = ("a",) if isinstance(step, Multiply | Fma) else step.of
-        terms = [blocks for name in read for blocks in self._blocks_of(name)]
+        terms = tuple(blocks for name in read for blocks in self._blocks_of(name))
         parts = groups_of(step, len(terms)) if isinstance(step, Sum | Additions | Fma) else []
-        self.blocks[step.to] = [set().union(*terms[part]) for part in parts] or terms
+        self.blocks[step.to] = tuple(_NONE.union(*terms[part]) for part in parts) or terms
 
-    def _blocks_of(self, name: str) -> list[set[int]]:
-        return self.blocks.get(name, [set()] * self.registers[name].count)
+    def _blocks_of(self, name: str) -> tuple[frozenset[int], ...]:
+        return self.blocks.get(name, (_NONE,) * self.registers[name].count)
 
     def _check_blocks(self, step: Scale, body: Section) -> None:
         """The model scales number i of n by the scale of product i * k / n, which all its products have."""

@@ -237,8 +237,7 @@ class _Followed:
 
 def _asked_later(checks: StepChecks) -> object:
     """All that checks of further steps of an operation depend on."""
-    blocks = ((name, tuple(map(frozenset, parts))) for name, parts in checks.blocks.items())
-    return frozenset(checks.registers.items()), checks.scales, frozenset(blocks)
+    return frozenset(checks.registers.items()), checks.scales, frozenset(checks.blocks.items())
 
 
 _REFUSED = _Followed(None)
