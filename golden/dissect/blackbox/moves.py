@@ -818,16 +818,22 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
 
 
 def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """One word for every NaN that a step makes, with those of operands handed on, or not: while a later step
-    makes words of its own, what earlier ones make does not show."""
+    """One word for every NaN that a step makes, with those of operands handed on, or not, or by adders alone:
+    while a later step makes words of its own, what earlier ones make does not show, and a NaN that an adder
+    hands on is the word of what made it."""
+    kinds: dict[str, tuple[type[Step], ...]] = {
+        "not": (),
+        "handed on": (Additions, Fma, SpecialValues),
+        "handed on by adders": (Additions, Fma),
+    }
     for word in hints.words:
-        for kept in (False, True):
+        for said, handing in kinds.items():
 
-            def change(steps: Steps, word: int = word, kept: bool = kept) -> Steps:
-                return tuple(_with_words(step, word, kept) for step in steps)
+            def change(steps: Steps, word: int = word, handing: tuple[type[Step], ...] = handing) -> Steps:
+                return tuple(_with_words(step, word, isinstance(step, handing)) for step in steps)
 
-            said = f"{word:#x}, those of operands {'handed on' if kept else 'not'}"
-            yield Move("nan of every step", said, change, where=one.formats["d"])
+            text = f"{word:#x}, those of operands {said}"
+            yield Move("nan of every step", text, change, where=one.formats["d"])
 
 
 def _with_words(step: Step, word: int, kept: bool) -> Step:

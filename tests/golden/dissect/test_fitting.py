@@ -22,7 +22,7 @@ from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.instruction import Instruction
 from golden.program.signature import Bits
-from golden.program.steps import Align, Fma, Multiply, Round, SpecialValues, Sum
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, SpecialValues, Sum
 from golden.unit import FunctionUnit, signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -411,6 +411,28 @@ def c_alone(one: Candidate) -> Bank:
         if kind in few_terms.KINDS:
             bank.add(kind, operands, one.dot(**operands))
     return bank
+
+
+def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
+    """As the adder's own word it explains most, and then neither change alone explains more."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    two = next(one for one in skeletons(candidate(ins, {}).takes, None) if "in f32, then c" in one.order)
+    dot, add = two.operations
+    rounded = next(s for s in two.operations[0].steps if isinstance(s, SpecialValues))
+    adder = Additions(
+        of=("c", "addends"), to="d", order="sequential", rounding="nearest_even", format=add.out_format
+    )
+
+    def made(word: int, **keys: Any) -> Candidate:
+        inner = [replace(s, nan=word) if s == rounded else s for s in dot.steps]
+        found = two.with_operations((dot.with_steps(inner), add.with_steps([replace(adder, **keys)])))
+        assert found is not None
+        return found
+
+    own, shown = 0x7FC00000, 0x7FFFFFFF
+    start, true = made(own, nan=shown), made(shown, nan=shown, first_nan=True)
+    tried = moves.moves(start, moves.Hints((shown,)))
+    assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
 def test_a_sum_in_ones_complement_is_a_start_where_c_alone_shows_it() -> None:
