@@ -150,8 +150,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
     tried: list[Fit] = []
-    bits, widths = _bits_of_results(whole), complemented(whole)
-    for one in _directed(fewer, candidates, bits, widths, deadline):
+    for one in _directed(fewer, candidates, deadline, complemented(whole), _bits_of_results(whole)):
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
@@ -211,9 +210,9 @@ def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit
 def _directed(
     few: Bank,
     candidates: Iterable[Candidate],
-    bits: int | None,
-    complemented: Sequence[int],
     deadline: float,
+    complemented: Sequence[int] = (),
+    bits: int | None = None,
 ) -> Iterator[Candidate]:
     """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
     show no order of those that round in a direction, and one rounding decides most results. `bits`: as many

@@ -445,7 +445,7 @@ def test_a_sum_in_ones_complement_is_a_start_where_c_alone_shows_it() -> None:
     assert width in fitting.complemented(bank)
     flat = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
     made = [new for one in flat for new in structure.in_complement(one)]
-    found = fitting._directed(bank, made, fitting.complemented(bank), time.monotonic() + 60)
+    found = fitting._directed(bank, made, time.monotonic() + 60, fitting.complemented(bank))
     best = min(found, key=lambda one: fitting.wrong_of(bank, one))
     assert [step.complement for step in best.operations[0].steps_of(Sum)] == ["c"]
     assert fitting.wrong_of(bank, best) < len(bank) // 10
