@@ -471,7 +471,7 @@ class _Search:
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """What the nearest of some skeletons come to, or a candidate that was kept."""
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
-        first = fitting.various(self.ranked, _MOST_FITS)[:_FIRST_FITS]
+        first = fitting.of_both_kinds(self.ranked, _FIRST_FITS)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
         if now is not None and self._is_under_way(now):

@@ -417,6 +417,23 @@ def various(fits: Iterable[Fit], most: int) -> list[Fit]:
     return [one for *_, one in sorted(turns, key=lambda turn: turn[:2])[:most]]
 
 
+def of_both_kinds(fits: Sequence[Fit], most: int) -> list[Fit]:
+    """The best of ranked fits, of different shapes; in the place of the last of them the best of the other
+    kind where all round at every addition, or none does, and it is as near. Where formats have few binades
+    ordinary operands tell no exact sum from rounded ones, and the keys of one do not lead to the other."""
+    first = various(fits, most)
+    if len({_adds_rounded(one.candidate) for one in first}) != 1:
+        return first
+    kind = _adds_rounded(first[0].candidate)
+    near = (one for one in fits if _adds_rounded(one.candidate) != kind and one.wrong <= first[-1].wrong)
+    other = next(near, None)
+    return first if other is None else [*first[:-1], other]
+
+
+def _adds_rounded(one: Candidate) -> bool:
+    return any(isinstance(step, Additions | Fma) for operation in one.operations for step in operation.steps)
+
+
 def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
     """Widths and roundings alone, a few rounds."""
     for turn in range(4):

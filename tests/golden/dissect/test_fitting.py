@@ -515,3 +515,21 @@ def test_a_near_start_whose_time_ended_goes_on_before_others_are_looked_for(
     monkeypatch.setattr(fitting, "fit", fit)
     search._begun(search.bank, [one], None)
     assert tried == [one] * calls
+
+
+def test_of_starts_that_are_as_near_one_of_each_kind_is_fitted() -> None:
+    """Ordinary operands of few binades tell no exact sum from rounded ones; words of NaNs come later."""
+    made = list(skeletons(signature_of(golden.instruction("ampere", SMALL)), None))
+    chain, adds, exact = (
+        next(one for one in made if one.order.startswith(name))
+        for name in (
+            "chain of fused multiply-adds from zero",
+            "rounded additions of the products (seq",
+            "one exact",
+        )
+    )
+    for wrong, best in ((0, [chain, exact]), (1, [chain, adds])):
+        fits = [fitting.Fit(chain, 0), fitting.Fit(adds, 0), fitting.Fit(exact, wrong)]
+        assert [one.candidate for one in fitting.of_both_kinds(fits, 2)] == best
+    mixed = [fitting.Fit(one, 0) for one in (exact, adds, chain)]
+    assert [one.candidate for one in fitting.of_both_kinds(mixed, 2)] == [exact, adds]
