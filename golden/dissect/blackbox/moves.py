@@ -166,6 +166,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _sticky(one)
     yield from _led(one)
     yield from _far_below(one)
+    yield from _in_one(one)
     yield from _aligned_first(one)
     yield from _carried(one)
     yield from _regrouped(one)
@@ -946,30 +947,42 @@ def _split(one: Candidate) -> Iterator[Move]:
 
 
 def _in_one(one: Candidate) -> Iterator[Move]:
-    """Products aligned with c and added at once, in the place of a sum of their own and all that stands
-    between it and the one with c: two sums have more keys, which say nearly what one does."""
+    """Products (or groups) aligned with c and added at once, in the place of a sum of their own and all that
+    stands between it and the one with c: two sums have more keys, which say nearly what one does."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        found = _in_two(steps)
-        if found is None:
-            continue
-        first, last = found
-        total, meet = steps[last], steps[last - 1]
-        assert isinstance(total, Sum) and isinstance(meet, Align)
-        of = ("products", *(name for name in total.of if name in ("c", "addends")))
-        rest = tuple(s for s in steps[last + 1 :] if not isinstance(s, Normalize))
-        for bits in sorted({bits for _, bits in meet.fraction_bits}):
-            aligned = replace(align(of, bits=bits), floor=meet.floor)
-            by = (*steps[:first], aligned, Sum(of=of, to=total.to), *rest)
-            yield Move("products and c", f"in one sum, at {bits} bits", _swapping(steps, by), 1)
+        for name in ("products", "groups"):
+            for said, aligned, place, end in _met_at_once(steps, name):
+                total, rest = steps[end], (s for s in steps[end + 1 :] if not isinstance(s, Normalize))
+                assert isinstance(total, Sum)
+                by = (*steps[:place], aligned, Sum(of=aligned.of, to=total.to), *rest)
+                yield Move(f"{name} and c", f"in one sum, {said}", _swapping(steps, by), 1)
 
 
-def _in_two(steps: Steps) -> tuple[int, int] | None:
-    """Where the sum of products by themselves begins, alignment included, and where the sum with c is; None
-    where there are no two, or what is between them rounds."""
+def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int]]:
+    """Alignments of products (or groups) with what their sum meets later: plain ones, and with the keys of
+    that; and what they stand for, from where to where."""
+    found = _in_two(steps, name)
+    if found is None:
+        return
+    first, last = found
+    meet, total = steps[last - 1], steps[last]
+    assert isinstance(meet, Align)
+    of = (name, *(one for one in total.of if one in ("c", "addends")))
+    for bits in sorted({bits for _, bits in meet.fraction_bits}):
+        yield f"at {bits} bits", replace(align(of, bits=bits), floor=meet.floor), first, last
+    written = next(s.to for s in reversed(steps[:last]) if isinstance(s, Sum))
+    alike = structure.with_registers(structure.relabelled(meet, written, name), of)
+    assert isinstance(alike, Align)
+    yield "as their sum met c", alike, first, last
+
+
+def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
+    """Where the sum of products (or groups) by themselves begins, alignment included, and where the sum with
+    c is; None where there are no two, or what is between them rounds."""
     kinds = (Align, Sum, Normalize)
-    first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == ("products",)), None)
+    first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == (name,)), None)
     sums = [n for n, s in enumerate(steps) if isinstance(s, Sum)]
-    if first is None or len(sums) < 2 or not isinstance(steps[sums[-1] - 1], Align):
+    if first is None or sum(n >= first for n in sums) < 2 or not isinstance(steps[sums[-1] - 1], Align):
         return None
     return (first, sums[-1]) if all(isinstance(s, kinds) for s in steps[first : sums[-1]]) else None
 

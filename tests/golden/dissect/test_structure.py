@@ -514,3 +514,20 @@ def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, show
     (total,) = made.operations[0].steps_of(Sum)
     assert {key: getattr(total, key) for key in shown} == shown
     assert (total.width is None) == (not shown)
+
+
+def test_groups_may_meet_c_in_one_sum_in_the_place_of_two() -> None:
+    inner = "  - sum: {of: products, to: groups, group: {contiguous: 2}}\n"
+    keys = "fraction_bits: 24, rounding: down, zeros: maximum}\n"
+    ends = "  - round: {of: total, rounding: toward_zero, overflow: infinity, zero: positive}\n"
+    aligned, total = PLAIN.index("  - align"), TOTAL.replace("products", "groups")
+    one = f"  - align: {{of: [groups, c], {keys}{total}"
+    dot = "  - align: {of: groups, fraction_bits: 30, rounding: down}\n  - sum: {of: groups, to: dot}\n"
+    two = dot + one.replace("groups", "dot")
+    made, start = (
+        as_candidate(unit(PLAIN[:aligned].replace("k: 2", "k: 4") + inner + rest + ends))
+        for rest in (one, two)
+    )
+    found = [move.apply(start) for move in joint(start) if move.key == "groups and c"]
+    assert made.operations in [new.operations for new in found if new is not None]
+    assert not [move for move in joint(made) if move.key == "groups and c"]
