@@ -110,6 +110,8 @@ _SHARERS = 3
 _HOPELESS, _NEAR = 8, 100
 """A start that is wrong on more than one of so many is not worth more than single changes where another one
 is wrong on fewer than one of so many."""
+_HANDFUL = 8
+"""Questions that say little of what a candidate lacks that is wrong on them."""
 _QUICK = 6
 """The same share where all starts are to be compared soon."""
 _RESUME = "argument 'resume' (option --continue)"
@@ -476,7 +478,19 @@ class _Search:
         now = self.state.fit
         if now is not None and self._is_under_way(now):
             self._refit([now], fitting.Effort.SINGLE, quick=True)
+        now = self.state.fit
+        if now is not None and 0 < now.wrong <= _HANDFUL:
+            self._ask_beside(now)
         return self.state.fit
+
+    def _ask_beside(self, near: fitting.Fit) -> None:
+        """Asks more about a candidate that is wrong on a handful: those say little of what it lacks, and
+        whatever else is tried costs more than questions aimed at it."""
+        share = min(_GROWTH[0], self._share_left() // 3)
+        if share >= _LEAST and self.dense.left > self.reserve:
+            self._round(share)
+            self.state.differing = {}
+            self._refit([near], fitting.Effort.SINGLE, quick=True)
 
     def _is_under_way(self, one: fitting.Fit) -> bool:
         """Whether a candidate is near, and its time ended before nothing helped any more."""

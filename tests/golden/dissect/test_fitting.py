@@ -72,7 +72,7 @@ def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
 def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wrong_width() -> None:
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     true = candidate(ins, {Align: {"rounding": "up", "fraction_bits": (("products", 25), ("c", 25))}})
-    stuck = {"cut": "sticky_added", "fraction_bits": (("products", 23), ("c", 23))}
+    stuck = {"cut": "sticky_added", "fraction_bits": (("products", 16), ("c", 16))}
     bank, start = bank_of(true, 24), candidate(ins, {Align: stuck})
     wrong = fitting.wrong_of(bank, start)
     assert wrong
@@ -512,6 +512,7 @@ def test_a_near_start_whose_time_ended_goes_on_before_others_are_looked_for(
         return start
 
     monkeypatch.setattr(fitting, "rank", lambda *given: [fitting.Fit(one, wrong)])
+    monkeypatch.setattr(_Search, "_ask_beside", lambda *given: None)
     monkeypatch.setattr(fitting, "fit", fit)
     search._begun(search.bank, [one], None)
     assert tried == [one] * calls
@@ -533,3 +534,26 @@ def test_of_starts_that_are_as_near_one_of_each_kind_is_fitted() -> None:
         assert [one.candidate for one in fitting.of_both_kinds(fits, 2)] == best
     mixed = [fitting.Fit(one, 0) for one in (exact, adds, chain)]
     assert [one.candidate for one in fitting.of_both_kinds(mixed, 2)] == [exact, adds]
+
+
+def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("volta", "HMMA.884.F32.F32")
+    near = candidate(ins, {Align: {"fraction_bits": (("products", 16), ("c", 16))}})
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    told = np.flatnonzero(bank_of(candidate(ins, {}), 8).wrong(near.program))
+    kept = np.setdiff1d(np.arange(8 * len(stimuli.KINDS)), told[1:])
+    search.bank = bank_of(candidate(ins, {}), 8).part(kept)
+    before = fitting.Fit(near, fitting.wrong_of(search.bank, near))
+    given: list[int] = []
+
+    def fit(bank: Bank, start: fitting.Fit, *rest: Any) -> fitting.Fit:
+        given.append(start.wrong)
+        bank.spent[start.candidate.operations] = fitting.Effort.SINGLE
+        return start
+
+    monkeypatch.setattr(fitting, "rank", lambda *rest: [before])
+    monkeypatch.setattr(fitting, "fit", fit)
+    search._begun(search.bank, [near], None)
+    assert before.wrong == given[0] == 1 and given[1] > 20
