@@ -600,7 +600,8 @@ class _Search:
                     self._round(share)
                     return True
                 effort = efforts.pop(0)
-                if effort is fitting.Effort.INSTEAD:  # the few questions left say little: more of them first
+                few = effort is fitting.Effort.FEW and fit.wrong <= _HANDFUL
+                if few or effort is fitting.Effort.INSTEAD:  # those left say little: more of them first
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 beside = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2

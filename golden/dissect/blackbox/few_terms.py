@@ -85,12 +85,14 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 
 
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons with the signs that answers to one term have, whose sums leave out what no finite answer
-    shows: c, or the products. Faulty units look at the special values of what they do not add; or c alone is
-    what lies too far above the other terms. Where finite operands are answered by infinities those may be
-    added, too: of products, all but zeros are."""
+    """Skeletons with the signs that answers to one term have and the bits that results have, whose sums leave
+    out what no finite answer shows: c, or the products. Faulty units look at the special values of what they
+    do not add; or c alone is what lies too far above the other terms. Where finite operands are answered by
+    infinities those may be added, too: of products, all but zeros are."""
     turned = tuple(name for kind, name in _ALONE if _is_turned(bank.of_kinds(frozenset((kind,))), name))
     made = [_turned(one, turned) or one for one in skeletons] if turned else list(skeletons)
+    bits = fitting.bits_of_results(bank)
+    made = made if bits is None else [_narrow(one, bits) or one for one in made]
     for kind, name in _ALONE:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):
@@ -130,6 +132,16 @@ def _turned(one: Candidate, names: Sequence[str]) -> Candidate | None:
         return replace(step, negate=words.get("".join(some), "both")) if isinstance(step, Multiply) else step
 
     return one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
+
+
+def _narrow(one: Candidate, bits: int) -> Candidate | None:
+    """A candidate whose result has so many fraction bits; None where it is no sum that is rounded in the
+    end."""
+    *head, last = one.operations
+    if not isinstance(last.final, Round):
+        return None
+    steps = (*last.steps[:-1], replace(last.final, result_fraction_bits=bits))
+    return one.with_operations((*head, last.with_steps(steps)))
 
 
 def _shows(bank: Bank) -> bool:

@@ -62,7 +62,6 @@ _COARSE_BITS = 24
 """Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
 _RESULTS = 200
 """Normal results that show how many bits results have."""
-_NARROW = ("nearest_even", "toward_zero")
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -150,7 +149,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
     tried: list[Fit] = []
-    for one in _directed(fewer, candidates, deadline, complemented(whole), _bits_of_results(whole)):
+    for one in _directed(fewer, candidates, deadline, complemented(whole)):
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
@@ -208,23 +207,17 @@ def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit
 
 
 def _directed(
-    few: Bank,
-    candidates: Iterable[Candidate],
-    deadline: float,
-    complemented: Sequence[int] = (),
-    bits: int | None = None,
+    few: Bank, candidates: Iterable[Candidate], deadline: float, complemented: Sequence[int] = ()
 ) -> Iterator[Candidate]:
     """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
-    show no order of those that round in a direction, and one rounding decides most results. `bits`: as many
-    as results have, where that is fewer than their format has; `complemented`: widths beside which a sum in
-    one's complement is tried."""
+    show no order of those that round in a direction, and one rounding decides most results. `complemented`:
+    widths beside which a sum in one's complement is tried."""
     for one in candidates:
         yield one
         if time.monotonic() > deadline:
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
         turned += [_complemented(one, width) for width in complemented if _in_complement(one)]
-        turned += [] if bits is None else [_narrow(one, bits, mode) for mode in _NARROW]
         found = [new for new in turned if new is not None]
         best = min(found, key=lambda new: wrong_of(few, new), default=None)
         if best is not None and wrong_of(few, best) < wrong_of(few, one):
@@ -337,16 +330,7 @@ def _in_complement(one: Candidate) -> bool:
     return any(step.complement == "c" for o in one.operations for step in o.steps_of(Sum))
 
 
-def _narrow(one: Candidate, bits: int, mode: str) -> Candidate | None:
-    """A candidate whose result has so many fraction bits, rounded to them this way."""
-    *head, last = one.operations
-    if not isinstance(last.final, Round):
-        return None
-    rest: dict[str, Any] = {"rounding": mode, "result_fraction_bits": bits}
-    return one.with_operations((*head, last.with_steps([*last.steps[:-1], replace(last.final, **rest)])))
-
-
-def _bits_of_results(bank: Bank) -> int | None:
+def bits_of_results(bank: Bank) -> int | None:
     """Fraction bits that normal results have, where no special operand was asked, if those are fewer than
     their format has; None where results say nothing of it. The highest binade is left out: what overflows can
     be the format's largest number."""

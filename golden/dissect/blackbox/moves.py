@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 from typing import Any
 
 from golden.dissect.blackbox import structure
@@ -229,18 +229,25 @@ def _led(one: Candidate) -> Iterator[Move]:
     """An alignment to the leading bit of a term, in the place of a sum that is normalized: both cut so many
     places below the highest bit, and differ where the term and the sum do not have the same."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        for place in range(len(steps) - 2):
-            step, total, normal = steps[place : place + 3]
-            if not (isinstance(step, Align) and isinstance(total, Sum) and isinstance(normal, Normalize)):
+        for place, (step, total) in enumerate(pairwise(steps)):
+            if not (isinstance(step, Align) and isinstance(total, Sum) and total.of == step.of):
                 continue
-            if normal.of != (total.to,) or total.of != step.of:
-                continue
-            places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
-            for maximum in _by_leading_bits(step, places):
+            rest = _normalizing(steps[place + 2 :], total.to)
+            for maximum in dict.fromkeys(m for normal in rest for m in _by_leading_bits(step, normal)):
                 led: Step = replace(step, **_beside(step, "maximum", maximum), maximum=maximum)
-                by = (*steps[:place], led, total, *steps[place + 3 :])
+                by = (*steps[:place], led, total, *steps[place + 2 + len(rest) :])
                 label = f"align of {' and '.join(step.of)}: maximum"
                 yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
+
+
+def _normalizing(steps: Steps, name: str) -> list[Normalize]:
+    """The steps that normalize a register before any other."""
+    found: list[Normalize] = []
+    for step in steps:
+        if not isinstance(step, Normalize) or step.of != (name,):
+            break
+        found.append(step)
+    return found
 
 
 def _far_below(one: Candidate) -> Iterator[Move]:
@@ -259,13 +266,16 @@ def _far_below(one: Candidate) -> Iterator[Move]:
                 yield Move(f"{label}spared", said, _replacing(step, changed), 1)
 
 
-def _by_leading_bits(step: Align, places: int) -> Iterator[tuple[MaximumOf, ...]]:
-    """What an alignment is to with the leading bit of one more of its candidates, about so many places up."""
+def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf, ...]]:
+    """What an alignment is to with the leading bit of one more of its candidates, about as many places up as
+    cut where a sum is cut that is normalized."""
+    places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
     apart = tuple(MaximumOf((name,), False, 0, None) for name in step.of)
     for now in dict.fromkeys((step.maximum or (MaximumOf(step.of, False, 0, None),), step.maximum or apart)):
         for index, one in enumerate(now):
+            least = one.least if normal.min_exponent is None else normal.min_exponent
             for more in (0, *_NEAR):
-                led = replace(one, leading=True, plus=places + more)
+                led = MaximumOf(one.of, True, places + more, least)
                 yield (*now[:index], led, *now[index + 1 :])
 
 

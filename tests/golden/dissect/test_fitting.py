@@ -14,7 +14,7 @@ import golden
 from golden import stimuli
 from golden.dissect.blackbox import candidates, few_terms, fitting, moves, structure
 from golden.dissect.blackbox import skeletons as orders
-from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.box import Bank, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.order import C, Node, find_order
@@ -557,3 +557,26 @@ def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(
     monkeypatch.setattr(fitting, "fit", fit)
     search._begun(search.bank, [near], None)
     assert before.wrong == given[0] == 1 and given[1] > 20
+
+
+@pytest.mark.parametrize(("wrong", "asked"), [(1, ["round"]), (9, [])])
+def test_what_single_changes_leave_of_a_handful_of_counterexamples_is_asked_about(
+    wrong: int, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("ampere", SMALL)
+    search, one = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None), candidate(ins, {})
+    search.bank = bank_of(one, 24)
+    search.bank.answers[:wrong] ^= 1
+    search.state.fit = fitting.Fit(one, wrong)
+    done: list[Any] = []
+
+    def refit(self: _Search, starts: Any, effort: fitting.Effort, quick: bool = False) -> None:
+        done.append(effort)
+        if effort is fitting.Effort.FEW:
+            raise BudgetEnded
+
+    monkeypatch.setattr(_Search, "_refit", refit)
+    monkeypatch.setattr(_Search, "_round", lambda self, share: done.append("round"))
+    with pytest.raises(BudgetEnded):
+        search._check()
+    assert done == [fitting.Effort.SINGLE, *asked, fitting.Effort.FEW]
