@@ -223,6 +223,18 @@ def _sticky(one: Candidate) -> Iterator[Move]:
             if cut != step.cut and more:
                 label = f"align of {' and '.join(step.of)}: cut"
                 yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
+        yield from _sticky_at(step)
+
+
+def _sticky_at(step: Align) -> Iterator[Move]:
+    """A sticky bit at another width of one register: where the others have their own, a wide one is as good
+    as any until what is cut of it is seen."""
+    for cut, name, bits in product(keys.CUT.words, step.of, _WIDTHS_TRIED):
+        table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
+        if cut not in (step.cut, "dropped") and table != step.fraction_bits:
+            changed = replace(step, cut=cut, fraction_bits=table)
+            label = f"align of {' and '.join(step.of)}: cut"
+            yield Move(label, f"{cut}, {name} {bits} bits", _replacing(step, changed), 1)
 
 
 def _led(one: Candidate) -> Iterator[Move]:

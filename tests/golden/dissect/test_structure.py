@@ -531,3 +531,13 @@ def test_groups_may_meet_c_in_one_sum_in_the_place_of_two() -> None:
     found = [move.apply(start) for move in joint(start) if move.key == "groups and c"]
     assert made.operations in [new.operations for new in found if new is not None]
     assert not [move for move in joint(made) if move.key == "groups and c"]
+
+
+def test_a_sticky_bit_may_need_another_width_of_one_register() -> None:
+    both = "fraction_bits: 24, rounding: toward_zero"
+    wide, true = (
+        as_candidate(changed(both, f"fraction_bits: {{products: {bits}, c: 24}}, rounding: down{cut}"))
+        for bits, cut in ((42, ""), (32, ", cut: sticky_or"))
+    )
+    made = [move.apply(wide) for move in joint(wide) if move.key == "align of products and c: cut"]
+    assert true.operations in [one.operations for one in made if one is not None]
