@@ -990,12 +990,14 @@ def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int
     meet, total = steps[last - 1], steps[last]
     assert isinstance(meet, Align)
     of = (name, *(one for one in total.of if one in ("c", "addends")))
-    for bits in sorted({bits for _, bits in meet.fraction_bits}):
-        yield f"at {bits} bits", replace(align(of, bits=bits), floor=meet.floor), first, last
+    widths = sorted({bits for _, bits in meet.fraction_bits})
+    plain = [replace(align(of, bits=bits), floor=meet.floor) for bits in widths]
+    yield from ((f"at {bits} bits", one, first, last) for bits, one in zip(widths, plain, strict=True))
     written = next(s.to for s in reversed(steps[:last]) if isinstance(s, Sum))
     alike = structure.with_registers(structure.relabelled(meet, written, name), of)
     assert isinstance(alike, Align)
-    yield "as their sum met c", alike, first, last
+    if alike not in plain:
+        yield "as their sum met c", alike, first, last
 
 
 def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
