@@ -337,7 +337,7 @@ def bits_of_results(bank: Bank) -> int | None:
     d = bank.takes.formats["d"]
     if not d.is_float:
         return None
-    numbers = np.abs(np.asarray(to_float(d, bank.answers[~_special(bank)]), np.float64))
+    numbers = np.abs(np.asarray(to_float(d, bank.answers[~special_operands(bank)]), np.float64))
     normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
     whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
     bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
