@@ -476,9 +476,6 @@ class _Search:
         first = fitting.of_both_kinds(self.ranked, _FIRST_FITS)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
-        if now is not None and self._is_under_way(now):
-            self._refit([now], fitting.Effort.SINGLE, quick=True)
-        now = self.state.fit
         if now is not None and 0 < now.wrong <= _HANDFUL:
             self._ask_beside(now)
         return self.state.fit
@@ -491,11 +488,6 @@ class _Search:
             self._round(share)
             self.state.differing = {}
             self._refit([near], fitting.Effort.SINGLE, quick=True)
-
-    def _is_under_way(self, one: fitting.Fit) -> bool:
-        """Whether a candidate is near, and its time ended before nothing helped any more."""
-        begun = self.bank.spent.get(one.candidate.operations, -1) < fitting.Effort.SINGLE
-        return begun and 0 < one.wrong < len(self.bank) // _NEAR
 
     def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
         """What the first starts came to, or another order with the same ends, where that explains more."""
