@@ -211,17 +211,20 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     digits = np.where(in_c == 0, draw.c.fraction_bits, draw.a.fraction_bits + draw.b.fraction_bits)
     joined = leads & (in_c != 1) & (digits > kept) & draw.chance(0.7, size)
     live = np.stack([leads, ~joined, np.ones(size, bool)], axis=1) & (np.arange(3) != in_c[:, None])
-    below = np.where(draw.chance(_TWO_BITS, size), 2, 1)
-    a, b = _with_tie(draw, exponents, live, joined, below)
+    a, b = _with_tie(draw, exponents, live, joined)
     length = np.where(joined, top - half + 1, draw.pick(1, kept + 1, size))
     at = exponents[np.arange(draw.count), np.minimum(in_c, 2)]
-    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, np.where(in_c == 2, below, 1)))
+    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, 1))
+    two = draw.chance(_TWO_BITS, size)
+    c = np.where(two & (in_c == 2), _of_digits(draw, draw.c, at, np.full(size, 2)), c)
+    place = live[:, :2].sum(axis=1)
+    _put_two_bits(draw, a, b, exponents[:, 2], np.where(two & live[:, 2] & (place < draw.k), place, -1))
     return (*draw.shuffle(a, b), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
 
 
-def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits, below: Ints) -> tuple[Bits, Bits]:
+def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bits, Bits]:
     """Products that are powers of two at the exponents of what leads, the half of a place and the bit (count,
-    3), as far as there are products; `joined`: the first two are one product; `below`: digits of the bit."""
+    3), as far as there are products; `joined`: the first two are one product."""
     order = np.argsort(~live, axis=1, kind="stable")[:, : draw.k]
     terms, size = order.shape[1], (draw.count,)
     target, there = np.repeat(exponents[:, :1], draw.k, axis=1), np.zeros(draw.shape, bool)
@@ -235,13 +238,16 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits, below: Ints
     lengths = of_a, np.where(of_a == digits, 1, of_b)
     for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_one, lengths, strict=True):
         codes[:, 0] = np.where(joined & live[:, 0], _of_digits(draw, fmt, exponent, length), codes[:, 0])
-    rows, column = np.flatnonzero((below > 1) & (order == 2).any(axis=1)), np.argmax(order == 2, axis=1)
-    of_last = draw.split(exponents[:, 2], draw.a, draw.b)
-    for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_last, (below, 1), strict=True):
-        last = _of_digits(draw, fmt, exponent, np.broadcast_to(length, size))
-        codes[rows, column[rows]] = last[rows]
     signs = draw.pick(0, 1, draw.shape)
     return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
+
+
+def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
+    """Products of two bits in a row with these exponents, of random signs, at a place each; -1: nowhere."""
+    rows = np.flatnonzero(place >= 0)
+    of_a, of_b = draw.split(exponent, draw.a, draw.b, normal=False)
+    a[rows, place[rows]] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))[rows]
+    b[rows, place[rows]] = _of_digits(draw, draw.b, of_b, np.ones_like(of_b))[rows]
 
 
 def _few_powers(

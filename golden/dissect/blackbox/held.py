@@ -103,8 +103,8 @@ def _terms(alone: Bank, name: str) -> _Terms:
     answers = np.asarray(to_float(alone.takes.formats["d"], alone.answers), np.float64)
     known = np.isfinite(each).all(axis=1) & np.isfinite(answers) & (each[rows, place] != 0)
     some = [one[rows, place][known] for one in factors]
-    exponents = np.sum([np.frexp(one)[1] - 1 for one in some], axis=0, dtype=np.int64)
-    return _Terms(each[rows, place][known], exponents, answers[known])
+    exponents = np.stack([np.frexp(one)[1] - 1 for one in some]).sum(axis=0)
+    return _Terms(each[rows, place][known], np.asarray(exponents, np.int64), answers[known])
 
 
 def _with_register(one: Candidate, name: str, keys: dict[str, Any]) -> Candidate:

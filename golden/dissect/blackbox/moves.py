@@ -172,6 +172,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _regrouped(one)
     yield from _evened_and_small(one)
     yield from _held(one)
+    yield from _fixed(one)
     yield from _results(one)
     yield from _twice(one)
     for said, operations in structure.narrowed(one):
@@ -321,11 +322,13 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
     """The first step that aligns products, and the first that sums them exactly, with other widths."""
     aligned = next((s for s in steps if isinstance(s, Align) and "products" in s.of), None)
     total = next((s for s in steps if isinstance(s, Sum) and "products" in s.of), None)
-    for bits in _WIDTHS_TRIED if aligned is not None else ():
-        wide: Step = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
-        yield f"aligned to {bits} bits", aligned, wide
-    for bits in _HELD_BITS if total is not None else ():
-        yield f"summed in {bits} bits", total, replace(total, width=bits)
+    if aligned is not None:
+        for bits in _WIDTHS_TRIED:
+            wide = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
+            yield f"aligned to {bits} bits", aligned, wide
+    if total is not None:
+        for bits in _HELD_BITS:
+            yield f"summed in {bits} bits", total, replace(total, width=bits)
 
 
 def _regrouped(one: Candidate) -> Iterator[Move]:
@@ -360,8 +363,8 @@ def _evened_and_small(one: Candidate) -> Iterator[Move]:
                 if small:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {name} {_shown(small)}"
-                    new: Step = replace(even, **{name: small})
-                    yield Move(label, said, _replacing(step, new), 1)
+                    given: dict[str, Any] = {name: small}
+                    yield Move(label, said, _replacing(step, replace(even, **given)), 1)
 
 
 def _held(one: Candidate) -> Iterator[Move]:
@@ -376,6 +379,23 @@ def _held(one: Candidate) -> Iterator[Move]:
                 label = f"sum of {' and '.join(step.of)}: width"
                 said = f"{top - point} above 2^{point}, {overflow}"
                 yield Move(label, said, _replacing(step, changed), 1)
+
+
+def _fixed(one: Candidate) -> Iterator[Move]:
+    """A sum that shows the exponent of its point to the alignment behind it, whatever it holds, a zero, too,
+    together with the width of what it meets there: that is counted from the same exponent then."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        for total, meet in pairwise(steps):
+            if not (isinstance(total, Sum) and isinstance(meet, Align) and total.to in meet.of):
+                continue
+            point = replace(total, exponent=0, cancelled="keeps_exponent")
+            own = {total.to: dict(meet.fraction_bits)[total.to]} if len(meet.of) > 1 else {}
+            for bits in _WIDTHS_TRIED:
+                wide = replace(meet, fraction_bits=tuple((name, own.get(name, bits)) for name in meet.of))
+                both: dict[Step, Step] = {total: point, meet: wide}
+                label = f"sum of {' and '.join(total.of)}: exponent"
+                by = tuple(both.get(step, step) for step in steps)
+                yield Move(label, f"0, met at {bits} bits", _swapping(steps, by), 1)
 
 
 def _results(one: Candidate) -> Iterator[Move]:

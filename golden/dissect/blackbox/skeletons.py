@@ -414,6 +414,7 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
         yield from _dot_then_c(f)
     if _products_first(tree):
         yield from _both(f, _without_trace(_late_and_grouped(f), ("dot",)), everything)
+        yield from _both(f, _in_fixed_point(_late_and_grouped(f), ("dot",)), everything)
     if is_binary(tree):
         yield from rounded_trees(f.takes, tree)
     if binary or f.takes.stored_k <= 2 or is_binary(tree):
@@ -489,15 +490,19 @@ def _without_trace(
             yield f"{name}, nothing left of what cancels", changed
 
 
-def _in_fixed_point(forms: Iterator[tuple[str, list[Step]]]) -> Iterator[tuple[str, list[Step]]]:
-    """Those in which exact sums of products are aligned to something, as fixed-point numbers: whatever they
-    hold, what is aligned with them sees the exponent of their point. Masks show no order then, as a small c
-    or product is lost where nothing is large."""
+def _in_fixed_point(
+    forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...] = ()
+) -> Iterator[tuple[str, list[Step]]]:
+    """Those in which exact sums of products, or the sums `met`, are aligned to something, as fixed-point
+    numbers: whatever they hold, what is aligned with them sees the exponent of their point. Masks show no
+    order then, where a small c or product is lost beside nothing large, or that c meets all products."""
     for name, steps in forms:
         aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
         changed = [
             replace(step, exponent=0)
-            if isinstance(step, Sum) and "products" in step.of and step.to in aligned
+            if isinstance(step, Sum)
+            and (step.to in met if met else "products" in step.of)
+            and step.to in aligned
             else step
             for step in steps
         ]

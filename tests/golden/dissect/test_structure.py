@@ -542,3 +542,24 @@ def test_a_sticky_bit_may_need_another_width_of_one_register() -> None:
     )
     made = [move.apply(wide) for move in joint(wide) if move.key == "align of products and c: cut"]
     assert true.operations in [one.operations for one in made if one is not None]
+
+
+POINT = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent, exponent: 0")
+
+
+def test_where_c_meets_all_products_their_sum_may_be_in_fixed_point() -> None:
+    box = unit(POINT)
+    takes = signature_of(box)
+    tree = order.Node((order.C, order.Node(tuple(range(8)))))
+    found = [one.operations[0].steps for one in skeletons(takes, tree)]
+    wanted = [step.op for step in box.program.operations[0].steps]
+    shown = [steps[5].exponent for steps in found if [step.op for step in steps] == wanted]  # type: ignore[union-attr]
+    assert 0 in shown
+
+
+def test_a_sum_in_fixed_point_is_found_with_the_width_of_what_it_meets() -> None:
+    """From one that leaves nothing where it cancels, at another width, no single key leads there."""
+    start = as_candidate(unit(GROUPED.format(group="{interleaved: 2}", cancelled="zero")))
+    wanted = as_candidate(unit(POINT.replace("fraction_bits: 32", "fraction_bits: {dot: 32, c: 20}")))
+    made = (move.apply(start) for move in joint(start) if ": exponent" in move.key)
+    assert any(one is not None and one.key == wanted.key for one in made)
