@@ -97,15 +97,23 @@ static int mg_is_quick(const mg_operation *o, mg_significands significands) {
 }
 
 /* How many integers that follow each other in k share a word, as a power of two: pairs of 16 bits, or four bytes, where the machine multiplies
- * those. It does bytes without a sign by bytes with one: those of b without, if its format has none (`swapped`). Those of a that are not
+ * those; sums of E2M1 fit 16 bits, and so every machine has a way. It does bytes without a sign by bytes with one: those of b without, if its format has none (`swapped`). Those of a that are not
  * of the other kind are moved by 128 (`flip`), which mg_begin_sums takes back. */
 static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
     const mg_format *a = &f->program->a, *b = &f->program->b;
     mg_tile *t = &f->tile;
     if (!f->integers || !t->plain || odd & 1 || !(t->per_lane || f->call->a.column == 1)) return;
+    if (a->is_float) {
+        const mg_operation *o = &f->program->operations[0];
+        t->share = odd & 3 ? 0 : 2;
+        t->flip = t->share ? (int32_t)0x80808080 : 0;
+        if (t->share && f->program->operation_count == 1 && mg_is_ieee(&o->seed_format, 8, 23) && mg_is_ieee(&o->out_format, 8, 23) &&
+            (o->rounding == MG_ROUNDING_TOWARD_ZERO || o->result_fraction_bits == 23)) t->groups = o->group;
+        return;
+    }
     t->share = 1;
 #if defined(__x86_64__)
-    if (odd & 3 || !f->kernel->fours || a->is_float || !__builtin_cpu_supports("avx512vnni")) return;
+    if (odd & 3 || !f->kernel->fours || !__builtin_cpu_supports("avx512vnni")) return;
     t->share = 2;
     t->swapped = !b->is_signed;
     if (t->swapped ? !a->is_signed && a->bits == 8 : a->is_signed) t->flip = (int32_t)0x80808080;
@@ -390,7 +398,8 @@ void mg_build_table(const mg_format *format, const mg_format *target, mg_table *
     fenv_t callers; /* who may flush subnormal numbers */
     fegetenv(&callers);
     fesetenv(FE_DFL_ENV);
-    table->looked_up = target || (format->is_float && (format->sign_shift < 0 || !format->has_zero));
+    /* scales without fraction bits have MG_E_SPECIAL, for mg_scale */
+    table->looked_up = target || (format->is_float && (!format->has_zero || (format->sign_shift < 0 && !format->fraction_bits)));
     for (int32_t code = 0; code < 256; code++) {
         mg_number x = mg_decode(format, (uint64_t)code);
         if (target) x = mg_convert(target, &x);

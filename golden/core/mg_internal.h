@@ -128,7 +128,7 @@ typedef struct {
 typedef struct {
     const mg_program *program;
     int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
-    int32_t share, swapped, flip; /* integers: mg_plan_integers */
+    int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */

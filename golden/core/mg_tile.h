@@ -47,9 +47,6 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < x->rows; r++)
 #define MG_EACH_HALF _Pragma("GCC unroll 2") for (int h = 0; h < 2; h++)
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
-#define MG_PRESENT (1 << 13)                     /* of an integer that is not zero: mg_small_sums */
-#define MG_PRESENT_SHIFT (32 - 13)
-#define MG_PRESENT_TERMS 16
 #define MG_POWER(x) ((mg_vf)(((x) + 127) << 23)) /* 2^x, -126 <= x <= 127 */
 #define MG_MOST_UNITS 126                        /* of a quick sum, as a power of two */
 #define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
@@ -64,7 +61,7 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
  * operation lie side by side; `share` and `swapped`, how integers that follow each other in k share a word (mg_plan_integers); `groups`, a program is one sum of scaled
- * groups of them. */
+ * groups, of so many. */
 typedef struct {
     int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups;
     const float *a, *b;
@@ -94,6 +91,15 @@ MG_INLINE mg_vi MG_OF(mg_dot_pairs)(mg_vi x, mg_vi y) {
     return (mg_vi)MG_NATIVE_DOT_PAIRS(x, y);
 #else
     return (x << 16 >> 16) * (y << 16 >> 16) + (x >> 16) * (y >> 16);
+#endif
+}
+
+/* The products of the four bytes of a lane, x's without a sign, added in pairs, which 16 bits hold. */
+MG_INLINE mg_many MG_OF(mg_dot_bytes)(mg_vi x, mg_vi y) {
+#ifdef MG_NATIVE_DOT_BYTES
+    return (mg_many)MG_NATIVE_DOT_BYTES(x, y);
+#else
+    return (mg_many)(x & 0xff00ff) * ((mg_many)y << 8 >> 8) + (mg_many)(x >> 8 & 0xff00ff) * ((mg_many)y >> 8);
 #endif
 }
 
@@ -217,7 +223,8 @@ MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *sig
         MG_OF(mg_decode_fields)(5, 10, 15, MG_SPECIALS_IEEE, code & 0x7fff, code << 16 & INT32_MIN, significand, exponent);
     } else {
         const mg_vi fields = code >> f->ignored_low & ((1 << (f->exponent_bits + f->fraction_bits)) - 1);
-        MG_OF(mg_decode_fields)(f->exponent_bits, f->fraction_bits, f->bias, f->specials, fields, code >> f->sign_shift << 31, significand, exponent);
+        const mg_vi sign = f->sign_shift < 0 ? (mg_vi){0} : code >> f->sign_shift << 31;
+        MG_OF(mg_decode_fields)(f->exponent_bits, f->fraction_bits, f->bias, f->specials, fields, sign, significand, exponent);
     }
 }
 
@@ -278,27 +285,26 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const cha
     return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
 }
 
-/* Codes of 8 bits, each in its part of a word, to integers of 16 or (share 2) 8: those of E2M1, whose `units` are halves, with MG_PRESENT where
- * they are not zero. Without a format they have 8 bits and a sign. */
+/* Codes of 8 bits, each in its part of a word, to integers of 16 or (share 2) 8: those of E2M1 have `units`, which are halves. Without a
+ * format they have 8 bits and a sign. */
 MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, int share, mg_vi codes) {
-    const int bits = f ? f->bits : 8, has_sign = !f || f->is_signed;
+    const int bits = f ? f->bits : 8, has_sign = units || !f || f->is_signed;
     const int16_t unused = (int16_t)(units ? 8 : 16 - bits);
     mg_fours x = (mg_fours)codes;
     if (f) x &= (int8_t)((1 << bits) - 1);
-    if (share == 2) {
-        const int8_t sign = (int8_t)(has_sign << (bits - 1));
-        return (mg_vi)((x ^ sign) - sign);
-    }
     if (units) {
 #ifdef MG_NATIVE_LOOK_UP
         x = (mg_fours)MG_NATIVE_LOOK_UP(units, x);
 #else
-        for (int h = 0; h < 4 * MG_V; h += 2) x[h] = units[x[h]];
+        for (int h = 0; h < 4 * MG_V; h++) x[h] = units[x[h]];
 #endif
     }
+    if (share == 2) {
+        const int8_t sign = (int8_t)(has_sign << (bits - 1));
+        return units ? (mg_vi)x : (mg_vi)((x ^ sign) - sign);
+    }
     mg_many y = (mg_many)x;
-    if (units || has_sign) y = y << unused >> unused;
-    if (units) y += (mg_many)(y != 0) & MG_PRESENT;
+    if (has_sign) y = y << unused >> unused;
     return (mg_vi)y;
 }
 
@@ -337,12 +343,11 @@ static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table,
     const mg_format format = *f;
     int8_t units[16] = {0};
     for (int code = 0; f->is_float && code < 16; code++) units[code] = (int8_t)(table->value[code] * 2);
-    (void)flip;
+    if (f->is_float && share) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 2, other, flip, words);
+    else if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 0, other, 0, words);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
-    if (share == 2) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, 2, other, flip, words);
-    else
+    else if (share == 2) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, 2, other, flip, words);
 #endif
-    if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, share & 1, other, 0, words);
     else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, share & 1, other, 0, words);
     else MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, share & 1, other, 0, words);
 }
@@ -405,7 +410,11 @@ MG_INLINE mg_df MG_OF(mg_whole_doubles)(mg_vi x, int half) {
 
 MG_INLINE mg_vi MG_OF(mg_floats_of)(const mg_df *halves) {
     const mg_vs part[2] = {__builtin_convertvector(halves[0], mg_vs), __builtin_convertvector(halves[1], mg_vs)};
+#ifdef MG_NATIVE_JOIN /* GCC does this through memory, which waits for both stores */
+    return (mg_vi)MG_NATIVE_JOIN(part[0], part[1]);
+#else
     return MG_AT(mg_vi, part);
+#endif
 }
 
 /* mg_round_sums to any format. */
@@ -430,23 +439,46 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_round_any)(const mg_operation *o
     return MG_AT(mg_vi, out);
 }
 
-/* Rounds `sum` * 2^unit, numbers below 2^53 in doubles, whose last bit is 2^unit, to codes of the operation's result: `kept` fraction bits,
- * toward zero or to nearest even, overflow to infinity. A zero is +0, but for a sum that rounds to zero with its sign
- * (MG_ZERO_SIGNED_UNDERFLOW). The sums themselves are never -0 where the result is FP32: they begin with +0 or an integer, and whatever joins
+/* 2^x of half a vector, as doubles; -1022 <= x <= 1023. */
+MG_INLINE mg_df MG_OF(mg_double_power)(mg_vi x, int half) {
+    mg_half part[2];
+    memcpy(part, &x, sizeof x);
+    return (mg_df)(__builtin_convertvector(part[half] + 1023, mg_dw) << 52);
+}
+
+/* mg_round_sums where some result is subnormal. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_round_small)(int kept, int nearest, const mg_df *x) {
+    const double last = 0x1p-126 / (1 << kept), ones = (double)(1 << kept) * 0x1p126;
+    mg_df rounded[2];
+    MG_EACH_HALF {
+        const mg_dw subnormal = (mg_dw)(x[h] < 0x1p-126) & (mg_dw)(x[h] > -0x1p-126), whole = (mg_dw)(MG_ODD(mg_whole)(x[h] * ones) * last);
+        rounded[h] = nearest ? x[h] : (mg_df)MG_PICK(subnormal, whole, (mg_dw)x[h] & -(INT64_C(1) << (52 - kept)));
+    }
+    return MG_OF(mg_floats_of)(rounded);
+}
+
+/* Rounds `sum` * 2^unit, numbers below 2^53 in doubles, whose last bit is 2^unit, to FP32: `kept` fraction bits, toward zero, or all to
+ * nearest even, overflow to infinity. A zero is +0, but for a sum that rounds to zero with its sign
+ * (MG_ZERO_SIGNED_UNDERFLOW). The sums themselves are never -0: they begin with +0 or an integer, and whatever joins
  * it, -0 too, leaves +0 where nothing is left. Below the least unit and above the largest that are told apart here lies nothing but what rounds to zero,
- * and what is infinite. */
+ * and what is infinite. Infinity and NaN stay. */
+MG_INLINE mg_vi MG_OF(mg_round_to_floats)(const mg_operation *o, int kept, int nearest, const mg_df *sum, mg_vi unit) {
+    const mg_vi near = MG_OF(mg_max)(-MG_OF(mg_max)(-unit, MG_SPLAT(-254)), MG_SPLAT(-252));
+    mg_df x[2], cut[2];
+    MG_EACH_HALF {
+        x[h] = sum[h] * MG_OF(mg_double_power)(near, h);
+        cut[h] = nearest ? x[h] : (mg_df)((mg_dw)x[h] & -(INT64_C(1) << (52 - kept)));
+    }
+    mg_vi code = MG_OF(mg_floats_of)(cut);
+    const mg_vi small = (mg_vi)((mg_vu)((code & INT32_MAX) - 1) <= 0x800000 - 1); /* the least normal number may be one that was rounded up */
+    if (!nearest && MG_OF(mg_any)(small)) code = MG_OF(mg_round_small)(kept, nearest, x);
+    return code & ((mg_vi)(code != INT32_MIN) | -(o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW));
+}
+
+/* The same to the format of an operation's result. */
 MG_INLINE mg_vi MG_OF(mg_round_sums)(const mg_operation *o, int kept, int nearest, const mg_df *sum, mg_vi unit) {
     if (!mg_is_ieee(&o->out_format, 8, 23) || (nearest && kept < 23)) return MG_OF(mg_round_any)(o, kept, nearest, sum, unit);
-    const mg_vi near = MG_OF(mg_max)(-MG_OF(mg_max)(-unit, MG_SPLAT(-254)), MG_SPLAT(-252)), half = near >> 1; /* two powers that are floats */
-    const double last = 0x1p-126 / (1 << kept), ones = (double)(1 << kept) * 0x1p126;
-    mg_df x[2];
-    MG_EACH_HALF {
-        x[h] = sum[h] * MG_OF(mg_doubles_of)(MG_POWER(half), h) * MG_OF(mg_doubles_of)(MG_POWER(near - half), h);
-        const mg_dw subnormal = (mg_dw)(x[h] < 0x1p-126) & (mg_dw)(x[h] > -0x1p-126), whole = (mg_dw)(MG_ODD(mg_whole)(x[h] * ones) * last);
-        if (!nearest) x[h] = (mg_df)MG_PICK(subnormal, whole, (mg_dw)x[h] & -(INT64_C(1) << (52 - kept)));
-    }
-    const mg_vi code = MG_OF(mg_floats_of)(x);
-    return code & ((mg_vi)(code != INT32_MIN) | -(o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW));
+    return MG_OF(mg_round_to_floats)(o, kept, nearest, sum, unit);
 }
 
 /* An integer as a float, cut to 24 bits. */
@@ -742,63 +774,84 @@ MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int
     }
 }
 
-/* The exact sum of products of E2M1, in units of 1/4, and whether one of them is not zero. With a and b the sum of (a + P) * (b + P)
- * holds that of a * b in its lowest bits, P = MG_PRESENT; a factor that is zero brings no P, and so the sum is zero only if all
- * products are. MG_PRESENT_TERMS of them, at most 144 each, stay below P / 2. */
+/* The exact sum of products of E2M1, in units of 1/4, and whether one of them is not zero. */
 MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vi *sum, mg_vi *present) {
     MG_EACH_ROW sum[r] = present[r] = (mg_vi){0};
-    for (int32_t i = 0; i < count; i += MG_PRESENT_TERMS) {
-        mg_vi part[MG_ROWS];
-        MG_OF(mg_exact_sums)(o, x, first + i, count - i < MG_PRESENT_TERMS ? count - i : MG_PRESENT_TERMS, 0, part);
+    if (x->share == 2) { /* mg_begin_groups says what else lies in the exponents */
+        const ptrdiff_t word = first / 4, at = word * x->b_row;
+        const mg_vi begin = MG_OF(mg_of_b)(x, x->b_exponent + at), marks = MG_OF(mg_of_b)(x, x->b_exponent + at + o->k_count / 2 * x->b_row);
+        MG_EACH_ROW sum[r] = begin;
+        MG_UNROLL for (int32_t i = 0; i < count / 4; i++) {
+            const mg_vi b = MG_OF(mg_of_b)(x, x->b + at + i * x->b_row);
+            MG_EACH_ROW sum[r] = (mg_vi)((mg_many)sum[r] + MG_OF(mg_dot_bytes)(MG_OF(mg_of_a)(x, x->a + r * x->a_row, word + i), b));
+        }
         MG_EACH_ROW {
-            sum[r] += part[r] << MG_PRESENT_SHIFT >> MG_PRESENT_SHIFT;
-            present[r] |= (mg_vi)(part[r] != 0);
+            sum[r] = MG_OF(mg_dot_pairs)(sum[r], MG_SPLAT(0x10001));
+            present[r] = (mg_vi)((MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, word) & marks) != 0);
+        }
+        return;
+    }
+    for (int32_t i = first; i < first + count; i++) {
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
+        const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
+        MG_EACH_ROW {
+            const mg_vi p = MG_OF(mg_dot_pairs)(MG_OF(mg_of_a)(x, x->a + r * x->a_row, k), b);
+            sum[r] += p;
+            present[r] |= p;
         }
     }
+    MG_EACH_ROW present[r] = (mg_vi)(present[r] != 0);
+}
+
+/* A float cut to an integer, which it is from 2^24 on. */
+MG_INLINE mg_vf MG_OF(mg_whole_float)(mg_vf x) {
+#ifdef MG_NATIVE_CUT_FLOATS
+    return (mg_vf)MG_NATIVE_CUT_FLOATS(x);
+#else
+    const mg_vi near = (mg_vi)(((mg_vi)x & INT32_MAX) < 0x4b800000);
+    return (mg_vf)MG_PICK(near, (mg_vi)__builtin_convertvector(__builtin_convertvector((mg_vf)(near & (mg_vi)x), mg_vi), mg_vf), (mg_vi)x);
+#endif
 }
 
 /* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. A float holds a group, and a double their
- * sum in units of the last bit that is kept. */
+ * sum in units of the last bit that is kept. NaN of scales, and what c has of it and infinity, reach the sum by themselves. */
 MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    const int32_t groups = o->k_count / o->group;
+    const int32_t size = x->groups ? x->groups : o->group, groups = o->k_count / size;
+    const int nearest = o->rounding == MG_ROUNDING_NEAREST_EVEN;
     mg_vi e[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
-    mg_vf value[MG_MAX_GROUPS][MG_ROWS], floats[MG_ROWS];
+    mg_vi units[MG_ROWS];
+    mg_vf value[MG_MAX_GROUPS][MG_ROWS];
     mg_df total[MG_ROWS][2];
-    MG_EACH_ROW {
-        top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
-        floats[r] = (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
-    }
+    MG_EACH_ROW top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
     for (int32_t g = 0, s = 0, next = o->scale_block; g < groups; g++) {
-        if (g * o->group == next) s++, next += o->scale_block;
+        if (g * size == next) s++, next += o->scale_block;
         const mg_vf scale_b = (mg_vf)MG_OF(mg_of_b)(x, x->scale_b + s * x->b_row);
         const mg_vi exponent_b = MG_OF(mg_of_b)(x, x->scale_b_exponent + s * x->b_row);
         mg_vi sum[MG_ROWS], present[MG_ROWS];
-        MG_OF(mg_small_sums)(o, x, g * o->group, o->group, sum, present);
+        MG_OF(mg_small_sums)(o, x, g * size, size, sum, present);
         MG_EACH_ROW {
-            mg_vf scale = MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b;
             const mg_vi exponent = MG_OF(mg_of_a)(x, x->scale_a_exponent + r * x->scale_row, s) + exponent_b;
-            if (x->specials) {
-                const mg_vi special = MG_IS_TOP(scale);
-                present[r] |= special;
-                floats[r] += (mg_vf)(special & (mg_vi)scale);
-                scale = (mg_vf)(~special & (mg_vi)scale);
-            }
             e[g][r] = MG_PICK(present[r], exponent, MG_SPLAT(MG_E_ZERO));
             top[r] = MG_OF(mg_max)(top[r], e[g][r]);
-            value[g][r] = __builtin_convertvector(sum[r], mg_vf) * scale;
+            value[g][r] = __builtin_convertvector(sum[r], mg_vf) * (MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b);
         }
     }
     MG_EACH_ROW {
-        const mg_vi units = o->fraction_bits - top[r], finite = (mg_vi)c[r].significand & ~MG_IS_TOP(c[r].significand);
-        const mg_vf late = (mg_vf)finite * MG_POWER(MG_OF(mg_max)(units + c[r].exponent, MG_LEAST_POWER));
-        MG_EACH_HALF total[r][h] = (mg_df){0} + MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(late, h)); /* no -0 */
+        units[r] = o->fraction_bits - top[r];
+        const mg_vi quarters = units[r] - 2;
+        const mg_vf late = MG_OF(mg_whole_float)(c[r].significand * MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER)));
+        MG_EACH_HALF total[r][h] = (mg_df){0} + MG_OF(mg_doubles_of)(late, h); /* no -0 */
         for (int32_t g = 0; g < groups; g++) {
-            const mg_vf term = value[g][r] * MG_POWER(MG_OF(mg_max)(units + e[g][r] - 2, MG_LEAST_POWER)); /* in units of 1/4 before */
-            MG_EACH_HALF total[r][h] += MG_ODD(mg_whole)(MG_OF(mg_doubles_of)(term, h));
+            const mg_vf term = MG_OF(mg_whole_float)(value[g][r] * MG_POWER(MG_OF(mg_max)(quarters + e[g][r], MG_LEAST_POWER)));
+            MG_EACH_HALF total[r][h] += MG_OF(mg_doubles_of)(term, h);
         }
+        units[r] = -units[r];
     }
-    MG_EACH_ROW out[r] = MG_OF(mg_round_sums)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, total[r], top[r] - o->fraction_bits);
-    MG_EACH_ROW out[r] = MG_OF(mg_with_specials)(o, floats[r], out[r]);
+    MG_EACH_ROW {
+        out[r] = (x->groups ? MG_OF(mg_round_to_floats) : MG_OF(mg_round_sums))(o, o->result_fraction_bits, nearest, total[r], units[r]);
+        if (x->groups) out[r] = MG_PICK((mg_vi)((mg_vf)out[r] == (mg_vf)out[r]), out[r], MG_SPLAT((int32_t)o->nan));
+        else out[r] = MG_OF(mg_with_specials)(o, (mg_vf)MG_OF(mg_floats_of)(total[r]), out[r]);
+    }
 }
 
 /* Modulo 2^32, or saturated. */
@@ -948,6 +1001,27 @@ MG_INLINE void MG_OF(mg_begin_sums)(const mg_tile *t) {
         }
 }
 
+/* Which bytes of the words `at`, `next` apart, of a group are not zero, a bit each; `zero` is what that is after bytes were moved. */
+MG_INLINE mg_vi MG_OF(mg_marks)(const float *at, const int32_t words, ptrdiff_t next, int32_t zero) {
+    mg_vi mark = {0};
+    MG_UNROLL for (int32_t w = 0; w < words; w++) mark |= (mg_vi)((mg_fours)MG_AT(mg_vi, at + w * next) != (mg_fours)MG_SPLAT(zero)) & 0x1010101 << w;
+    return mark;
+}
+
+/* What mg_small_sums finds in the exponents, which bytes of E2M1 lack, where the first word of a group lies: marks, of b behind what its sums
+ * begin with, in 16 bits, since bytes of a are moved by 128. What lies elsewhere means nothing: vectors may reach beyond the columns. */
+MG_INLINE void MG_OF(mg_begin_groups)(const mg_tile *t, const int32_t words) {
+    const ptrdiff_t columns = t->columns, of_a = t->a.count / 4, count = t->b.count / 4, lanes = t->per_lane ? columns : 1 << t->paired;
+    for (ptrdiff_t i = 0; i < of_a; i += MG_V) *(mg_vi *)(t->a.exponent + i) = MG_OF(mg_marks)(t->a.value + i, words, lanes, t->flip);
+    for (ptrdiff_t i = 0; i < count; i += words * columns)
+        for (ptrdiff_t j = i; j < i + columns; j += MG_V) {
+            mg_many sum = {0};
+            MG_UNROLL for (int32_t w = 0; w < words; w++) sum -= MG_OF(mg_dot_bytes)(MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + j + w * columns));
+            *(mg_vi *)(t->b.exponent + j) = (mg_vi)sum;
+            *(mg_vi *)(t->b.exponent + 2 * count + j) = MG_OF(mg_marks)(t->b.value + j, words, columns, 0);
+        }
+}
+
 /* Matrices of integers that share words, where a program is one sum that c joins. `differ`: bits that do are counted. */
 MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const int swapped, const int differ) {
     const mg_operation *o = &t->program->operations[0];
@@ -979,7 +1053,7 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
     const mg_vi *seed = results[o->seed];
     mg_late c[MG_ROWS];
     if (x->groups) {
-        MG_EACH_ROW MG_OF(mg_decode_codes)(&o->seed_format, seed[r], &c[r].significand, &c[r].exponent);
+        MG_EACH_ROW MG_OF(mg_decode_fields)(8, 23, 127, MG_SPECIALS_IEEE, seed[r] & INT32_MAX, seed[r] & INT32_MIN, &c[r].significand, &c[r].exponent);
         MG_OF(mg_scaled_groups)(o, x, c, out);
     } else if (x->quick && !x->significands && o->fast == MG_FAST_FDRDA) {
         MG_OF(mg_quick_rounded_down)(o, x, seed, out);
@@ -1010,7 +1084,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
             const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? groups : t->share, t->swapped, groups, t->a.value + a, t->b.value + b,
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, t->a.value + a, t->b.value + b,
                                   t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
@@ -1024,10 +1098,10 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 
 /* Rows of A that all columns share, compiled once for each combination that has to be quick. */
 MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
-    const mg_program *p = t->program;
     const int significands = t->significands;
     if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0);
-    else if (t->share && p->operation_count == 1 && p->operations[0].fast == MG_FAST_GDFS) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, t->specials, 0, 1, 1);
+    else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16);
+    else if (t->groups == 32) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32);
     else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0);
     else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0);
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0);
@@ -1039,8 +1113,10 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
     if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
     const int differ = o->combine == MG_OPERATION_XOR, one_sum = o->fast == MG_FAST_INTEGER && t->program->operation_count == 1 && o->seed == 0 && t->program->c.storage == 32;
+    if (t->groups == 16) MG_OF(mg_begin_groups)(t, 4);
+    else if (t->share == 2 && o->fast == MG_FAST_GDFS) MG_OF(mg_begin_groups)(t, o->group / 4);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
-    if (t->share == 2) MG_OF(mg_begin_sums)(t);
+    else if (t->share == 2) MG_OF(mg_begin_sums)(t);
     if (one_sum && t->share == 2 && !t->per_lane) {
         if (differ) MG_OF(mg_integer_rows)(t, 2, 0, 1);
         else if (t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0);
@@ -1070,10 +1146,13 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_WIDEN_16
 #undef MG_NATIVE_HALF
 #undef MG_NATIVE_DOT_PAIRS
+#undef MG_NATIVE_DOT_BYTES
 #undef MG_NATIVE_ADD_DOT_FOURS
 #undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
 #undef MG_NATIVE_CUT
+#undef MG_NATIVE_CUT_FLOATS
 #undef MG_NATIVE_DOUBLES
+#undef MG_NATIVE_JOIN
 #undef MG_DOUBLES
 #undef MG_V

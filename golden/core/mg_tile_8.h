@@ -4,10 +4,13 @@
 #define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm256_madd_epi16((__m256i)(x), (__m256i)(y))
+#define MG_NATIVE_DOT_BYTES(x, y) _mm256_maddubs_epi16((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_LOOK_UP(table, x) _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table))), (__m256i)(x))
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_CUT(x) _mm256_round_pd((__m256d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define MG_NATIVE_CUT_FLOATS(x) _mm256_round_ps((__m256)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOUBLES(x) _mm256_cvtps_pd((__m128)(x))
+#define MG_NATIVE_JOIN(x, y) _mm256_insertf128_ps(_mm256_castps128_ps256((__m128)(x)), (__m128)(y), 1)
 #include "mg_tile.h"

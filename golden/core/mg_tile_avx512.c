@@ -23,12 +23,15 @@
 #define MG_NATIVE_TRUNCATED(x) _mm512_cvt_roundepi32_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_ADD_DOT_FOURS MG_ADD_DOT_FOURS
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm512_madd_epi16((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_DOT_BYTES(x, y) _mm512_maddubs_epi16((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_LOOK_UP(table, x) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table))), (__m512i)(x))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_CUT(x) _mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define MG_NATIVE_CUT_FLOATS(x) _mm512_roundscale_ps((__m512)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOUBLES(x) _mm512_cvtps_pd((__m256)(x))
+#define MG_NATIVE_JOIN(x, y) _mm512_insertf32x8(_mm512_castps256_ps512((__m256)(x)), (__m256)(y), 1)
 /* Two rows of eight columns fill a vector, too. */
 #define MG_HALF 8
 #define MG_NATIVE_ZIP(x, y) \
