@@ -41,6 +41,7 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
 #define MG_MAX_GROUPS 16
+#define MG_GROUPED 64    /* products of a sum of scaled groups that is compiled alone */
 #define MG_IEEE_TERMS 32 /* products of an operation of IEEE steps, at most */
 
 /* Row of B that stored element s of a row of A meets; `nibbles` is that row's metadata, `step` bytes apart

@@ -367,10 +367,17 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
         }
         return any;
     }
-#define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(*f, kind, storage, data, step, count, significands, value, exponent)
+    mg_format format = *f;
+#define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(format, kind, storage, data, step, count, significands, value, exponent)
     if (kind == MG_DECODE_HALF) MG_DECODE(MG_DECODE_HALF, 16);
     if (kind == MG_DECODE_SINGLE && f->storage == 16) MG_DECODE(MG_DECODE_SINGLE, 16);
     if (kind == MG_DECODE_SINGLE) MG_DECODE(MG_DECODE_SINGLE, 32);
+    if (f->storage == 8 && f->exponent_bits == 4 && f->fraction_bits == 3 && f->specials == MG_SPECIALS_ALL_ONES_NAN) { /* E4M3 with constants, too */
+        format.exponent_bits = 4;
+        format.fraction_bits = 3;
+        format.specials = MG_SPECIALS_ALL_ONES_NAN;
+        MG_DECODE(MG_DECODE_FIELDS, 8);
+    }
     if (f->storage == 8) MG_DECODE(MG_DECODE_FIELDS, 8);
     if (f->storage == 16) MG_DECODE(MG_DECODE_FIELDS, 16);
     MG_DECODE(MG_DECODE_FIELDS, 32);
@@ -779,7 +786,7 @@ MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int
     MG_EACH_ROW sum[r] = present[r] = (mg_vi){0};
     if (x->share == 2) { /* mg_begin_groups says what else lies in the exponents */
         const ptrdiff_t word = first / 4, at = word * x->b_row;
-        const mg_vi begin = MG_OF(mg_of_b)(x, x->b_exponent + at), marks = MG_OF(mg_of_b)(x, x->b_exponent + at + o->k_count / 2 * x->b_row);
+        const mg_vi begin = MG_OF(mg_of_b)(x, x->b_exponent + at), marks = MG_OF(mg_of_b)(x, x->b_exponent + at + (x->groups ? MG_GROUPED : o->k_count) / 2 * x->b_row);
         MG_EACH_ROW sum[r] = begin;
         MG_UNROLL for (int32_t i = 0; i < count / 4; i++) {
             const mg_vi b = MG_OF(mg_of_b)(x, x->b + at + i * x->b_row);
@@ -816,15 +823,15 @@ MG_INLINE mg_vf MG_OF(mg_whole_float)(mg_vf x) {
 /* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. A float holds a group, and a double their
  * sum in units of the last bit that is kept. NaN of scales, and what c has of it and infinity, reach the sum by themselves. */
 MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    const int32_t size = x->groups ? x->groups : o->group, groups = o->k_count / size;
-    const int nearest = o->rounding == MG_ROUNDING_NEAREST_EVEN;
+    const int32_t size = x->groups ? x->groups : o->group, groups = x->groups ? MG_GROUPED / size : o->k_count / size, block = x->groups ? size : o->scale_block;
+    const int nearest = x->groups ? 0 : o->rounding == MG_ROUNDING_NEAREST_EVEN;
     mg_vi e[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
     mg_vi units[MG_ROWS];
     mg_vf value[MG_MAX_GROUPS][MG_ROWS];
     mg_df total[MG_ROWS][2];
     MG_EACH_ROW top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
-    for (int32_t g = 0, s = 0, next = o->scale_block; g < groups; g++) {
-        if (g * size == next) s++, next += o->scale_block;
+    MG_UNROLL for (int32_t g = 0; g < groups; g++) {
+        const ptrdiff_t s = g * size / block;
         const mg_vf scale_b = (mg_vf)MG_OF(mg_of_b)(x, x->scale_b + s * x->b_row);
         const mg_vi exponent_b = MG_OF(mg_of_b)(x, x->scale_b_exponent + s * x->b_row);
         mg_vi sum[MG_ROWS], present[MG_ROWS];
@@ -841,7 +848,7 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
         const mg_vi quarters = units[r] - 2;
         const mg_vf late = MG_OF(mg_whole_float)(c[r].significand * MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER)));
         MG_EACH_HALF total[r][h] = (mg_df){0} + MG_OF(mg_doubles_of)(late, h); /* no -0 */
-        for (int32_t g = 0; g < groups; g++) {
+        MG_UNROLL for (int32_t g = 0; g < groups; g++) {
             const mg_vf term = MG_OF(mg_whole_float)(value[g][r] * MG_POWER(MG_OF(mg_max)(quarters + e[g][r], MG_LEAST_POWER)));
             MG_EACH_HALF total[r][h] += MG_OF(mg_doubles_of)(term, h);
         }
