@@ -517,6 +517,13 @@ def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, show
     assert (total.width is None) == (not shown)
 
 
+def test_no_register_is_too_narrow_for_the_largest_of_all_formats() -> None:
+    """The number above the highest place of FP64 is none."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
+    made = [as_candidate(ins)]
+    assert held(asked(ins), made) == made
+
+
 def test_groups_may_meet_c_in_one_sum_in_the_place_of_two() -> None:
     inner = "  - sum: {of: products, to: groups, group: {contiguous: 2}}\n"
     keys = "fraction_bits: 24, rounding: down, zeros: maximum}\n"
