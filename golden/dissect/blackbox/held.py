@@ -69,7 +69,7 @@ def _top(terms: _Terms, most: int) -> int | None:
     lies above shows as zero."""
     size = float(np.abs(terms.answers).max(initial=0.0))
     top = int(np.ceil(np.log2(size))) if size else most
-    above = (np.abs(terms.values) >= np.ldexp(1.0, top + 1)) & (terms.answers != 0)  # of FP64 none
+    above = (np.frexp(terms.values)[1] > top + 1) & (terms.answers != 0)
     return top if top < most and np.count_nonzero(above) >= _SEEN else None
 
 

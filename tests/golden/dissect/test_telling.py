@@ -473,8 +473,8 @@ def test_what_is_kept_beside_a_tie_is_asked_for() -> None:
     box = kept_to_six_bits(ins, by_the_leading_bit_of_the_products)
     search = _Search(FunctionUnit.like(ins, box.dot), 1e6, 200_000, 0, None)
     search.state.fit = fitting.Fit(kept_to_six_bits(ins, normalised_behind), 0)
-    assert any(search._round(256) for _ in range(6))
-    assert search.state.differing["beside_tie"][0]
+    shown = (search._round(256) and search.state.differing.get("beside_tie", (0,))[0] for _ in range(8))
+    assert any(shown), "other kinds show it, too, now and then"
 
 
 def test_every_floor_in_the_reach_of_results_is_a_rival() -> None:
