@@ -786,9 +786,10 @@ MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int
     MG_EACH_ROW sum[r] = present[r] = (mg_vi){0};
     if (x->share == 2) { /* mg_begin_groups says what else lies in the exponents */
         const ptrdiff_t word = first / 4, at = word * x->b_row;
+        const int32_t words = count / 4;
         const mg_vi begin = MG_OF(mg_of_b)(x, x->b_exponent + at), marks = MG_OF(mg_of_b)(x, x->b_exponent + at + (x->groups ? MG_GROUPED : o->k_count) / 2 * x->b_row);
         MG_EACH_ROW sum[r] = begin;
-        MG_UNROLL for (int32_t i = 0; i < count / 4; i++) {
+        MG_UNROLL for (int32_t i = 0; i < words; i++) {
             const mg_vi b = MG_OF(mg_of_b)(x, x->b + at + i * x->b_row);
             MG_EACH_ROW sum[r] = (mg_vi)((mg_many)sum[r] + MG_OF(mg_dot_bytes)(MG_OF(mg_of_a)(x, x->a + r * x->a_row, word + i), b));
         }

@@ -30,9 +30,9 @@ from rtl_tb.simulators import simulators
 EVERY_ENGINE = [
     ("fast", "verilator"),
     ("selfcheck", "icarus"),
-    pytest.param("selfcheck", "verilator", marks=pytest.mark.long),
+    ("selfcheck", "verilator"),
     ("cocotb", "icarus"),
-    pytest.param("cocotb", "verilator", marks=pytest.mark.long),
+    ("cocotb", "verilator"),
 ]
 RIGHT, WRONG = "total = c;", "total = c ^ 1;"
 
