@@ -108,7 +108,8 @@ static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
         t->share = odd & 3 ? 0 : 2;
         t->flip = t->share ? (int32_t)0x80808080 : 0;
         if (t->share && f->program->operation_count == 1 && mg_is_ieee(&o->seed_format, 8, 23) && mg_is_ieee(&o->out_format, 8, 23) &&
-            o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count == MG_GROUPED && o->scale_block == o->group) t->groups = o->group;
+            o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count == MG_GROUPED && o->scale_block == o->group &&
+            o->result_fraction_bits) t->groups = o->group; /* without a bit of the fraction a NaN would be cut to an infinity */
         return;
     }
     t->share = 1;

@@ -1012,7 +1012,7 @@ MG_INLINE void MG_OF(mg_begin_sums)(const mg_tile *t) {
 /* Which bytes of the words `at`, `next` apart, of a group are not zero, a bit each; `zero` is what that is after bytes were moved. */
 MG_INLINE mg_vi MG_OF(mg_marks)(const float *at, const int32_t words, ptrdiff_t next, int32_t zero) {
     mg_vi mark = {0};
-    MG_UNROLL for (int32_t w = 0; w < words; w++) mark |= (mg_vi)((mg_fours)MG_AT(mg_vi, at + w * next) != (mg_fours)MG_SPLAT(zero)) & 0x1010101 << w;
+    MG_UNROLL for (int32_t w = 0; w < words; w++) mark |= (mg_vi)((mg_fours)MG_AT(mg_vi, at + w * next) != (mg_fours)MG_SPLAT(zero)) & (int32_t)(0x1010101u << w);
     return mark;
 }
 

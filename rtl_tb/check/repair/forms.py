@@ -194,9 +194,9 @@ class Forms:
         if operation(node) not in _SHIFTS or number or token is None or left is None or right is None:
             return
         for by in ("+ 1", "- 1"):
-            yield node, f"{left} {token} (({right}) {by})"
+            yield node, f"({left}) {token} (({right}) {by})"
         if (bounds := self._bounds(bare(node.right))) is not None and bounds[2] == "0":
-            yield node, f"{left} {token} {bounds[0]}"
+            yield node, f"({left}) {token} {bounds[0]}"
 
     def _negated(self, node: Any) -> Iterator[Form]:
         """An inversion for a negation, and the other way round."""

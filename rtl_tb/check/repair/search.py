@@ -379,8 +379,7 @@ class _Search:
         for number, change in enumerate(self.ran[repair.edits].changes):
             edit = _edit(changes, change)
             try:
-                if (edit,) not in self.ran:
-                    self._confirm(changes, (change,), folder / f"{number}")
+                self._confirm(changes, (change,), folder / f"{number}")
                 ran = self.ran[edit,]
             except (MmagoldError, KeyError):
                 return repair
@@ -875,7 +874,7 @@ class _Search:
             RtlError: the time is over, among others.
         """
         edits = tuple(_edit(changes, change) for change in chosen)
-        if edits in self.ran:
+        if edits in self.ran and self.ran[edits].changes == tuple(chosen):  # one line may have two places
             return self.ran[edits].repair
         dut = with_changes(self.dut, changes, chosen, folder)
         if _shared_nets(dut) - _shared_nets(self.dut):

@@ -146,15 +146,14 @@ def test_an_addition_may_follow_scaled_groups(simd: str, monkeypatch: pytest.Mon
     assert np.array_equal(ins(**given), ins.engine.matrices(*map(given.get, order), general=True))
 
 
-@pytest.mark.parametrize("simd", instruction_sets())
-@pytest.mark.parametrize("group", [1, 2, 4, 12, 20, 32])
-@pytest.mark.parametrize("n", [8, 16])
-def test_groups_of_other_sizes(n: int, group: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes share words where groups come in fours, and what marks the elements of a group that are not zero
-    lies as close as they do; two rows of 8 columns share the longest vectors."""
-    monkeypatch.setenv("MMAGOLD_SIMD", simd)
-    formats = {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": "ue4m3", "scale_b": "ue8m0"}
+ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+
+
+def of_groups(group: int, k: int, n: int, scale_b: str, **ends: int) -> Instruction:
+    """A unit of scaled groups of this size, each with a scale; `ends`: further keys of the rounding."""
+    formats = {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": "ue4m3", "scale_b": scale_b}
     both = {"of": ["groups", "c"]}
+    last = {"of": "total", "rounding": "toward_zero", "overflow": "infinity", "zero": "positive"}
     steps = [
         {"multiply": {"to": "products"}},
         {"special_values": {"of": ["products", "c", "scales"], "nan": 0x7FFFFFFF}},
@@ -162,16 +161,40 @@ def test_groups_of_other_sizes(n: int, group: int, simd: str, monkeypatch: pytes
         {"scale": {"of": "groups"}},
         {"align": both | {"fraction_bits": 35, "rounding": "toward_zero"}},
         {"sum": both | {"to": "total"}},
-        {"round": {"of": "total", "rounding": "toward_zero", "overflow": "infinity", "zero": "positive"}},
+        {"round": last | ends},
     ]
-    shape = {"m": 16, "n": n, "k": 4 * group}
+    shape = {"m": 16, "n": n, "k": k}
     text = {"unit": "groups", "shape": shape, "formats": formats, "scale_block": group, "steps": steps}
-    ins = load(json.dumps(text))
+    return load(json.dumps(text))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("group", [1, 2, 4, 12, 20, 32])
+@pytest.mark.parametrize("n", [8, 16])
+def test_groups_of_other_sizes(n: int, group: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes share words where groups come in fours, and what marks the elements of a group that are not zero
+    lies as close as they do; two rows of 8 columns share the longest vectors."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    ins = of_groups(group, 4 * group, n, "ue8m0")
     assert ins.engine_of_one.fast
     given = operands(ins, 20, np.random.default_rng(group))
-    order = ("a", "b", "c", "metadata", "scale_a", "scale_b")
-    wanted = ins.engine.matrices(*map(given.get, order), general=True)
+    wanted = ins.engine.matrices(*map(given.get, ORDER), general=True)
     assert np.array_equal(ins(**given), wanted)
     apart = np.zeros((*given["a"].shape, 2), np.uint8)[..., 0]  # columns that are not side by side
     apart[...] = given["a"]
     assert np.array_equal(ins(**given | {"a": apart}), wanted)
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("group", [16, 32])
+@pytest.mark.parametrize("bits", [0, 1])
+def test_results_of_few_bits_keep_their_nans(
+    bits: int, group: int, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut to no bit of its fraction, a NaN would be an infinity."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    ins = of_groups(group, 64, 8, "ue4m3", fraction_bits=bits)
+    given = operands(ins, 20, np.random.default_rng(group))
+    wanted = ins.engine.matrices(*map(given.get, ORDER), general=True)
+    assert (wanted == 0x7FFFFFFF).any()
+    assert np.array_equal(ins(**given), wanted)
