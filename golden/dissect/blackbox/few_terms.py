@@ -19,6 +19,7 @@ from golden.dissect.blackbox import fitting, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
+from golden.dissect.blackbox.simple import ALONE
 from golden.number.formats import Format, Kind, to_float
 from golden.program.program import Operation
 from golden.program.signature import Bits
@@ -43,7 +44,6 @@ _SHAPES, _KEPT = 6, 3
 _SECONDS = 1.0
 _FEW = 160
 """Questions with all terms on which the starts are compared."""
-_ALONE = (("c alone", "c"), ("one product", "products"))
 _SIGNS, _MOSTLY = 16, 0.9
 """Answers with a sign that say whether one is turned, and the share of them that has to say so."""
 _OPERANDS = frozenset("abc")
@@ -89,11 +89,11 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     out what no finite answer shows: c, or the products. Faulty units look at the special values of what they
     do not add; or c alone is what lies too far above the other terms. Where finite operands are answered by
     infinities those may be added, too: of products, all but zeros are."""
-    turned = tuple(name for kind, name in _ALONE if _is_turned(bank.of_kinds(frozenset((kind,))), name))
+    turned = tuple(name for kind, name in ALONE if _is_turned(bank.of_kinds(frozenset((kind,))), name))
     made = [_turned(one, turned) or one for one in skeletons] if turned else list(skeletons)
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
-    for kind, name in _ALONE:
+    for kind, name in ALONE:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):
             found = [structure.uncounted(one, name) for one in made]

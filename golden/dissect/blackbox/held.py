@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.simple import ALONE
 from golden.number.formats import to_float
 from golden.program.steps import Step, Sum
 
 Numbers = npt.NDArray[np.float64]
-_ALONE = (("c alone", "c"), ("one product", "products"))
 _SEEN, _MOST = 16, 0.5
 """Terms that a register has to be too narrow for, and the share of those that have to say the same."""
 _ROUNDED = 1 / 16
@@ -41,7 +41,7 @@ class _Terms:
 def held(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons whose exact sums have the registers that answers to c, or to a product, alone show."""
     made = list(skeletons)
-    for kind, name in _ALONE if bank.takes.formats["d"].is_float else ():
+    for kind, name in ALONE if bank.takes.formats["d"].is_float else ():
         keys = _register(bank, kind, name)
         made = [_with_register(one, name, keys) for one in made] if keys else made
     return made

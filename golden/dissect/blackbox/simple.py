@@ -19,6 +19,8 @@ _DRAWN = (
     *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
     *("corner_pairs", "half_ulp"),
 )
+ALONE = (("c alone", "c"), ("one product", "products"))
+"""Kinds of one term, and which it is."""
 _SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
 _CAUSES, _MORE = ("special_values", "special_pairs"), 8
@@ -26,8 +28,6 @@ _CAUSES, _MORE = ("special_values", "special_pairs"), 8
 read off what two of them give."""
 _AMONG_ZEROS = "special among zeros"
 KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
-
-
 SIGNS = "zero c of both signs"
 _SIGNS_DRAWN = ("cancelling", "subnormal", "alignment_edge", "wide", "narrow")
 

@@ -157,10 +157,9 @@ class Forms:
         if operation(node) not in _COMPARISONS or left is None or right is None:
             return
         signed = node.left.type.isSigned and node.right.type.isSigned
-        word, sign = "$unsigned" if signed else "$signed", node.syntax
-        token = getattr(sign, "operatorToken", None)
+        word, token = "$unsigned" if signed else "$signed", _sign_of(node)
         if token is not None:
-            yield node, f"({word}({left}) {token.valueText} {word}({right}))"
+            yield node, f"({word}({left}) {token} {word}({right}))"
 
     def _multiplied(self, node: Any) -> Iterator[Form]:
         """A factor that counts with its sign, or without."""
@@ -267,12 +266,12 @@ class Forms:
         if operation(node) not in (*_COMPARISONS, *_EQUAL):
             return
         one, two = self._bounds(bare(node.left)), self._bounds(bare(node.right))
-        token = getattr(node.syntax, "operatorToken", None)
+        token = _sign_of(node)
         if one is None or two is None or one[1:] != two[1:] or token is None:
             return
         _, high, low, top = one
         for up, down in ((high, "0"), (top, low), (high, f"({low}) + 1"), (high, f"({low}) - 1")):
-            yield node, f"{one[0]}[{up}:{down}] {token.valueText} {two[0]}[{up}:{down}]"
+            yield node, f"{one[0]}[{up}:{down}] {token} {two[0]}[{up}:{down}]"
 
     def _as_a_whole(self, node: Any) -> Iterator[Form]:
         """A slice that is held against a number, with the bits above it: they have to be zero, or ones, or
