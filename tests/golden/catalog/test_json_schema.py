@@ -179,6 +179,7 @@ def named(path: Path) -> None:
     assert (path.parent / first.partition("$schema=")[2]).is_file(), first
 
 
+@pytest.mark.long
 def test_whatever_the_loader_takes_is_valid() -> None:
     """Random units over every key: the schema refuses none of those that load."""
     check = validator("unit")

@@ -236,6 +236,7 @@ def test_sums_that_always_saturate(slug: str, want: int) -> None:
     np.testing.assert_array_equal(got, np.array([want, 1 << 31], np.uint32))
 
 
+@pytest.mark.long
 def test_a_fault_of_block_scales_is_named() -> None:
     ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
     operands = default_set(ins, 600, seed=2).operands

@@ -337,6 +337,7 @@ def test_two_faults_are_listed_as_two(monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults["result-bit-3-high"].explains == int(shows.sum())
 
 
+@pytest.mark.long
 def test_what_explains_little_is_not_said_to_be_the_unit() -> None:
     """A unit that is wrong in its own way: facts instead of a hypothesis."""
     ins, operands = unit("f16"), vectors("f16").operands

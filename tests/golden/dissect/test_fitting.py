@@ -82,6 +82,7 @@ def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wro
     assert better is not None and better.wrong == 0
 
 
+@pytest.mark.long
 def test_one_product_and_c_show_the_ends_of_every_order() -> None:
     """c is not read, zero times infinity is one, what is subnormal is flushed: as it was made, no chain of
     fused multiply-adds is near."""

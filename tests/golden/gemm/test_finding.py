@@ -62,6 +62,7 @@ def test_the_plan_behind_a_product(
         assert np.array_equal(golden.gemm(*other, one), golden.gemm(*other, plan))
 
 
+@pytest.mark.long
 def test_a_named_plan_is_found_by_its_name() -> None:
     a, b = operands("e4m3", 70, 60, 384, spread=3, seed=1)
     d = golden.gemm(a, b, golden.plan("hopper", QGMMA, promote=128, out="bf16"))

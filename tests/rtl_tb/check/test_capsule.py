@@ -93,6 +93,7 @@ def test_a_capsule_repeats_the_check_anywhere(moved):
     assert found["capsule"] is None and found["file"] == str(place / "dut.yaml")
 
 
+@pytest.mark.long
 def test_what_is_given_counts_more_than_what_the_capsule_keeps(moved):
     place, report, folder = moved
     code, found = again(folder, place, "--vectors", str(place / "failing.npz"))
