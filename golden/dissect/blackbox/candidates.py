@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -79,6 +79,10 @@ class Candidate:
     def with_operations(self, operations: Iterable[Operation]) -> Candidate | None:
         """The same with other operations; None where no unit can be that."""
         return candidate(self.takes, operations, self.order)
+
+    def with_each_step(self, changed: Callable[[Step], Step]) -> Candidate | None:
+        """The same with every step changed; None where no unit can be that."""
+        return self.with_operations(o.with_steps(map(changed, o.steps)) for o in self.operations)
 
 
 def operation(

@@ -232,7 +232,7 @@ def _rounding(one: Candidate, mode: str) -> Candidate | None:
             return step if step.format is None else replace(step, rounding=mode)
         return replace(step, rounding=mode) if isinstance(step, Additions | Fma | Round) else step
 
-    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+    return one.with_each_step(changed)
 
 
 def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
@@ -323,7 +323,7 @@ def _complemented(one: Candidate, bits: int) -> Candidate | None:
             return step
         return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
 
-    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+    return one.with_each_step(changed)
 
 
 def _in_complement(one: Candidate) -> bool:
@@ -365,7 +365,7 @@ def _like(one: Candidate, other: Candidate, bits: int) -> Candidate | None:
             return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
         return replace(step, rounding=last.rounding) if isinstance(step, Round) else step
 
-    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+    return one.with_each_step(changed)
 
 
 def widened(one: Candidate, more: int) -> Candidate | None:
@@ -376,7 +376,7 @@ def widened(one: Candidate, more: int) -> Candidate | None:
             return step
         return replace(step, fraction_bits=tuple((name, bits + more) for name, bits in step.fraction_bits))
 
-    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+    return one.with_each_step(changed)
 
 
 def _sorted(fits: Iterable[Fit]) -> list[Fit]:

@@ -113,4 +113,4 @@ def _with_register(one: Candidate, name: str, keys: dict[str, Any]) -> Candidate
     def changed(step: Step) -> Step:
         return replace(step, **keys) if isinstance(step, Sum) and name in step.of else step
 
-    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations) or one
+    return one.with_each_step(changed) or one

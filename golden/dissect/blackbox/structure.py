@@ -311,7 +311,7 @@ def overflowing(one: Candidate) -> Candidate | None:
     def changed(step: Step) -> Step:
         return replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
 
-    return one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+    return one.with_each_step(changed)
 
 
 def in_complement(one: Candidate) -> Iterator[Candidate]:
@@ -324,7 +324,7 @@ def in_complement(one: Candidate) -> Iterator[Candidate]:
         def changed(step: Step, those: Steps = those) -> Step:
             return replace(step, complement="c") if isinstance(step, Sum) and step in those else step
 
-        new = one.with_operations(o.with_steps(map(changed, o.steps)) for o in one.operations)
+        new = one.with_each_step(changed)
         if those and new is not None:
             found.setdefault(new.operations, new)
     yield from found.values()

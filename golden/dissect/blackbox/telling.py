@@ -222,7 +222,7 @@ def _with_steps_of(one: Candidate, other: Candidate, aligned: bool = True) -> Ca
             return replace(found, group=step.group)
         return found
 
-    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+    return one.with_each_step(changed)
 
 
 def questions(
@@ -342,7 +342,7 @@ def _leasts_as_floors(one: Candidate) -> Candidate | None:
         leasts = [m.least + m.plus for m in step.maximum if m.least is not None]
         return replace(step, maximum=(), floor=max(leasts)) if leasts else step
 
-    found = one.with_operations(o.with_steps(map(floored, o.steps)) for o in one.operations)
+    found = one.with_each_step(floored)
     return None if found is None or found.key == one.key else found
 
 
