@@ -7,9 +7,12 @@ so that help and shell completion answer at once.
 from __future__ import annotations
 
 import json
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
@@ -564,9 +567,27 @@ _absent = plugins.add_commands(app)
 app.info.epilog = _absent.replace("[", r"\[")
 
 
+def _named(words: list[str]) -> typer.Typer:
+    """The app with the one command that the first word names, or with all: typer takes a quarter of a start
+    to read the parameters of every command. A shell that completes asks for all."""
+    if "_MMAGOLD_COMPLETE" in os.environ or len(words) < 2:
+        return app
+    commands = [
+        one
+        for one in app.registered_commands
+        if words[1] == (one.name or typer.main.get_command_name(cast(Any, one.callback).__name__))
+    ]
+    groups = [one for one in app.registered_groups if one.name == words[1]]
+    if not commands and not groups:
+        return app
+    chosen = copy(app)
+    chosen.registered_commands, chosen.registered_groups = commands, groups
+    return chosen
+
+
 def main() -> NoReturn:
     """Entry point of the console command (see mmagold/__init__.py); ends the program."""
-    boundary.end(lambda: cast(_Group, typer.main.get_command(app)).status(prog_name="mmagold"))
+    boundary.end(lambda: cast(_Group, typer.main.get_command(_named(sys.argv))).status(prog_name="mmagold"))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from long_run import long_after
 from typer.testing import CliRunner
 
@@ -666,3 +667,16 @@ def test_list_unknown() -> None:
         "show", "cdna4:v_mfma_scale_f32_16x16x128_f8f6f4"
     )
     assert "no other filter" in complaint("list", "--unknown", "--type", "f16")
+
+
+def test_a_command_that_is_built_alone_is_the_same() -> None:
+    whole = typer.main.get_command(app.app)
+    context = whole.make_context("mmagold", ["--help"], resilient_parsing=True)
+    for name, command in whole.commands.items():
+        alone = typer.main.get_command(app._named(["mmagold", name])).commands
+        assert list(alone) == [name]
+        assert [one.opts for one in alone[name].get_params(context)] == [
+            one.opts for one in command.get_params(context)
+        ]
+    for words in (["mmagold"], ["mmagold", "shov"], ["mmagold", "--version"]):
+        assert app._named(words) is app.app
