@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -342,7 +343,7 @@ def test_a_dot_product_makes_the_c_that_is_wanted(ins):
     assert ins.dot(**nan, clear=[1]).tolist() == [0x7FFFFFFF]
 
 
-@pytest.mark.parametrize("kind", stimuli.KINDS)
+@pytest.mark.parametrize("kind", long_after(16, stimuli.KINDS))
 def test_every_kind_comes_in_sequences(ins, mac, kind):
     for one in (ins, mac):
         drawn = stimuli.generate(one, kind, 60, np.random.default_rng(1))

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 
 from golden import yamlfile
 from golden.catalog.architectures import architectures, get_architecture
@@ -275,25 +276,38 @@ VENDOR, FAMILIES, CHIP = "vendors/acme.yaml", "families/acme.yaml", "architectur
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
-    [
-        (VENDOR, "[W, work item]", "W", r"acme\.yaml:3: key 'lane' must be a letter and what it stands for"),
-        (VENDOR, "labels:", "lables:", r"acme\.yaml:1: key 'labels' is missing.*nearest: lables"),
-        (
-            VENDOR,
-            "integers: [",
-            "integers: [5, ",
-            r"acme\.yaml:5: key 'integers' holds 5, expected {from, to",
-        ),
-        (VENDOR, "floats: {3:", "floats: {x:", r"acme\.yaml:5: key 'x' is no selector, expected 0 to 511"),
-        (CHIP, "vendor: ACME", "vendor: ACNE", r"acme1\.yaml:3: key 'vendor' is 'ACNE'.*nearest: ACME"),
-        (FAMILIES, "layout: acme_wave", "layout: mma", r"layout 'mma' is one of 32 lanes, .* has 16"),
-        (
-            CHIP,
-            "acme_tile,",
-            'acme_tile, sass: ["X.{E}"],',
-            r"acme1\.yaml:12: key 'sass' holds '\{E\}', .* A, B",
-        ),
-    ],
+    long_after(
+        4,
+        [
+            (
+                VENDOR,
+                "[W, work item]",
+                "W",
+                r"acme\.yaml:3: key 'lane' must be a letter and what it stands for",
+            ),
+            (VENDOR, "labels:", "lables:", r"acme\.yaml:1: key 'labels' is missing.*nearest: lables"),
+            (
+                VENDOR,
+                "integers: [",
+                "integers: [5, ",
+                r"acme\.yaml:5: key 'integers' holds 5, expected {from, to",
+            ),
+            (
+                VENDOR,
+                "floats: {3:",
+                "floats: {x:",
+                r"acme\.yaml:5: key 'x' is no selector, expected 0 to 511",
+            ),
+            (CHIP, "vendor: ACME", "vendor: ACNE", r"acme1\.yaml:3: key 'vendor' is 'ACNE'.*nearest: ACME"),
+            (FAMILIES, "layout: acme_wave", "layout: mma", r"layout 'mma' is one of 32 lanes, .* has 16"),
+            (
+                CHIP,
+                "acme_tile,",
+                'acme_tile, sass: ["X.{E}"],',
+                r"acme1\.yaml:12: key 'sass' holds '\{E\}', .* A, B",
+            ),
+        ],
+    ),
 )
 def test_mistakes_of_a_new_vendor(
     acme: Path, tmp_path: Path, file: str, old: str, new: str, words: str

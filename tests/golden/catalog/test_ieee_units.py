@@ -331,7 +331,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", long_after(2, FAULTS))
+@pytest.mark.parametrize("fault", long_after(1, FAULTS))
 def test_a_fault_of_an_adder_is_said_where_it_is(tmp_path, fault):
     old, new, word = FAULTS[fault]
     text = (EXAMPLES / "ieee_add.yaml").read_text()

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -38,21 +39,24 @@ def test_every_saturating_instruction_has_two_spellings() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        WGMMA + ".satfinite",
-        moved(WGMMA) + ".satfinite",
-        WGMMA.replace(".satfinite", "").replace(".s8.s8", ".s8.satfinite.s8"),
-        WGMMA.replace(".satfinite", "").replace("m64", "satfinite.m64"),
-        "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc.satfinite",
-        "wgmma.mma_async.sync.aligned.m64n8k256.satfinite.s32.b1.b1.and.popc",
-        "wgmma.mma_async.sync.aligned.m64n8k32.satfinite.f32.e4m3.e4m3",
-        "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.satfinite",
-        "mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32",
-        moved(WGMMA).replace("n8", "n40"),
-        moved(WGMMA).replace("k32", "k64"),
-        "satfinite.s32.s8",
-        "",
-    ],
+    long_after(
+        5,
+        [
+            WGMMA + ".satfinite",
+            moved(WGMMA) + ".satfinite",
+            WGMMA.replace(".satfinite", "").replace(".s8.s8", ".s8.satfinite.s8"),
+            WGMMA.replace(".satfinite", "").replace("m64", "satfinite.m64"),
+            "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc.satfinite",
+            "wgmma.mma_async.sync.aligned.m64n8k256.satfinite.s32.b1.b1.and.popc",
+            "wgmma.mma_async.sync.aligned.m64n8k32.satfinite.f32.e4m3.e4m3",
+            "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.satfinite",
+            "mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32",
+            moved(WGMMA).replace("n8", "n40"),
+            moved(WGMMA).replace("k32", "k64"),
+            "satfinite.s32.s8",
+            "",
+        ],
+    ),
 )
 def test_nothing_else_is_an_instruction(name: str) -> None:
     with pytest.raises(golden.errors.UnknownNameError):

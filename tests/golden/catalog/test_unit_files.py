@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 from random_units import load
 
 import golden
@@ -281,7 +282,7 @@ def test_every_example_has_an_oracle() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(ORACLES) | elsewhere
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("name", long_after(3, ORACLES))
 def test_example(name: str) -> None:
     oracle, kinds = ORACLES[name]
     assert check(name, oracle, kinds) > 40 * len(kinds)

@@ -104,27 +104,30 @@ def test_what_is_foreseen_has_its_own_line(
 
 @pytest.mark.parametrize(
     ("place", "arguments"),
-    [
-        ("golden.catalog.architectures.architectures", ["list"]),
-        ("golden.yamlfile.read", ["spec", "check", "spec/examples/late_c.yaml"]),
-        ("golden.catalog.lookup.load_instruction", ["show", "spec/examples/late_c.yaml"]),
-        ("golden.vectors.operand_files.from_text", ["explain", HMMA, "--a", "1"]),
-        ("golden.model.engine.Engine.dots", ["compare", HMMA, HMMA, "--budget", "10"]),
-        ("golden.explain.specification.specification", ["show", HMMA, "--json"]),
-        ("golden.vectors.files.write_stream", ["vectors", HMMA, "--out", "never.hex"]),
-        ("golden.studies.run", ["study", "cdna3-rounding"]),
-        ("golden.docs.stale.changes", ["docs", "check", "site"]),
-        (
-            "hw_capture.record.verify.verify",
-            ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
-        ),
-        ("hw_capture.record.placement_faults.plant", ["verify", "vectors", "--layouts"]),
-        ("golden.dissect.numeric.profile", ["profile"]),
-        ("hw_capture.bench.compare.pairs", ["timing", "compare"]),
-        ("rtl_tb.check.check.check", ["rtl", "check", "rtl_tb/rtl/duts/fda_hopper_f16.yaml"]),
-        ("rtl_tb.qualify.qualification.qualify", ["rtl", "qualify"]),
-        ("rtl_tb.doctor.doctor", ["doctor"]),
-    ],
+    long_after(
+        8,
+        [
+            ("golden.catalog.architectures.architectures", ["list"]),
+            ("golden.yamlfile.read", ["spec", "check", "spec/examples/late_c.yaml"]),
+            ("golden.catalog.lookup.load_instruction", ["show", "spec/examples/late_c.yaml"]),
+            ("golden.vectors.operand_files.from_text", ["explain", HMMA, "--a", "1"]),
+            ("golden.model.engine.Engine.dots", ["compare", HMMA, HMMA, "--budget", "10"]),
+            ("golden.explain.specification.specification", ["show", HMMA, "--json"]),
+            ("golden.vectors.files.write_stream", ["vectors", HMMA, "--out", "never.hex"]),
+            ("golden.studies.run", ["study", "cdna3-rounding"]),
+            ("golden.docs.stale.changes", ["docs", "check", "site"]),
+            (
+                "hw_capture.record.verify.verify",
+                ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
+            ),
+            ("hw_capture.record.placement_faults.plant", ["verify", "vectors", "--layouts"]),
+            ("golden.dissect.numeric.profile", ["profile"]),
+            ("hw_capture.bench.compare.pairs", ["timing", "compare"]),
+            ("rtl_tb.check.check.check", ["rtl", "check", "rtl_tb/rtl/duts/fda_hopper_f16.yaml"]),
+            ("rtl_tb.qualify.qualification.qualify", ["rtl", "qualify"]),
+            ("rtl_tb.doctor.doctor", ["doctor"]),
+        ],
+    ),
 )
 def test_a_fault_in_any_layer_is_status_2(
     place: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch

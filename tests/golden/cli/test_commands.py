@@ -103,13 +103,16 @@ def test_list_tables() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "hint"),
-    [
-        (["nvpf4"], "'nvpf4' is in no name or type; nearest: nvfp4"),
-        (["hoper", "nvfp4"], "'hoper' is in no name or type; nearest: hopper"),
-        (["HMAM.16816"], "'HMAM.16816' is in no name or type; nearest: HMMA.1"),
-        (["h100", "nvfp4"], "'nvfp4' is on blackwell, rtx_blackwell\n"),
-        (["nvfp4", "--arch", "hopper"], "'nvfp4' is on blackwell, rtx_blackwell\n"),
-    ],
+    long_after(
+        2,
+        [
+            (["nvpf4"], "'nvpf4' is in no name or type; nearest: nvfp4"),
+            (["hoper", "nvfp4"], "'hoper' is in no name or type; nearest: hopper"),
+            (["HMAM.16816"], "'HMAM.16816' is in no name or type; nearest: HMMA.1"),
+            (["h100", "nvfp4"], "'nvfp4' is on blackwell, rtx_blackwell\n"),
+            (["nvfp4", "--arch", "hopper"], "'nvfp4' is on blackwell, rtx_blackwell\n"),
+        ],
+    ),
 )
 def test_a_search_that_finds_nothing_says_what_could_be_meant(asked: list[str], hint: str) -> None:
     assert call("list", *asked).stderr.startswith(f"no instruction matches; {hint}")

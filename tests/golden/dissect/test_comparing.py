@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden import yamlfile
@@ -94,19 +95,22 @@ def test_nan_payloads_are_kept_apart() -> None:
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "difference"),
-    [
-        ("sticky_rne", "fraction_bits: 26", "fraction_bits: 25", "value"),
-        ("sticky_rne", "cut: sticky_added", "cut: dropped", "value"),
-        ("sticky_rne", "nearest_even", "nearest_away", "value"),
-        ("sticky_rne", "zero: positive", "zero: signed", "zero_sign"),
-        ("sticky_rne", "to: products}", "to: products, normalize: true}", "value"),
-        ("sticky_rne", "0x7FC00000", "0x7FFFFFFF", "nan_payload"),
-        ("exact_pair", "overflow: ieee", "overflow: largest", "special"),
-        ("ieee_tree", "order: tree", "order: sequential", "value"),
-        ("late_c", "fraction_bits: 24", "fraction_bits: 25", "value"),
-        ("bf16_flush", "overflow: largest", "overflow: infinity", "special"),
-        ("block_scaled", "c: 40", "c: 39", "value"),
-    ],
+    long_after(
+        6,
+        [
+            ("sticky_rne", "fraction_bits: 26", "fraction_bits: 25", "value"),
+            ("sticky_rne", "cut: sticky_added", "cut: dropped", "value"),
+            ("sticky_rne", "nearest_even", "nearest_away", "value"),
+            ("sticky_rne", "zero: positive", "zero: signed", "zero_sign"),
+            ("sticky_rne", "to: products}", "to: products, normalize: true}", "value"),
+            ("sticky_rne", "0x7FC00000", "0x7FFFFFFF", "nan_payload"),
+            ("exact_pair", "overflow: ieee", "overflow: largest", "special"),
+            ("ieee_tree", "order: tree", "order: sequential", "value"),
+            ("late_c", "fraction_bits: 24", "fraction_bits: 25", "value"),
+            ("bf16_flush", "overflow: largest", "overflow: infinity", "special"),
+            ("block_scaled", "c: 40", "c: 39", "value"),
+        ],
+    ),
 )
 def test_finds_every_small_change_of_a_unit(
     tmp_path: Path, name: str, old: str, new: str, difference: str

@@ -420,6 +420,7 @@ def test_probe_sees_a_changed_program(slug: str, block: str, op: str, fields: di
         measure(chosen, with_step(ins, op, **fields))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("architecture", ["ampere", "hopper"])
 def test_page_with_a_changed_program_does_not_build(
     architecture: str, monkeypatch: pytest.MonkeyPatch

@@ -55,6 +55,7 @@ def pdf_text(content: bytes) -> list[str]:
     return [pages[index].get_textpage().get_text_range() for index in range(len(pages))]
 
 
+@pytest.mark.long
 def test_html_stands_alone(tmp_path: Path) -> None:
     document.export(f"hopper:{NAME}", "html", tmp_path / "unit.html")
     text = (tmp_path / "unit.html").read_text("utf-8")

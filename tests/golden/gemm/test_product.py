@@ -15,6 +15,7 @@ import pytest
 import written_kernels as written
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_run import long_after
 
 import golden
 from golden.gemm import chain
@@ -336,7 +337,7 @@ def test_integers_are_those_of_numpy(saturated: bool) -> None:
     assert np.array_equal(halves, np.float32(0.5) * wide.astype(np.int32).astype(np.float32))
 
 
-@pytest.mark.parametrize("mode", ["nearest_even", "nearest_away", "toward_zero"])
+@pytest.mark.parametrize("mode", long_after(2, ["nearest_even", "nearest_away", "toward_zero"]))
 @pytest.mark.parametrize(
     ("source", "target"), [("f32", "tf32"), ("f32", "bf16"), ("f16", "bf16"), ("bf16", "f16")]
 )

@@ -128,7 +128,7 @@ def differences(ins, dot, count):
 
 
 @pytest.mark.parametrize(
-    "architecture, name", long_after(12, [*(("hopper", name) for name in FAMILIES), *QUICK])
+    "architecture, name", long_after(6, [*(("hopper", name) for name in FAMILIES), *QUICK])
 )
 def test_device_arithmetic_is_the_golden_core(architecture, name, tmp_path):
     ins = golden.instruction(architecture, name)

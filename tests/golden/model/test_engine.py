@@ -408,13 +408,11 @@ def one_thread() -> tuple[str, str]:
     return simd, digest
 
 
-def test_four_threads_give_the_same_bits(one_thread: tuple[str, str]) -> None:
-    assert run(DIGEST, MMAGOLD_THREADS="4").stdout.split() == list(one_thread)
-
-
 @pytest.mark.parametrize("simd", ["portable", "avx2", "avx512"])
-def test_every_instruction_set_gives_the_same_bits(one_thread: tuple[str, str], simd: str) -> None:
-    done = run(DIGEST, MMAGOLD_THREADS="1", MMAGOLD_SIMD=simd)
+def test_every_instruction_set_gives_the_same_bits_on_four_threads(
+    one_thread: tuple[str, str], simd: str
+) -> None:
+    done = run(DIGEST, MMAGOLD_THREADS="4", MMAGOLD_SIMD=simd)
     if "which this machine does not have" in done.stderr:
         pytest.skip(f"this processor has no {simd}")
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from long_run import long_after
 from published_units import bfdot_add, bulk_normalised, dot_add, fp8_dot_add, fused_products, rounded_products
 from real_units import (
     Dot,
@@ -54,7 +55,7 @@ EXAMPLES: dict[str, Dot] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", long_after(15, range(30)))
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples(name: str, seed: int) -> None:
     hold(example(name), EXAMPLES[name], seed, 30)
@@ -104,7 +105,7 @@ CATALOGUE = rdna_models() | {
 }
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", long_after(20, CATALOGUE))
 def test_the_catalogue(name: str) -> None:
     ins = golden.instruction(*name.split(":", 1))
     hold(ins, CATALOGUE[name], len(name), 2400 // (ins.k + 8))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 from golden import studies
@@ -32,7 +33,7 @@ def call(*arguments: str, status: int = 0) -> Any:
     return result
 
 
-@pytest.fixture(scope="module", params=studies.names())
+@pytest.fixture(scope="module", params=long_after(4, studies.names()))
 def study(request: pytest.FixtureRequest) -> Study:
     return studies.run(request.param, FEW.get(request.param, 100))
 

@@ -71,28 +71,31 @@ def test_timing_show() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (
-            ["show", "sun_a100", "--only", "ldmatrix.x5"],
-            "no instruction of sun_a100 matches 'ldmatrix.x5'; nearest: ldmatrix.x",
-        ),
-        (
-            ["show", "sun_a100", "--only", "qqq", "--json"],
-            "no instruction of sun_a100 matches 'qqq'; there are such as ",
-        ),
-        (
-            ["plot", "--out", "pictures", "--only", "ldmatrix.x5"],
-            "no instruction with points matches 'ldmatrix.x5'; nearest: ",
-        ),
-        (
-            ["show", "sun_a100", "--csv", "--json"],
-            "Invalid value: --json and --csv were both given, expected one",
-        ),
-        (["plot", "--out", "file"], "file: cannot be made: File exists"),
-        (["compare", "--with", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
-        (["compare", "--ours", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
-        (["compare", "--ours", "broken.yaml"], "broken.yaml:2: not valid YAML"),
-    ],
+    long_after(
+        3,
+        [
+            (
+                ["show", "sun_a100", "--only", "ldmatrix.x5"],
+                "no instruction of sun_a100 matches 'ldmatrix.x5'; nearest: ldmatrix.x",
+            ),
+            (
+                ["show", "sun_a100", "--only", "qqq", "--json"],
+                "no instruction of sun_a100 matches 'qqq'; there are such as ",
+            ),
+            (
+                ["plot", "--out", "pictures", "--only", "ldmatrix.x5"],
+                "no instruction with points matches 'ldmatrix.x5'; nearest: ",
+            ),
+            (
+                ["show", "sun_a100", "--csv", "--json"],
+                "Invalid value: --json and --csv were both given, expected one",
+            ),
+            (["plot", "--out", "file"], "file: cannot be made: File exists"),
+            (["compare", "--with", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
+            (["compare", "--ours", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
+            (["compare", "--ours", "broken.yaml"], "broken.yaml:2: not valid YAML"),
+        ],
+    ),
 )
 def test_what_cannot_be_shown_is_one_line(arguments: list[str], said: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -150,22 +153,25 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (
-            ["--only", "ldmatrix.x5"],
-            "no measured instruction of hopper matches 'ldmatrix.x5'; nearest: ldmatrix.x1",
-        ),
-        (
-            ["--group", "scalar", "--only", "mad.lo.u33", "--compile-only"],
-            "no timed scalar instruction matches 'mad.lo.u33'; nearest: mad.lo.u32",
-        ),
-        (["--group", "memory", "--only", "ld.global", "--compile-only"], "memory is measured whole"),
-        (["--group", "memory", "--compile-only", "--arch", "turing"], "sm_75 has no clusters"),
-        (["--group", "scalars"], "'scalars' is not one of 'matrix', 'wmma', 'scalar', 'memory'"),
-        (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
-        ([], "name a file"),
-        (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
-    ],
+    long_after(
+        4,
+        [
+            (
+                ["--only", "ldmatrix.x5"],
+                "no measured instruction of hopper matches 'ldmatrix.x5'; nearest: ldmatrix.x1",
+            ),
+            (
+                ["--group", "scalar", "--only", "mad.lo.u33", "--compile-only"],
+                "no timed scalar instruction matches 'mad.lo.u33'; nearest: mad.lo.u32",
+            ),
+            (["--group", "memory", "--only", "ld.global", "--compile-only"], "memory is measured whole"),
+            (["--group", "memory", "--compile-only", "--arch", "turing"], "sm_75 has no clusters"),
+            (["--group", "scalars"], "'scalars' is not one of 'matrix', 'wmma', 'scalar', 'memory'"),
+            (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
+            ([], "name a file"),
+            (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
+        ],
+    ),
 )
 def test_bench_usage(arguments: list[str], message: str) -> None:
     result = RUN.invoke(app, ["bench-gpu", *arguments])

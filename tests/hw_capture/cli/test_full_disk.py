@@ -176,7 +176,7 @@ def test_the_files_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "command",
     long_after(
-        2,
+        1,
         [
             ["timing", "show", "sun_a100", "--json"],
             ["timing", "compare"],

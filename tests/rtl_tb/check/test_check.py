@@ -450,6 +450,7 @@ FORGETS_TO_RESET += "resets == 2 ? 2 : resets + 1; end endmodule"
 
 
 @pytest.mark.long
+@pytest.mark.long
 def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
     """Through the command line, with and without a part of the traffic given;
     the repeat command finds it again."""

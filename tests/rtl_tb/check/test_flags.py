@@ -30,7 +30,7 @@ from rtl_tb.errors import RtlError
 
 SOURCES = Path(__file__).parents[1] / "flags"
 UNIT = golden.load_instruction(SOURCES / "mul_flags.yaml")
-ENGINES = [("fast", "verilator"), ("selfcheck", "icarus"), ("cocotb", "icarus")]
+ENGINES = [("selfcheck", "icarus"), ("fast", "verilator"), ("cocotb", "icarus")]
 SEPARATE = {"ports": {"a": "a", "b": "b", "mode": "rnd", "d": "d", "flags": ["nx", "uf", "of", "nv"]}}
 TILE = """
 unit: tile

@@ -8,6 +8,7 @@ import sys
 
 import engine_dut as small
 import pytest
+from long_run import long_after
 
 from golden.errors import MmagoldError
 from rtl_tb.flows import pytest_plugin
@@ -15,7 +16,7 @@ from rtl_tb.flows import pytest_plugin
 TEST = """
 import pytest
 
-@pytest.mark.mmagold(FILES, engines="selfcheck/icarus", seeds=2, count=60)
+@pytest.mark.mmagold(FILES, engines="selfcheck/icarus", seeds=SEEDS, count=60)
 def test_unit(rtl_check):
     print("body of", rtl_check.options.seed)
 BODY
@@ -41,12 +42,13 @@ def run(folder, *words):
     return done.returncode, done.stdout + done.stderr
 
 
-def suite(folder, files='"*/small.yaml"', body=""):
-    (folder / "test_units.py").write_text(TEST.replace("FILES", files).replace("BODY", body))
+def suite(folder, files='"*/small.yaml"', body="", seeds=2):
+    text = TEST.replace("FILES", files).replace("BODY", body).replace("SEEDS", str(seeds))
+    (folder / "test_units.py").write_text(text)
 
 
-@pytest.fixture(scope="module")
-def said(tmp_path_factory):
+@pytest.fixture(scope="module", params=long_after(1, [1, 2]))
+def said(request, tmp_path_factory):
     """A unit that is right, one that is wrong, one that no simulator takes."""
     folder = tmp_path_factory.mktemp("suite")
     for name in ("right", "wrong", "broken"):
@@ -54,14 +56,15 @@ def said(tmp_path_factory):
     source = folder / "wrong" / "small.sv"
     source.write_text(source.read_text().replace("total = c;", "total = c ^ a[7];"))
     (folder / "broken" / "small.sv").write_text(small.RTL.replace("endmodule", "endmodul"))
-    suite(folder)
-    return folder, run(folder)
+    suite(folder, seeds=request.param)
+    return folder, run(folder), request.param
 
 
 def test_one_test_for_each_unit_engine_and_seed(said):
-    _, (status, text) = said
-    assert status == 1 and re.search(r"2 failed, 2 passed, 2 errors in", text)
-    for seed in (1, 2):
+    _, (status, text), seeds = said
+    errors = "1 error" if seeds == 1 else f"{seeds} errors"
+    assert status == 1 and re.search(rf"{seeds} failed, {seeds} passed, {errors} in", text)
+    for seed in range(1, seeds + 1):
         name = f"selfcheck-icarus-seed{seed}]"
         assert f"PASSED test_units.py::test_unit[right/small.yaml-{name}" in text
         assert f"FAILED test_units.py::test_unit[wrong/small.yaml-{name}" in text
@@ -69,14 +72,14 @@ def test_one_test_for_each_unit_engine_and_seed(said):
 
 
 def test_a_body_without_an_assertion_does_not_pass_a_wrong_unit(said):
-    _, (_, text) = said
-    assert text.count("body of") == 2 and "FAIL: small against small_unit.yaml" in text
+    _, (_, text), seeds = said
+    assert text.count("body of") == seeds and "FAIL: small against small_unit.yaml" in text
     assert "The smallest operands that fail" in text and "Traceback" not in text
 
 
 @pytest.mark.long
 def test_a_known_failure_is_an_xfail(said):
-    folder, _ = said
+    folder, _, _ = said
     text = (folder / "test_units.py").read_text().replace("*/", "wrong/").replace("seeds=2", "seeds=1")
     (folder / "test_units.py").write_text(text.replace("@pytest", "@pytest.mark.xfail\n@pytest"))
     status, text = run(folder)

@@ -95,6 +95,7 @@ def test_names_choose_mutants() -> None:
         load_mutants(["nan_wort"])
 
 
+@pytest.mark.long
 def test_mutants_die_where_they_should_and_the_diagnosis_names_them(tmp_path: Path) -> None:
     """Structured vectors find what random bits do not: saturation once or after every product."""
     wanted = ["saturation_per_step", "integer_wraps", "result_lost_under_backpressure"]

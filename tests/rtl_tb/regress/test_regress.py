@@ -125,8 +125,13 @@ def test_every_vector_is_run_once_and_a_rerun_runs_none(tmp_path, here):
     assert coverage.vectors == 700
     again = data_of(regress(file, tmp_path / "out"))
     assert (again["status"], again["vectors"], again["run"], again["reused"]) == (0, 700, 0, 2)
-    more = data_of(regress(plan(tmp_path, engines=[SHORT], seeds=[3, 4]), tmp_path / "out"))
-    assert (more["vectors"], more["run"], more["reused"]) == (1400, 2, 2)
+
+
+@pytest.mark.long
+def test_another_seed_runs_its_own_shards_alone(tmp_path, here):
+    for seeds, counts in (([3], (700, 2, 0)), ([3, 4], (1400, 2, 2))):
+        data = data_of(regress(plan(tmp_path, engines=[SHORT], seeds=seeds), tmp_path / "out"))
+        assert (data["vectors"], data["run"], data["reused"]) == counts
 
 
 @pytest.mark.long

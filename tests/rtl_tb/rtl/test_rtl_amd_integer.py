@@ -78,12 +78,12 @@ def test_parameters_are_those_of_the_specification(name: str) -> None:
     assert described(dut) == specified(dut.instruction, dut.top)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", long_after(5, NAMES))
 def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
     assert_lint_clean(name, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "engine", "simulator"), long_after(3, runs(NAMES, FEW_RUNS)))
+@pytest.mark.parametrize(("name", "engine", "simulator"), long_after(1, runs(NAMES, FEW_RUNS)))
 def test_results_are_those_of_golden(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
     assert_golden(name, engine, simulator, tmp_path)
 
