@@ -111,7 +111,15 @@ def _at_least_normal(draw: Draw, a: Bits, b: Bits, c: Bits) -> tuple[Bits, Bits,
     if not (draw.a.is_float and draw.b.is_float and draw.d.is_float and draw.b.fraction_bits) or draw.scales:
         return a, b, c
     rows = np.flatnonzero(draw.chance(0.5, (draw.count,)))
-    exponent_a, exponent_b = draw.split(np.full(len(rows), lowest_exponent(draw.d) - 1), draw.a, draw.b)
+    _put_nearly(draw, a, b, rows, np.full(len(rows), lowest_exponent(draw.d)))
+    c[rows] = draw.zeros(draw.c, rows.shape)
+    return a, b, c
+
+
+def _put_nearly(draw: Draw, a: Bits, b: Bits, rows: Ints, exponent: Ints) -> None:
+    """Puts into each of these rows one product that is 2^exponent but for its last bits, and zeros beside
+    it."""
+    exponent_a, exponent_b = draw.split(exponent - 1, draw.a, draw.b)
     x = draw.numbers(draw.a, exponent_a)
     mantissa = np.maximum(np.abs(np.frexp(to_float(draw.a, x))[0]), 0.5)  # its reciprocal is 1 to 2
     fraction = (np.minimum(1 / mantissa - 1, 1 - 2.0**-53) * 2.0**64).astype(np.uint64)
@@ -120,8 +128,6 @@ def _at_least_normal(draw: Draw, a: Bits, b: Bits, c: Bits) -> tuple[Bits, Bits,
     column = draw.pick(0, draw.k - 1, x.shape)
     a[rows], a[rows, column] = 0, x
     b[rows, column] = (y.astype(np.int64) + step).astype(np.uint64).astype(draw.b.dtype)
-    c[rows] = draw.zeros(draw.c, x.shape)
-    return a, b, c
 
 
 def _few(draw: Draw, a: Bits) -> Bits:
@@ -159,3 +165,35 @@ def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def _least(fmt: Format) -> Bits:
     return np.asarray(fmt.dtype.type(1 << (fmt.bits - 1)))
+
+
+def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals beside the least normal number of D, or of a step that flushes, by about its last place or much
+    less: what is tiny before it is rounded may not be so after. That number is c or one product, and another
+    product takes the little from it or adds it; or one product is nearly that number."""
+    size, formats = (draw.count,), _flushing(draw)
+    which = draw.pick(0, len(formats) - 1, size)
+    least = np.array([lowest_exponent(fmt) for fmt in formats])[which]
+    below = least - np.array([fmt.fraction_bits for fmt in formats])[which] - draw.pick(0, 4, size)
+    in_c = draw.chance(0.4, size) | (draw.k == 1)
+    place, in_first = np.arange(draw.k), in_c[:, None]
+    target = np.where((place == 0) & ~in_first, least[:, None], below[:, None])
+    (sharp_a, sharp_b), (a, b) = (draw.products(target, normal=False, exact=exact) for exact in (True, False))
+    whole = (place == 0) & ~in_first
+    a, b = np.where(whole, sharp_a, a), np.where(whole, sharp_b, b)
+    a = np.where((place == 0) | ((place == 1) & ~in_first), a, np.zeros((), draw.a.dtype))
+    if draw.a.signed:
+        a = np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a)
+    c = np.where(in_c, draw.powers(draw.c, least, draw.pick(0, 1, size)), draw.zeros(draw.c, size))
+    if all(fmt.is_float for fmt in (draw.a, draw.b)) and draw.b.fraction_bits and not draw.scales:
+        rows = np.flatnonzero(~in_c & draw.chance(0.5, size))
+        _put_nearly(draw, a, b, rows, least[rows])
+    return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
+
+
+def _flushing(draw: Draw) -> list[Format]:
+    """D, and the formats of the steps that flush what is tiny."""
+    operations = () if draw.program is None else draw.program.operations
+    steps = [step for one in operations for step in one.steps if getattr(step, "flush", "none") != "none"]
+    formats = [getattr(step, "format", None) for step in steps]
+    return list(dict.fromkeys([draw.d, *(fmt for fmt in formats if fmt is not None and fmt.is_float)]))

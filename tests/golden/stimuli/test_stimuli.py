@@ -302,9 +302,10 @@ def test_beside_tie_is_a_tie_and_one_bit_or_two() -> None:
     assert all(ties[count, in_c] > 30 for count in (1, 2) for in_c in (False, True))
 
 
-def test_beside_tie_is_legal_though_no_vectors_have_it() -> None:
+@pytest.mark.parametrize("kind", ["beside_tie", "beside_least"])
+def test_kinds_that_no_vectors_have_are_legal(kind: str) -> None:
     for ins in representatives()[::3]:
-        operands = stimuli.generate(ins, "beside_tie", 2, np.random.default_rng(0))
+        operands = stimuli.generate(ins, kind, 2, np.random.default_rng(0))
         ins.check_dot(*(operands.get(name) for name in NAMES))
 
 
