@@ -60,6 +60,8 @@ _BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
 compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
 _COARSE_BITS = 24
 """Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
+_TOP = 1023
+"""The largest exponent of doubles."""
 _RESULTS = 200
 """Normal results that show how many bits results have."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
@@ -525,14 +527,31 @@ def _is(number: Number, value: Fraction) -> bool:
 
 
 def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:
-    """c and the answer of questions with a NaN in a or b, those with each c once."""
-    asked = np.zeros(len(bank), bool)
+    """c and the answer of questions with a NaN in a or b, or infinite products of both signs, those with each
+    c once."""
+    asked = _opposite(bank)
     for name in "ab":
         fmt = bank.takes.formats[name]
         nans = [code for code in stimuli.special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
         asked |= np.isin(bank.operands[name], nans).any(axis=1)
     pairs = np.stack([bank.operands["c"][asked], bank.answers[asked]], axis=1)
     yield from ((int(given), int(answer)) for given, answer in np.unique(pairs, axis=0))
+
+
+def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
+    """The questions in which an infinite product meets one of the other sign, or one that d has no room for,
+    and no product is a NaN."""
+    factors = [(bank.takes.formats[name], bank.operands[name]) for name in "ab"]
+    a, b = (np.asarray(to_float(fmt, codes), np.float64) for fmt, codes in factors)
+    with np.errstate(all="ignore"):
+        products = a * b
+    infinite = np.isinf(a) | np.isinf(b)
+    large = np.abs(products) >= 2.0 ** min(bank.takes.formats["d"].max_exponent + 1, _TOP)
+    found = np.zeros(len(bank), bool)
+    for sign in (1, -1):
+        own = (infinite & (products * sign > 0)).any(axis=1)
+        found |= own & (large & (products * sign < 0)).any(axis=1)
+    return found & ~np.isnan(products).any(axis=1)
 
 
 def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:

@@ -166,6 +166,23 @@ def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c()
     assert fitting.hints(plain).words == moves.nan_words(plain.takes.formats["d"], plain.answers.tolist())
 
 
+def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
+    """Where each NaN of a or b is one in the end, what 9 does is seen beside such products alone."""
+    flushing = golden.instruction("armv9", "bfdot.4s")
+    dot, add = flushing.program.operations
+    nans = (("opposite_products", 9),)
+    given = [replace(s, nans=nans) if isinstance(s, SpecialValues) else s for s in dot.steps]
+    true = candidate(signature_of(flushing), [dot.with_steps(given), add], "given")
+    assert true is not None
+    assert 1 in fitting.hints(few(true)).words
+    bank, takes = Bank(true.takes), true.takes
+    operands = stimuli.generate(takes, "zeros", 8, np.random.default_rng(3))
+    operands["a"][:], operands["b"][:] = [0x7F80, 0x7F00], [0x3F80, 0xFF00]  # infinity, and -2^254
+    operands["c"] = (0x00800000 + np.arange(8)).astype(np.uint32)
+    bank.add("special_values", operands, true.dot(**operands))
+    assert not (bank.answers == 0x7FC00000).any() and 9 in fitting.hints(bank).words
+
+
 def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
     takes = signature_of(BULK)
     operands = stimuli.generate(takes, "narrow", 40, np.random.default_rng(3))
