@@ -558,6 +558,8 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
         yield from _slices(f, members, levels)
         if len(members) <= _MOST_SLICES and f.d.is_float:
             yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
+    if f.d.is_float:
+        yield _any_tree(f, _one_by_one([everything]), _EACH_ROUNDED)
     for group in _divisions(k):
         wanted = "then c", "with c", "with c by its leading bit", f"to {f.inner.name} first", "one by one"
         yield from _both(f, (one for one in _grouped(f, group) if one[0].endswith(wanted)), everything)

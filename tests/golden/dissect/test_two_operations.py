@@ -183,6 +183,14 @@ def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
     assert not (bank.answers == 0x7FC00000).any() and 9 in fitting.hints(bank).words
 
 
+def test_rounded_products_may_be_added_before_c_where_masks_show_no_order() -> None:
+    """Two of them are one group, as more are in groups."""
+    pair = golden.instruction("armv9", "bfdot.4s")
+    made = [one for one in skeletons(signature_of(pair), None) if "rounded products" in one.order]
+    sums = [[s.of for s in one.operations[DOT].steps if isinstance(s, Sum)] for one in made]
+    assert [("groups",)] in sums
+
+
 def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
     takes = signature_of(BULK)
     operands = stimuli.generate(takes, "narrow", 40, np.random.default_rng(3))
