@@ -175,6 +175,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _fixed(one)
     yield from _results(one)
     yield from _twice(one)
+    yield from _not_rounded(one)
     for said, operations in structure.narrowed(one):
         yield _Whole("c: converted first", said, lambda steps: steps, 1, whole=operations)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
@@ -437,6 +438,36 @@ def _twice(one: Candidate) -> Iterator[Move]:
             )
             both = (*body, first, replace(last, of=("partial",), rounding=then))
             yield Move("round", f"first to f32, {mode}, then {then}", _swapping(steps, both), 1)
+
+
+def _not_rounded(one: Candidate) -> Iterator[Move]:
+    """What products and sums that are rounded once more stand in for, each alone and both together: products
+    that overflow where those of a format do, and a result that sees the highest bit alone of what is cut, as
+    a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        exact = tuple(_overflowing(step) for step in steps)
+        said = {exact: "products", _seeing_one_bit(steps): "the sum", _seeing_one_bit(exact): "either"}
+        for by, what in said.items():
+            if by != steps:
+                yield Move("rounded once", what, _swapping(steps, by), 1)
+
+
+def _overflowing(step: Step) -> Step:
+    """Products that are not rounded to a format and overflow as it does, in the place of those that are."""
+    if not isinstance(step, Multiply) or step.format is None:
+        return step
+    end = step.format.max_exponent + 1
+    return replace(step, format=None, nan=None, rounding="toward_zero", overflow_exponent=end)
+
+
+def _seeing_one_bit(steps: Steps) -> Steps:
+    """Steps whose result is rounded by the highest bit alone of what is cut, in the place of a sum that is
+    normalized first."""
+    last = steps[-1]
+    if not isinstance(last, Round):
+        return steps
+    rest = tuple(s for s in steps[:-1] if not (isinstance(s, Normalize) and s.of == last.of))
+    return steps if len(rest) == len(steps) - 1 else (*rest, replace(last, sticky="left_out"))
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:

@@ -21,7 +21,7 @@ from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.number.formats import get_format
 from golden.program.program import Program
-from golden.program.steps import Align, Multiply, SpecialValues, Step, Sum
+from golden.program.steps import Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
 from golden.unit import signature_of
 
 BULK = golden.instruction("riscv", "vfwdota.vv.n8")
@@ -189,6 +189,21 @@ def test_rounded_products_may_be_added_before_c_where_masks_show_no_order() -> N
     made = [one for one in skeletons(signature_of(pair), None) if "rounded products" in one.order]
     sums = [[s.of for s in one.operations[DOT].steps if isinstance(s, Sum)] for one in made]
     assert [("groups",)] in sums
+
+
+def test_products_that_overflow_and_a_sum_seen_by_one_bit_are_found_where_rounded_ones_stood_in() -> None:
+    """Each stands in for one of the two, but for subnormal numbers; alone neither explains more."""
+    dot = BULK.program.operations[DOT]
+    rounded = [
+        replace(s, sticky="left_out") if isinstance(s, Round) else s
+        for s in bulk(kind=Multiply, overflow_exponent=128).operations[DOT].steps
+    ]
+    true = made([dot.with_steps(rounded), BULK.program.operations[ADD]])
+    first = bulk(kind=Multiply, format=get_format("f32"), rounding="nearest_even")
+    *body, last = first.operations[DOT].steps
+    normal = Normalize(of=("total",), fraction_bits=(("total", 24),), rounding="toward_zero")
+    start = made([dot.with_steps((*body, normal, last)), BULK.program.operations[ADD]])
+    assert lead_to(moves.joint(start), start, true)
 
 
 def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
