@@ -52,6 +52,7 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
 _BESIDE: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "between_links": rounding.between_links,
     "beside_tie": rounding.beside_tie,
+    "split_tie": rounding.split_tie,
     "beside_least": range_ends.beside_least,
 }
 """Kinds for who asks for them by name: no vectors have them, and no campaign draws them."""

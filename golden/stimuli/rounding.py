@@ -222,6 +222,34 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return (*draw.shuffle(a, b), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
 
 
+def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """c and half of its last place, of which one product lacks the last bits and another has them: half where
+    they are added before they are cut, less than half where each is cut as it meets c."""
+    if draw.k == 1 or not (draw.a.is_float and draw.b.is_float):
+        return beside_tie(draw)
+    size, drop = (draw.count,), draw.kept_bits + 1
+    squared = draw.chance(0.7, size)  # (1 - x) (1 + x) lacks the square of x
+    most = np.where(squared, min(draw.a.fraction_bits + 1, draw.b.fraction_bits), draw.a.fraction_bits + 1)
+    bits = np.maximum(most - draw.pick(0, 3, size), 1)
+    depth = np.where(squared, 2, 1) * bits
+    high = min(highest_exponent(draw.c), draw.high + drop)
+    low = np.minimum(np.maximum(lowest_exponent(draw.c), draw.tiniest + drop + depth), high)
+    leading = draw.pick(low, high, size)
+    target = np.repeat((leading - drop - depth)[:, None], draw.k, axis=1)
+    a, b = draw.products(target, normal=False, exact=True)
+    a[:, 2:] = 0
+    of_a, of_b = draw.split(leading - drop - 1, draw.a, draw.b)
+    ones = -(np.uint64(1) << (np.uint64(65) - bits.astype(np.uint64)))
+    a[:, 0] = encode(draw.a, np.zeros_like(of_a), of_a, np.where(bits > 1, ones, np.uint64(0)))
+    last = np.uint64(1) << (np.uint64(64) - bits.astype(np.uint64))
+    b[:, 0] = encode(draw.b, np.zeros_like(of_b), of_b, np.where(squared, last, np.uint64(0)))
+    sign = np.repeat(draw.pick(0, 1, size)[:, None], draw.k, axis=1)
+    a, b = _signed(draw, a, b, sign)
+    kept = np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
+    c = encode(draw.c, draw.pick(0, 1, size), leading, draw.fraction(size) & kept)
+    return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
+
+
 def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bits, Bits]:
     """Products that are powers of two at the exponents of what leads, the half of a place and the bit (count,
     3), as far as there are products; `joined`: the first two are one product."""

@@ -93,7 +93,7 @@ _ORDINARY = (
     *("alignment_one_term", "tie", "deep_cancellation"),
 )
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
-_CHECKED = (*stimuli.KINDS, "beside_tie")
+_CHECKED = (*stimuli.KINDS, "beside_tie", "split_tie")
 """Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""

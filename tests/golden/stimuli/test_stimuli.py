@@ -302,7 +302,20 @@ def test_beside_tie_is_a_tie_and_one_bit_or_two() -> None:
     assert all(ties[count, in_c] > 30 for count in (1, 2) for in_c in (False, True))
 
 
-@pytest.mark.parametrize("kind", ["beside_tie", "beside_least"])
+def test_the_parts_of_a_split_tie_are_half_of_a_place_of_c_together() -> None:
+    """In exact rationals; alone the greater part lacks bits that lie below those of one product's window."""
+    ins = golden.instruction("rdna4", "v_dot2_f16_f16")
+    a, b, c = values(ins, draw("split_tie", ins, 1000))
+    depths = Counter[int]()
+    for row in range(1000):
+        less, most = sorted((abs(Fraction(x) * Fraction(y)) for x, y in zip(a[row], b[row], strict=True)))
+        exponent = math.frexp(float(c[row]))[1] - 1
+        assert less + most == Fraction(2) ** (exponent - 11), (a[row], b[row], c[row])
+        depths[(exponent - 11) - (math.frexp(float(less))[1] - 1)] += 1
+    assert sum(depths[depth] for depth in range(14, 21)) > 300
+
+
+@pytest.mark.parametrize("kind", ["beside_tie", "beside_least", "split_tie"])
 def test_kinds_that_no_vectors_have_are_legal(kind: str) -> None:
     for ins in representatives()[::3]:
         operands = stimuli.generate(ins, kind, 2, np.random.default_rng(0))
