@@ -28,6 +28,7 @@ from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
 from golden.dissect.blackbox.held import held
+from golden.dissect.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
 from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
@@ -37,6 +38,7 @@ from golden.dissect.blackbox.passive import dissect_recording
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.repeating import asked_again
 from golden.dissect.blackbox.report import shortened
+from golden.dissect.blackbox.simple import KINDS as FEW_TERMS
 from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
@@ -56,6 +58,8 @@ _SIMPLE, _OF_SIMPLE = 20, 800
 those."""
 _ZERO_C = 24
 """The same of each kind with c = +0, and as many with -0."""
+_MOST_LOWERED = 320
+"""Questions of each kind that are asked once more lower down."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
 _FAR = 50
@@ -313,6 +317,7 @@ class _Search:
         self.other_orders: dict[str, list[Candidate]] = {}
         self.plainer: list[fitting.Fit] = []
         self.groups: tuple[tuple[int, ...], ...] = ()
+        self.end: int | None = None  # exponent from which on products overflow, where most do
 
     # Continued ----------------------------------------------------------------------------------------------
 
@@ -410,6 +415,29 @@ class _Search:
             self.bank.add(kind, *self.dense.ask(operands))
         if not self.own.state:
             self._ask_zero_c()
+        self._ask_lower()
+
+    def _ask_lower(self) -> None:
+        """Where most ordinary questions are answered by infinities, the same and those with few terms once
+        more, lower down: products alone first, until none of them is below the least that is infinite."""
+        if not overflows_early(self.bank.of_kinds(frozenset(_ORDINARY))):
+            return
+        before, end = None, end_of_products(self.bank)
+        while end is not None and end != before:
+            self._ask_again_lower(ONE, end)
+            before, end = end, end_of_products(self.bank)
+        if end is None:
+            return
+        self.end = end
+        for kind in (*_ORDINARY, *FEW_TERMS):
+            self._ask_again_lower(frozenset((kind,)), end)
+
+    def _ask_again_lower(self, kinds: frozenset[str], end: int) -> None:
+        """What was asked first of a kind once more, with all products below 2^end."""
+        (kind,), part = kinds, self.bank.of_kinds(kinds)
+        first = {name: codes[:_MOST_LOWERED] for name, codes in part.operands.items()}
+        operands = lowered(self.takes, first, end, self._rng(1, len(self.bank)))
+        self.bank.add(kind, *self.dense.ask(operands))
 
     def _ask_zero_c(self) -> None:
         """Asks whether the sign of a c that is zero changes any number; what it does not change says nothing
@@ -435,6 +463,7 @@ class _Search:
             return
         self._tell("fitting orders of the sum", 0, 1)
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
+        ordinary = ordinary if self.end is None else of_numbers(ordinary)
         of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
         of_groups = few_terms.counted(self.bank, of_groups)  # where masks show nothing, among all orders
         subtracted = self._made_in_complement(of_groups)
@@ -461,7 +490,9 @@ class _Search:
 
     def _made(self) -> list[Candidate]:
         """The skeletons of the order that masks showed."""
-        return held(self.bank, few_terms.counted(self.bank, skeletons(self.takes, self.state.tree)))
+        found = held(self.bank, few_terms.counted(self.bank, skeletons(self.takes, self.state.tree)))
+        end = self.end
+        return found if end is None else [structure.overflowing(one, end) or one for one in found]
 
     def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
         """Those that subtract in one's complement, where the sign of a zero c shows that: the order that is
@@ -741,7 +772,18 @@ class _Search:
         others = self._others_aimed_at(turn)
         for index, kind in enumerate(_CHECKED):
             for aim, target in enumerate((self.own, unit, others[index % len(others)])):
-                yield kind, stimuli.generate(target, kind, share, self._rng(2 + turn, index, aim))
+                rng = self._rng(2 + turn, index, aim)
+                operands = stimuli.generate(target, kind, share, rng)
+                yield kind, self._every_second_lower(operands, rng)
+
+    def _every_second_lower(self, operands: Operands, rng: np.random.Generator) -> Operands:
+        """Operands of which every second dot product lies lower, where most products overflow."""
+        if self.end is None or self.own.pattern is not None or self.own.state:
+            return operands
+        lower = lowered(self.own, operands, self.end, rng)
+        for name, codes in operands.items():
+            lower[name][::2] = codes[::2]
+        return lower
 
     def _others_aimed_at(self, turn: int) -> list[Instruction]:
         """In turns, the candidate with wider alignments, by as many bits as kinds in turns, and the best one

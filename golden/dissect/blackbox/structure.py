@@ -303,10 +303,11 @@ def uncounted(one: Candidate, name: str) -> Candidate | None:
     return one.with_operations(operations)
 
 
-def overflowing(one: Candidate) -> Candidate | None:
-    """A candidate whose products are infinite, but for zeros."""
+def overflowing(one: Candidate, end: int | None = None) -> Candidate | None:
+    """A candidate whose products are infinite from 2^end on; by default all but zeros."""
     a, b = (one.takes.formats[name] for name in "ab")
-    least = sum(fmt.min_exponent - fmt.fraction_bits for fmt in (a, b) if fmt.is_float)
+    all_of_them = sum(fmt.min_exponent - fmt.fraction_bits for fmt in (a, b) if fmt.is_float)
+    least = all_of_them if end is None else end
 
     def changed(step: Step) -> Step:
         return replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
