@@ -45,9 +45,10 @@ def end_of_products(bank: Bank) -> int | None:
 
 
 def of_numbers(bank: Bank) -> Bank:
-    """The questions that are answered by numbers: all that tell an order."""
-    answered = np.isfinite(_numbers(bank.takes.formats["d"], bank.answers))
-    return bank.part(np.flatnonzero(answered))
+    """The questions answered by numbers other than zero: the sign of a zero and the word of a NaN say
+    nothing of an order, and low down many answers are zeros."""
+    answers = _numbers(bank.takes.formats["d"], bank.answers)
+    return bank.part(np.flatnonzero(np.isfinite(answers) & (answers != 0)))
 
 
 def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Generator) -> Operands:
