@@ -27,7 +27,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
-from golden.dissect.blackbox.held import held
+from golden.dissect.blackbox.held import held, one_sided
 from golden.dissect.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
 from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
@@ -498,11 +498,13 @@ class _Search:
         return found if end is None else [structure.overflowing(one, end) or one for one in found]
 
     def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
-        """Those that subtract in one's complement, where the sign of a zero c shows that: the order that is
-        nearest without it is seldom the one that is nearest with it."""
-        if SIGNS not in self.bank.kinds:
-            return []
-        return [new for one in (*of_groups, *self._made()) for new in structure.in_complement(one)]
+        """Those that subtract in one's complement, where the sign of a zero c shows that, or sums that are
+        exact otherwise: the order that is nearest without it is seldom the one that is nearest with it."""
+        if SIGNS in self.bank.kinds:
+            return [new for one in (*of_groups, *self._made()) for new in structure.in_complement(one)]
+        if one_sided(self.bank):
+            return list(filter(None, map(structure.in_complement_without_c, self._made())))
+        return []
 
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """What the nearest of some skeletons come to, or a candidate that was kept."""

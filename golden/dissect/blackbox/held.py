@@ -17,7 +17,7 @@ import numpy.typing as npt
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.simple import ALONE
-from golden.number.formats import to_float
+from golden.number.formats import Format, to_float
 from golden.program.steps import Step, Sum
 
 Numbers = npt.NDArray[np.float64]
@@ -25,8 +25,44 @@ _SEEN, _MOST = 16, 0.5
 """Terms that a register has to be too narrow for, and the share of those that have to say the same."""
 _ROUNDED = 1 / 16
 """How far a logarithm of what was taken is from an integer at most: results are rounded."""
+_FEW_BITS, _FAR = 8, 1 << 20
+"""Places within which nothing is cut, and an exponent beyond all others."""
 _CLAMPED = 1 - 2.0**-6
 """Of the largest answer: those above are at the end of a register that saturates."""
+
+
+def one_sided(bank: Bank) -> bool:
+    """Whether answers to sums that need few bits are other numbers, and all of them less, or all of them
+    more: nothing is cut of such sums, so that no rounding is one-sided there. One's complement by the sign of
+    something that is no operand is: it takes from sums of one sign alone."""
+    takes = bank.takes
+    if not all(takes.formats[name].is_float for name in "abcd"):
+        return False
+    a, b, c = (np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64) for name in "abc")
+    answers = np.asarray(to_float(takes.formats["d"], bank.answers), np.float64)
+    with np.errstate(all="ignore"):
+        terms = np.concatenate([a * b, c[:, None]], axis=1)
+        sums = terms.sum(axis=1)
+        known = np.isfinite(terms).all(axis=1) & np.isfinite(answers) & (np.abs(terms).max(axis=1) > 0)
+    known[known] &= _few_bits(terms[known], sums[known], takes.formats["d"])
+    less, more = (np.count_nonzero(known & some) for some in (answers < sums, answers > sums))
+    return bool(min(less, more) == 0 and max(less, more) >= _SEEN)
+
+
+def _few_bits(terms: Numbers, sums: Numbers, d: Format) -> npt.NDArray[np.bool_]:
+    """Where all terms lie within a few places, and d has their sum as it is, among its normal numbers."""
+    top, low = (fold(_ends(terms, end), axis=1) for fold, end in ((np.max, 0), (np.min, 1)))
+    first, last = (_ends(sums[:, None], end)[:, 0] for end in (0, 1))
+    fits = (first - last <= d.fraction_bits) & (first <= d.max_exponent) & (low >= d.min_exponent)
+    return np.asarray((top - low <= _FEW_BITS) & (fits | (sums == 0)))
+
+
+def _ends(numbers: Numbers, end: int) -> npt.NDArray[np.int64]:
+    """The exponent of the highest bit (0) or the lowest (1); of zeros one that is above or below all."""
+    significands, exponents = np.frexp(numbers)
+    whole = (significands * 2.0**53).astype(np.int64)
+    lowest = exponents - 54 + np.frexp((whole & -whole).astype(np.float64))[1]
+    return np.where(numbers != 0, lowest if end else exponents - 1, _FAR if end else -_FAR)
 
 
 @dataclass(frozen=True)

@@ -331,6 +331,17 @@ def in_complement(one: Candidate) -> Iterator[Candidate]:
     yield from found.values()
 
 
+def in_complement_without_c(one: Candidate) -> Candidate | None:
+    """A candidate whose exact sums are in one's complement where c does not enter: what is negative is taken
+    for that. None where c enters everywhere."""
+
+    def changed(step: Step, seed: str) -> Step:
+        return replace(step, complement="c") if isinstance(step, Sum) and seed != "c" else step
+
+    found = one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
+    return None if found is None or found.operations == one.operations else found
+
+
 def dropped_above(one: Candidate) -> Candidate | None:
     """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
     their maximum has a floor, below which no result is. None where c is aligned with nothing."""

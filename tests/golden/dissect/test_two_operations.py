@@ -9,12 +9,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import golden
 from golden import stimuli
 from golden.dissect.blackbox import few_terms, fitting, moves, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
+from golden.dissect.blackbox.dissecting import _Search
+from golden.dissect.blackbox.held import one_sided
 from golden.dissect.blackbox.moves import Hints, Move
 from golden.dissect.blackbox.order import C, Node, tree_of
 from golden.dissect.blackbox.simple import simple
@@ -22,7 +25,7 @@ from golden.dissect.blackbox.skeletons import skeletons
 from golden.number.formats import get_format
 from golden.program.program import Program
 from golden.program.steps import Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
-from golden.unit import signature_of
+from golden.unit import FunctionUnit, signature_of
 
 BULK = golden.instruction("riscv", "vfwdota.vv.n8")
 DOT, ADD = 0, 1
@@ -204,6 +207,27 @@ def test_products_that_overflow_and_a_sum_seen_by_one_bit_are_found_where_rounde
     normal = Normalize(of=("total",), fraction_bits=(("total", 24),), rounding="toward_zero")
     start = made([dot.with_steps((*body, normal, last)), BULK.program.operations[ADD]])
     assert lead_to(moves.joint(start), start, true)
+
+
+def test_sums_of_few_bits_that_are_less_show_a_complement_where_c_does_not_enter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No rounding changes such a sum; with c's own sign those of both signs change."""
+    rng = np.random.default_rng(3)
+    operands = stimuli.generate(bulk().takes, "zeros", 96, rng)
+    for name, dtype, last in (("a", np.uint16, 0), ("b", np.uint16, 0), ("c", np.uint32, 16)):
+        codes = rng.choice([0x3F80, 0x4000, 0xBF80, 0xC000], operands[name].shape)  # +-1 and +-2
+        operands[name] = codes.astype(dtype) << last
+    dot, add = (bulk(place, Sum, complement="c") for place in (DOT, ADD))
+    for one, shown in ((dot, True), (add, False), (bulk(kind=Round, rounding="down"), False)):
+        bank = Bank(one.takes)
+        bank.add("given", operands, one.dot(**operands))
+        assert one_sided(bank) == shown
+        unit = FunctionUnit(one.instruction.dot, BULK.formats, BULK.k, "unit")
+        search = _Search(unit, seconds=60, asks=60_000, seed=0, progress=None)
+        search.bank = bank
+        monkeypatch.setattr(search, "_made", lambda: [bulk()])
+        assert [new.key for new in search._made_in_complement([])] == [dot.key] * shown
 
 
 def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
