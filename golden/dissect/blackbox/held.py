@@ -25,8 +25,8 @@ _SEEN, _MOST = 16, 0.5
 """Terms that a register has to be too narrow for, and the share of those that have to say the same."""
 _ROUNDED = 1 / 16
 """How far a logarithm of what was taken is from an integer at most: results are rounded."""
-_FEW_BITS, _FAR = 8, 1 << 20
-"""Places within which nothing is cut, and an exponent beyond all others."""
+_FEW_BITS, _LOWEST, _FAR = 8, -16, 1 << 20
+"""Places within which nothing is cut, where they end at least, and an exponent beyond all others."""
 _CLAMPED = 1 - 2.0**-6
 """Of the largest answer: those above are at the end of a register that saturates."""
 
@@ -43,18 +43,21 @@ def one_sided(bank: Bank) -> bool:
     with np.errstate(all="ignore"):
         terms = np.concatenate([a * b, c[:, None]], axis=1)
         sums = terms.sum(axis=1)
-        known = np.isfinite(terms).all(axis=1) & np.isfinite(answers) & (np.abs(terms).max(axis=1) > 0)
+        known = np.isfinite(terms).all(axis=1) & np.isfinite(sums) & np.isfinite(answers)
+    known &= (terms != 0).any(axis=1)
     known[known] &= _few_bits(terms[known], sums[known], takes.formats["d"])
     less, more = (np.count_nonzero(known & some) for some in (answers < sums, answers > sums))
     return bool(min(less, more) == 0 and max(less, more) >= _SEEN)
 
 
 def _few_bits(terms: Numbers, sums: Numbers, d: Format) -> npt.NDArray[np.bool_]:
-    """Where all terms lie within a few places, and d has their sum as it is, among its normal numbers."""
+    """Where all terms lie within a few places, not far below 1, where the point of a register can be, and d
+    has their sum as it is, among its normal numbers."""
     top, low = (fold(_ends(terms, end), axis=1) for fold, end in ((np.max, 0), (np.min, 1)))
     first, last = (_ends(sums[:, None], end)[:, 0] for end in (0, 1))
-    fits = (first - last <= d.fraction_bits) & (first <= d.max_exponent) & (low >= d.min_exponent)
-    return np.asarray((top - low <= _FEW_BITS) & (fits | (sums == 0)))
+    fits = (first - last <= d.fraction_bits) & (first <= d.max_exponent)
+    near = (top - low <= _FEW_BITS) & (low >= max(d.min_exponent, _LOWEST))
+    return np.asarray(near & (fits | (sums == 0)))
 
 
 def _ends(numbers: Numbers, end: int) -> npt.NDArray[np.int64]:
