@@ -163,6 +163,7 @@ class _Flag:
             yield from self._tininess()
         if self.name == "invalid":
             yield from self._invalid()
+        yield from self._with_facts()
 
     def _way(self, rule: str, text: str, bits: Mask) -> _Way:
         return _Way(f"flag-{self.name}-{rule}", text, lambda: bits)
@@ -188,6 +189,13 @@ class _Flag:
             if index != self.index and (self.actual[index] != self.expected[index]).any():
                 text = f"it is raised beside the unit's own {other} only"
                 yield self._way(f"only-with-own-{other}", text, self.own & self.actual[index])
+
+    def _with_facts(self) -> Iterator[_Way]:
+        """A condition that lacks a term, or has one too many: what the unit knows of results and operands."""
+        for fact, (text, mask) in _facts(self.ins, self.operands).items():
+            yield self._way(f"with-{fact}", f"it is raised for every {text}, too", self.own | mask)
+            yield self._way(f"not-with-{fact}", f"it is not raised for any {text}", self.own & ~mask)
+            yield self._way(f"only-with-{fact}", f"it is raised for a {text} only", self.own & mask)
 
     def _tininess(self) -> Iterator[_Way]:
         texts = {
@@ -251,6 +259,29 @@ class _Flag:
         differ = (self.own != self.actual[self.index]) & self.judged
         wrong, right = np.flatnonzero(differ), np.flatnonzero(~differ & self.judged)
         return np.concatenate([wrong[: count // 2], right[:count]])
+
+
+def _facts(ins: Instruction, operands: Operands) -> dict[str, tuple[str, Mask]]:
+    """What a unit knows of each dot product beside its flags, (n,), with words for it."""
+    d = decoded(ins.formats["d"], ins.dot(**operands)[:, None])
+    words = {"zero": d.kind == Kind.ZERO, "infinite": d.kind == Kind.INFINITY, "negative": d.sign}
+    words |= {"subnormal": _subnormal(ins, "d", d)}
+    found = {f"{word}-result": (f"{word} result", mask[:, 0]) for word, mask in words.items()}
+    for name in (name for name in "abc" if name not in ins.absent):
+        codes = operands[name].reshape(len(d.kind), -1)
+        one = decoded(ins.formats[name], codes)
+        masks = {"subnormal": _subnormal(ins, name, one), "zero": one.kind == Kind.ZERO}
+        masks |= {"infinite": one.kind == Kind.INFINITY, "nan": one.kind == Kind.NAN}
+        for word, mask in masks.items():
+            said = f"{'NaN' if word == 'nan' else word} {name}"
+            found[f"{word}-{name}"] = (said, mask.any(axis=1))
+    return found
+
+
+def _subnormal(ins: Instruction, name: str, numbers: Any) -> Mask:
+    fmt = ins.formats[name]
+    small = numbers.significand < (1 << fmt.fraction_bits)
+    return (numbers.kind == Kind.FINITE) & small.astype(np.bool_)
 
 
 class _Kinds:

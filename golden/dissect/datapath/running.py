@@ -152,6 +152,8 @@ class _Run:
     inexact: Array = None
     ended: Array = None
     answer: Array = None
+    infinite: Array = None
+    """Results (n,) of the operation that become an infinity of their sign."""
     step: Any = None
 
     def tap(self, place: str, signals: Any) -> None:
@@ -167,13 +169,22 @@ class _Run:
         self.made = {}
         self.fresh_nans = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_)
         self.ended, self.inexact = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        self.answer = np.zeros(count, object)
+        self.answer, self.infinite = np.zeros(count, object), np.zeros(count, np.bool_)
         for step in operation.steps:
             self.step = step
             codes = self._execute(step, operation)
             if codes is not None:
+                codes = self._infinite(codes, operation.out_format)
                 return np.where(self.ended, self.answer, codes)
         raise AssertionError("a program's last step writes d")
+
+    def _infinite(self, codes: Array, fmt: Format) -> Array:
+        """The codes with infinities of their signs where a fault has left them nothing else."""
+        if not self.infinite.any():
+            return codes
+        minus = (codes >> fmt.sign_shift & 1).astype(np.bool_)
+        kinds = np.full(len(codes), int(Kind.INFINITY))
+        return np.where(self.infinite, special_code(fmt, kinds, minus, None), codes)
 
     def _read(self, operation: Operation, read: Read, results: Mapping[str, Array]) -> None:
         own = {"a": read.formats["a"], "b": read.formats["b"], "c": operation.seed_format}
@@ -280,6 +291,8 @@ class _Run:
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.tap("specials", signals)
         signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
+        if signals.signed_by_sum is not None:
+            self.infinite = self.infinite | (signals.signed_by_sum & ~self.ended)
         if signals.skew:
             signals.kind = np.roll(seen, signals.skew, axis=0)
             signals.sign = np.roll(signals.sign, signals.skew, axis=0)
@@ -303,8 +316,8 @@ class _Run:
             return signals.kind
         for name in names:
             own, numbers = signals.unseen[:, signals.owner == name], self.registers[name]
-            self.registers[name] = replace(numbers, kind=np.where(own, int(Kind.FINITE), numbers.kind))
-        return np.where(signals.unseen, int(Kind.FINITE), signals.kind)
+            self.registers[name] = replace(numbers, kind=np.where(own, int(signals.unseen_as), numbers.kind))
+        return np.where(signals.unseen, int(signals.unseen_as), signals.kind)
 
     def _align(self, step: Align) -> None:
         terms, owner = self._terms(step.of)

@@ -47,6 +47,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _unseen(ins)
     if steps:
         yield from _answers()
+        yield from _signs_of_sums()
         yield from _of_both_signs("c" not in ins.absent)
     with_c = "c" not in ins.absent and any("c" in step.of and len(step.of) > 1 for step in steps)
     if with_c:
@@ -137,6 +138,31 @@ def _oppose(s: SpecialSignals, sign: int, name: str) -> None:
     s.kind = np.where(there, int(Kind.NAN), s.kind)
 
 
+def _signs_of_sums() -> Iterator[Tap]:
+    """An infinite result whose sign comes from the datapath of the numbers."""
+    parts = {"sum": ("the terms as numbers", Kind.FINITE), "finite-sum": ("its finite terms", Kind.ZERO)}
+    for slug, (text, kind) in parts.items():
+        yield Tap(
+            f"infinite-result-sign-of-{slug}",
+            f"the sign of an infinite result is that of the sum of {text}",
+            "specials",
+            lambda s, k=kind: _sign_by_sum(s, k),
+        )
+
+
+def _sign_by_sum(s: SpecialSignals, infinities_as: Kind) -> None:
+    s.signed_by_sum = _is_infinite(s)
+    s.unseen_as = infinities_as
+    _overlook(s, (s.kind == Kind.INFINITY) & s.signed_by_sum[:, None], "", but_c=False)
+
+
+def _is_infinite(s: SpecialSignals) -> Array:
+    """(n,): which answers are an infinity, and no NaN."""
+    infinite = s.kind == Kind.INFINITY
+    both = (infinite & s.sign).any(axis=1) & (infinite & ~s.sign).any(axis=1)
+    return np.asarray(infinite.any(axis=1) & ~both & ~(s.kind == Kind.NAN).any(axis=1))
+
+
 def _take_specials(s: SpecialSignals, late: int) -> None:
     """Its own ones are numbers then."""
     _overlook(s, s.kind >= Kind.INFINITY, "", but_c=False)
@@ -144,10 +170,7 @@ def _take_specials(s: SpecialSignals, late: int) -> None:
 
 
 def _lose_infinities(s: SpecialSignals) -> None:
-    infinite = s.kind == Kind.INFINITY
-    both = (infinite & s.sign).any(axis=1) & (infinite & ~s.sign).any(axis=1)
-    answered = ~both & ~(s.kind == Kind.NAN).any(axis=1)
-    _overlook(s, infinite & answered[:, None], "", but_c=False)
+    _overlook(s, (s.kind == Kind.INFINITY) & _is_infinite(s)[:, None], "", but_c=False)
 
 
 def _lose_nans(s: SpecialSignals, rule: str) -> None:
@@ -184,6 +207,25 @@ def _signs() -> Iterator[Tap]:
         "specials",
         _take_sign_of_c,
     )
+    yield Tap(
+        "infinite-result-sign-of-c",
+        "the sign of an infinite result is that of c",
+        "specials",
+        lambda s: _sign_result(s, s.owner == "c"),
+    )
+    yield Tap(
+        "infinite-result-sign-of-product",
+        "the sign of an infinite result is that of the product",
+        "specials",
+        lambda s: _sign_result(s, np.isin(s.owner, ("product", "products"))),
+    )
+
+
+def _sign_result(s: SpecialSignals, owner: Array) -> None:
+    """The sign of one term for infinities that are answered; what gives NaN is seen as it is."""
+    if owner.sum() == 1:  # of several products there is no such sign
+        own = (s.kind == Kind.INFINITY) & _is_infinite(s)[:, None]
+        s.sign = np.where(own, s.sign[:, owner], s.sign)
 
 
 def _take_sign_of_c(s: SpecialSignals) -> None:

@@ -57,6 +57,12 @@ def _zero_signs(kind: type[Step]) -> Iterator[Tap]:
             "total",
             lambda s, n=place: setattr(s, "zero_sign", s.terms.sign[:, [n]].copy()),
         )
+    yield Tap(
+        "zero-sum-negative-if-any",
+        "gives a sum that is exactly zero as -0 where any number that it adds is negative",
+        "total",
+        lambda s: setattr(s, "zero_sign", s.terms.sign.any(axis=1, keepdims=True)),
+    )
 
 
 def _negations(ins: Instruction) -> Iterator[Tap]:

@@ -390,6 +390,50 @@ def test_the_sign_of_an_infinite_term_by_hand(name: str, slug: str, want: tuple[
     np.testing.assert_array_equal(got, [*want, 0xBF800000])
 
 
+@pytest.mark.parametrize(
+    ("slug", "want"),
+    [
+        ("sum", (0x7F800000, 0xFF800000, 0xFF800000)),  # infinity counts as 2^16 beside c
+        ("finite-sum", (0xFF800000, 0xFF800000, 0x7F800000)),  # no term but the infinite one is 0, not negative
+    ],
+)
+def test_the_sign_of_an_infinite_result_from_the_sum_by_hand(slug: str, want: tuple[int, ...]) -> None:
+    """Infinity and -2^10, infinity and -2^20, -infinity alone; opposite infinities and numbers as they are."""
+    ins = UNITS["packed_structs"]
+    a = np.zeros((5, 4), np.uint16)
+    a[:, 0] = [0x7C00, 0x7C00, 0xFC00, 0x7C00, 0x3C00]
+    c = np.array([0xC4800000, 0xC9800000, 0, 0xFF800000, 0], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": c}
+    right = [0x7F800000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x3F800000]
+    np.testing.assert_array_equal(ins.dot(**operands), right)
+    got = datapath.results(ins, (tap(ins, f"infinite-result-sign-of-{slug}"),), operands)
+    np.testing.assert_array_equal(got, [*want, *right[3:]])
+
+
+@pytest.mark.parametrize(
+    ("slug", "want"), [("c", (0xFF800000, 0xFF800000)), ("product", (0x7F800000, 0x7F800000))]
+)
+def test_the_sign_of_an_infinite_result_from_a_term_by_hand(slug: str, want: tuple[int, int]) -> None:
+    """Infinity - 1, 1 - infinity, and infinity - infinity, which stays NaN."""
+    ins = UNITS["status_flags"]
+    infinity, one, minus = 0x7F800000, 0x3F800000, 1 << 31
+    a = np.array([[infinity], [one], [infinity]], np.uint32)
+    c = np.array([one | minus, infinity | minus, infinity | minus], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, one), "c": c}
+    got = datapath.results(ins, (tap(ins, f"infinite-result-sign-of-{slug}"),), operands)
+    np.testing.assert_array_equal(got, [*want, 0x7FC00000])
+
+
+def test_a_zero_sum_that_is_negative_where_any_number_is_by_hand() -> None:
+    """1 - 1 and 0 - 0 are -0, 0 + 0 is not."""
+    ins = UNITS["status_flags"]
+    a = np.array([[0x3F800000], [0], [0]], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, 0x3F800000), "c": np.array([0xBF800000, 1 << 31, 0], np.uint32)}
+    np.testing.assert_array_equal(ins.dot(**operands), [0, 0, 0])
+    got = datapath.results(ins, (tap(ins, "zero-sum-negative-if-any"),), operands)
+    np.testing.assert_array_equal(got, [1 << 31, 1 << 31, 0])
+
+
 def test_an_infinite_term_beside_additions_has_no_other_sign() -> None:
     """A unit that looks for special values first, and adds in IEEE steps whose terms are none of c's."""
     ins = UNITS["per_pair_grid"]

@@ -44,6 +44,15 @@ def zero_times_infinity() -> Bits:
     return np.asarray((infinite("a") & zero["b"]) | (infinite("b") & zero["a"]))
 
 
+def subnormal_result() -> Bits:
+    magnitude = FMA.dot(**OPERANDS) & 0x7FFFFFFF
+    return np.asarray((magnitude > 0) & (magnitude < 0x00800000))
+
+
+def negative_result() -> Bits:
+    return np.asarray(FMA.dot(**OPERANDS) >> 31 == 1)
+
+
 def signalling(name: str) -> Bits:
     codes = OPERANDS[name].reshape(-1)
     return np.isnan(to_float(FMA.formats[name], codes)) & (codes >> 22 & 1 == 0)
@@ -61,6 +70,12 @@ def signalling(name: str) -> Bits:
             lambda: signalling("c") & ~(signalling("a") | signalling("b") | zero_times_infinity()),
         ),
         ("overflow", "flag-overflow-late-by-one", lambda: flag("overflow") ^ np.roll(flag("overflow"), 1)),
+        (
+            "underflow",
+            "flag-underflow-with-subnormal-result",
+            lambda: subnormal_result() & ~flag("underflow"),
+        ),
+        ("inexact", "flag-inexact-not-with-negative-result", lambda: negative_result() & flag("inexact")),
         (
             "invalid",
             "flag-invalid-not-zero-times-infinity",
