@@ -175,6 +175,8 @@ class Changes:
     """Choices in functions, which a constant may need."""
     types: dict[Place, tuple[int, bool]] = field(default_factory=dict)
     """The bits of numbers, as the expression around them takes them, and whether they have a sign."""
+    mixed: set[Place] = field(default_factory=set)
+    """Numbers that have other bits in another instance: one text cannot hold them beside their choices."""
     texts: dict[Path, str] = field(default_factory=dict)
     """The sources."""
 
@@ -203,8 +205,9 @@ class Changes:
         return found
 
     def of_choices(self, groups: Iterable[Group] = tuple(Group)) -> list[Change]:
-        """Every choice of some groups; what stands in two is of the first."""
-        return [change for group in groups for change in self._of_group(group)]
+        """Every choice of some groups; what stands in two is of the first. None where a place is `mixed`."""
+        every = [change for group in groups for change in self._of_group(group)]
+        return [change for change in every if self.mixed.isdisjoint(change.choices)]
 
     def _of_group(self, group: Group) -> Iterator[Change]:
         if group in (Group.TOKENS, Group.FORMS):
@@ -284,7 +287,7 @@ def find_changes(dut: Dut) -> Changes:
         finder.below(package)
     for tree in compilation.getSyntaxTrees():
         tree.root.visit(finder.constant)
-    return finder.found
+    return finder.settled()
 
 
 def _driven(compilation: Any) -> set[Any]:
@@ -334,6 +337,28 @@ class _Finder:
         """Modules, branches and values of parameters that some instance has."""
         self.left_out: set[Place] = set()
         """Those that some instance leaves out."""
+        self.scope = 0
+        """The number of the instance, or of the turn of a loop, that is read, of `scopes`."""
+        self.scopes = 0
+        self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
+        """What stands at a place in one of them."""
+        self.exchanged: dict[Place, tuple[int, bool]] = {}
+        """The same of parts that are exchanged: the text around may take them wider."""
+
+    def settled(self) -> Changes:
+        """All that was found."""
+        for place, kind in self.exchanged.items():
+            self.found.types.setdefault(place, kind)
+        return self.found
+
+    def _within(self, node: Any) -> None:
+        """Looks at an instance or a block of a loop: what is as wide as a parameter says may be so there
+        alone."""
+        outer, self.scopes = self.scope, self.scopes + 1
+        self.scope = self.scopes
+        for each in node:
+            self.below(each)
+        self.scope = outer
 
     def below(self, node: Any) -> None:
         """Looks at a symbol, a statement or an expression, and at all in it."""
@@ -354,7 +379,7 @@ class _Finder:
                 self._note_use(node.syntax, used=False)
             case ast.GenerateBlockSymbol():
                 self._note_use(node.syntax)
-                return ast.VisitAction.Advance
+                self._within(node)
             case ast.InstanceSymbol():
                 self._exchange(exchanged_inputs(node, self._text))
                 return ast.VisitAction.Advance
@@ -365,7 +390,7 @@ class _Finder:
                 self._note_all(as_another(_given(node), self._text))
                 self._add(self.missing.in_module(node))
                 self.before |= self.missing.registers(node)
-                return ast.VisitAction.Advance
+                self._within(node)
             case ast.ProceduralBlockSymbol():
                 self._add(self.missing.in_procedure(node))
                 self._add_stages(self.missing.stages(node))
@@ -541,8 +566,9 @@ class _Finder:
             if one.end > two.start or any("\n" in text or "//" in text for text in (left, right)):
                 return
             written += [(one, right), (two, left)] if left != right else []
-            self._note_type(one, pair[0])
-            self._note_type(two, pair[1])
+            for place, node in ((one, pair[0]), (two, pair[1])):
+                if _is_number(node.type):
+                    self.exchanged.setdefault(place, _type_of(node))
         if written:
             (place, after), *too = written
             before = self.found.texts[place.file][place.start : place.end]
@@ -774,7 +800,9 @@ class _Finder:
     def _note_type(self, place: Place, node: Any) -> None:
         """What stands at a place as a whole: the first look at one is at the widest expression there."""
         if _is_number(node.type):
-            self.found.types.setdefault(place, (node.type.bitWidth, bare(node).type.isSigned))
+            own = self.typed.setdefault((self.scope, place), _type_of(node))
+            if own != self.found.types.setdefault(place, own):
+                self.found.mixed.add(place)
 
     def _note(
         self, node: Any, after: str | None, family: tuple[str, str] | None = None, form: bool = False
@@ -906,6 +934,11 @@ def _members_beside(node: Any) -> list[str]:
     own, kind = node.member, node.value.type.canonicalType
     same = [each.name for each in kind if each.kind.name == "Field" and _like(each.type) == _like(own.type)]
     return difflib.get_close_matches(own.name, [name for name in same if name != own.name], _NAMES, 0.0)
+
+
+def _type_of(node: Any) -> tuple[int, bool]:
+    """The bits of a number as the expression around takes it, and whether it has a sign by itself."""
+    return node.type.bitWidth, bare(node).type.isSigned
 
 
 def _is_short(kind: Any) -> bool:

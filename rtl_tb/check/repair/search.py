@@ -530,7 +530,11 @@ class _Search:
 
     def _go_on(self, work: _Pass | None, part: float, stop: Callable[[], bool] = _never) -> list[_Score]:
         """Tries what is left of a pass until a part of the time is over, or `stop` says so; all that it has
-        found."""
+        found, also where some of it could not be run.
+
+        Raises:
+            MmagoldError: what could not be run would have been all.
+        """
         if work is None or any(map(work.enough, work.scores)):
             return [] if work is None else work.scores
         left = [number for number in range(len(work.many)) if number not in work.done]
@@ -539,11 +543,17 @@ class _Search:
             if self.budget.over(part) or stop():
                 return []
             numbers = [left[place] for place in places]
+            scores = work.run([work.many[number] for number in numbers])
             work.done.update(numbers)
-            return work.run([work.many[number] for number in numbers])
+            work.scores += [score for score in scores if score.mended > score.broken]
+            return scores
 
-        found = self._tried(some, len(left), work.enough, work.at_once)
-        work.scores = sorted([*work.scores, *found], key=_order)
+        try:
+            self._tried(some, len(left), work.enough, work.at_once)
+        except MmagoldError:
+            if not work.scores:
+                raise
+        work.scores.sort(key=_order)
         return work.scores
 
     def _right(self, trials: _Trials) -> Callable[..., Flags | None]:

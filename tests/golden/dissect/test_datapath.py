@@ -394,11 +394,11 @@ def test_the_sign_of_an_infinite_term_by_hand(name: str, slug: str, want: tuple[
     ("slug", "want"),
     [
         ("sum", (0x7F800000, 0xFF800000, 0xFF800000)),  # infinity counts as 2^16 beside c
-        ("finite-sum", (0xFF800000, 0xFF800000, 0x7F800000)),  # no term but the infinite one is 0, not negative
+        ("finite-sum", (0xFF800000, 0xFF800000, 0x7F800000)),  # without finite terms it is 0
     ],
 )
 def test_the_sign_of_an_infinite_result_from_the_sum_by_hand(slug: str, want: tuple[int, ...]) -> None:
-    """Infinity and -2^10, infinity and -2^20, -infinity alone; opposite infinities and numbers as they are."""
+    """Infinity and -2^10, infinity and -2^20, -infinity alone; opposite infinities and numbers stay."""
     ins = UNITS["packed_structs"]
     a = np.zeros((5, 4), np.uint16)
     a[:, 0] = [0x7C00, 0x7C00, 0xFC00, 0x7C00, 0x3C00]

@@ -175,6 +175,52 @@ def test_bits_of_two_operands_are_tried_as_one_term() -> None:
     assert all(map(is_joined, found)) and not is_joined("(|raw_a)")
 
 
+_WIDTHS = """module leaf #(parameter int N = 4) (input logic [7:0] p, q, output logic r);
+    logic [N-1:0] part; logic signed [3:0] fixed;
+    assign part = p[N-1:0] - q[N-1:0];
+    assign fixed = $signed(p[3:0]);
+    assign r = part > p[N-1:0] || fixed < $signed(q[3:0]);
+endmodule
+module dot4 (
+    input  logic        clk, rst_n, in_valid, out_ready,
+    input  logic [31:0] a, b,
+    input  logic [31:0] c,
+    output logic        in_ready, out_valid,
+    output logic [31:0] d
+);
+    logic [1:0] r; logic [8:0] sum; logic [3:0] turns; logic go;
+    leaf #(.N(4)) u_one (.p(a[7:0]), .q(b[7:0]), .r(r[0]));
+    leaf #(.N(SECOND)) u_two (.p(a[7:0]), .q(b[7:0]), .r(r[1]));
+    for (genvar g = 1; g < 3; g++) begin : g_turn
+        assign turns[g] = &(c[4*g:1] - 1'b1);
+    end
+    assign sum = go ? a[3:0] + b[3:0] : b[3:0] + a[3:0];
+    assign d = {28'(sum), r, 2'(turns)};
+    assign go = c[0]; assign in_ready = out_ready; assign out_valid = in_valid;
+endmodule
+"""
+
+
+@pytest.mark.parametrize("second", [4, 6])
+def test_a_number_that_is_wider_in_another_instance_is_no_choice(tmp_path: Path, second: int) -> None:
+    """One text cannot give both their bits. What is as wide everywhere stays, and of a loop each turn
+    counts."""
+    text = _WIDTHS.replace("SECOND", f"{second}")
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    before = {change.before for change in found.of_choices()}
+    assert ("p[N-1:0] - q[N-1:0]" in before) == (second == 4)
+    assert {"$signed(p[3:0])", "fixed < $signed(q[3:0])", "a[3:0] + b[3:0]"} <= before
+    assert "c[4*g:1] - 1'b1" not in before
+
+
+def test_what_is_exchanged_keeps_the_bits_of_the_text_around(tmp_path: Path) -> None:
+    """The sums have four bits by themselves and nine in the choice, as the carry is kept."""
+    text = _WIDTHS.replace("SECOND", "4")
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    (place,) = {one.place for one in found.of_choices() if one.before == "a[3:0] + b[3:0]"}
+    assert found.types[place] == (9, False)
+
+
 def test_an_operator_beside_takes_all_of_a_text(tmp_path: Path) -> None:
     """`!!x` is no Verilog, and `x & a | b` is another thing than `x & (a | b)`."""
     file = tmp_path / "x.sv"

@@ -26,7 +26,7 @@ from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
-from rtl_tb.check.repair.search import _Pass, _Score, _Search, _Trials, find_repairs
+from rtl_tb.check.repair.search import _edit, _Pass, _Ran, _Score, _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
@@ -271,6 +271,52 @@ def test_a_change_that_is_refused_costs_no_other_what_was_found(
     monkeypatch.setattr(search, "_confirm", lambda *_: None)
     scores = [_Score((found.of_choices()[0],), 4, 0, 4, np.ones(20, np.bool_))]
     assert scores[0].clean and search._beside_hypothesis(found, scores, tmp_path) == []
+
+
+def bare_search() -> _Search:
+    """One with time, and without a unit."""
+    search = _Search.__new__(_Search)
+    search.budget, search.progress, search.ran = Budget(60), None, {}
+    return search
+
+
+def test_what_cannot_be_run_costs_no_other_what_was_found() -> None:
+    """Change 3 of 8 raises, and the others count; alone it is an error."""
+    place = Place(Path("x.sv"), 0, 1)
+    scores = {n: _Score((Change(place, "a", f"{n}"),), n, 0, 9) for n in range(1, 9)}
+
+    def run(many: Sequence[tuple[int, ...]]) -> list[_Score]:
+        if (3,) in many:
+            raise RtlError("no room on the disk")
+        return [scores[number] for (number,) in many]
+
+    work = _Pass([(n,) for n in scores], run, at_once=1)
+    assert bare_search()._go_on(work, 1.0) == [scores[n] for n in (8, 7, 6, 5, 4, 2, 1)]
+    assert work.done == {0, 1, 3, 4, 5, 6, 7}
+    with pytest.raises(RtlError, match="no room"):
+        bare_search()._go_on(_Pass([(3,)], run), 1.0)
+
+
+def test_two_changes_of_one_line_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`a + a`: either a has to be b, and what is written of both is the same."""
+    file = tmp_path / "x.sv"
+    found = Changes(texts={file: "assign d = a + a;"})
+    one, two = (Change(Place(file, at, at + 1), "a", "b") for at in (11, 15))
+    search = bare_search()
+    search.dut = planted(tmp_path)
+    known = Repair((_edit(found, one),), 4, 4, 0, 9)
+    search.ran = {known.edits: _Ran((one,), cast(Job, None), cast(Verdict, None), known)}
+    asked: list[Sequence[Change]] = []
+
+    def write(_dut: object, _changes: Changes, chosen: Sequence[Change], _folder: Path) -> object:
+        asked.append(chosen)
+        raise RtlError("it is built")
+
+    monkeypatch.setattr("rtl_tb.check.repair.search.with_changes", write)
+    assert search._confirm(found, (one,), tmp_path) is known
+    with pytest.raises(RtlError, match="it is built"):
+        search._confirm(found, (two,), tmp_path)
+    assert asked == [(two,)]
 
 
 @pytest.mark.parametrize("shown", [16, 9])
