@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -74,6 +74,8 @@ _PART, _MAKE_UP = 10, 20
 some vectors, and the repair of one breaks these: so many it has to mend for each."""
 _LIKELY = 24
 """Changes that mend a part, of which each is tried with the first ones before all others are."""
+_SITES = 6
+"""Lines at which a fault may be, of which all other choices are compiled at once."""
 _RESTS = 2
 """Changes that mend a part, of which it is asked whether a hypothesis explains what they leave."""
 _FIRSTS = 4
@@ -182,6 +184,10 @@ class _Search:
         """First changes beside which every choice of their build is tried, and what came of it."""
         self.beside_it: set[tuple[Change, ...]] = set()
         """Changes beside which a hypothesis was asked for the rest."""
+        self.beside_first: dict[Change, _Trials] = {}
+        """The same with the vectors that tell something of a second change."""
+        self.looked_at: set[Change | None] = set()
+        """First changes beside which the sites of another one were looked at; None: of one alone."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -233,6 +239,8 @@ class _Search:
                         return found
                     more, _ = _result(build)
                     scores = [] if more is None else self._scores(more)
+                    if more is not None and group is Group.TOKENS:
+                        scores = [*scores, *self._at_sites(changes, more, None, texts, folder / "sites")]
                     if found := self._whole(changes, scores, folder / f"of_{group.name}"):
                         return found
                     singles += scores
@@ -300,6 +308,9 @@ class _Search:
             pairs = self._united(sorted(some, key=_order), every, texts, _NEARLY)
             found = self._whole(changes, pairs, folder / "united")
             found = found or self._whole(changes, self._early(some, every, texts, stop), folder / "early")
+            for number, (first, wide) in enumerate([] if found or stop() else [*self.beside_first.items()]):
+                there = self._at_sites(changes, wide, first, texts, folder / f"sites{number}")
+                found = found or self._whole(changes, there, folder / f"at_sites{number}")
             found = [self._by_fault(changes, one, folder / "alone") for one in found[:1]]
         return found
 
@@ -331,7 +342,9 @@ class _Search:
         as_it_is = whole()
         if as_it_is is None or not as_it_is.any():
             return None
-        there = replace(trials, probe=goal, whole=whole, as_it_is=as_it_is, folder=folder, partly=[])
+        there = replace(
+            trials, probe=goal, whole=whole, as_it_is=as_it_is, folder=folder, sites=[], partly=[]
+        )
         return self._singly(there)
 
     def _constants_toward(self, changes: Changes, goals: Sequence[Job], folder: Path) -> list[Repair]:
@@ -463,11 +476,14 @@ class _Search:
         budget: Budget,
         made: Sequence[Change] = (),
         groups: Sequence[Group] = (Group.TOKENS, Group.FORMS),
+        lines: Container[tuple[Path, int]] | None = None,
     ) -> _Trials | None:
-        """The build of all choices of some groups, ready to be tried on the vectors of `probe`; None where
-        there is none, or no vector is wrong in it."""
+        """The build of all choices of some groups, on some lines or on all, ready to be tried on the vectors
+        of `probe`; None where there is none, or no vector is wrong in it."""
         folder.mkdir()
         every = changes.of_choices(groups)
+        if lines is not None:
+            every = [one for one in every if (one.place.file, changes.line(one)) in lines]
         listed = [one for one in every if not any(one.meets(other) for other in made)]
         if not listed:
             return None
@@ -644,6 +660,31 @@ class _Search:
                 )
         return []
 
+    def _at_sites(
+        self, changes: Changes, trials: _Trials, first: Change | None, texts: Texts, folder: Path
+    ) -> list[_Score]:
+        """Every other choice on the few lines on which some choice mends every wrong vector, whatever it
+        breaks: a condition that has to be true there says where a term is missing. So few are soon compiled.
+
+        Args:
+            first: another change that stands there in any case.
+        """
+        sites = sorted(trials.sites, key=lambda score: score.broken)
+        if first in self.looked_at or not sites or any(score.clean for score in sites):
+            return []
+        self.looked_at.add(first)
+        places = [(one.place.file, changes.line(one)) for one in (score.changes[-1] for score in sites)]
+        lines, made = set([*dict.fromkeys(places)][:_SITES]), () if first is None else (first,)
+        groups = [group for group in Group if group is not Group.TOKENS]
+        try:
+            there = self._choices(changes, texts.job, folder, self.budget, made, groups, lines)
+            if there is None:
+                return []
+            work = self._singly(there) if first is None else self._beside_first(there, first, (), folder)
+            return self._go_on(work, PAIRS)
+        except MmagoldError:  # also where a port no longer fits the description
+            return []
+
     def _second_forms(
         self, changes: Changes, trials: _Trials | None, first: Change, texts: Texts, folder: Path
     ) -> list[_Score]:
@@ -686,6 +727,7 @@ class _Search:
         wide = self._widened(trials, at, folder.with_suffix(".wide"))
         if wide is None or (left := wide.whole(*at)) is None or not left.any():
             return None
+        wide = self.beside_first[first] = replace(wide, sites=[])
         job = self._few(wide.probe, left)
         few, most = self._trial(job, wide.program, folder), min(len(job.vectors), int(left.sum()))
         many = [(*at, number) for number, one in enumerate(wide.listed, 1) if not one.meets(first)]
@@ -956,6 +998,7 @@ class _Trials:
         listed: the changes; number n stands at n - 1.
         whole: runs `probe` with the changes of some numbers.
         made: constants that stand in it in any case.
+        sites: changes that mend every wrong vector, whatever they break: where the fault may be.
         partly: the numbers of changes that mend some of a few vectors, with how many of these they leave.
     """
 
@@ -966,6 +1009,7 @@ class _Trials:
     as_it_is: Flags
     folder: Path
     made: tuple[Change, ...] = ()
+    sites: list[_Score] = field(default_factory=list)
     partly: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
     def scores(
@@ -980,7 +1024,9 @@ class _Trials:
                 likely.append(chosen)
             elif wrong is not None and wrong.sum() < most:
                 self.partly.append((int(wrong.sum()), chosen))
-        return self.counted(likely)
+        found = self.counted(likely)
+        self.sites.extend(score for score in found if score.mended == score.wrong)
+        return found
 
     def counted(self, many: Sequence[tuple[int, ...]]) -> list[_Score]:
         """What changes do to all vectors."""

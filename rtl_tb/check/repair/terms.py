@@ -5,7 +5,8 @@
     count <= count_next;                     // count <= move ? count_next : count?
 
 The terms are the bits that can be read at the place: signals and members of one bit, the highest bits of
-vectors, whether a vector has any one, those with the most similar names first.
+vectors, whether a vector has any one, those with the most similar names first; and bits that are declared
+beside the signals of the expression, as what belongs together often is.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ TERM = "\0"
 Family = tuple[Any, str, list[str]]
 """An expression, the text that may have to stand in its place, and the terms that this may have."""
 
-_MOST, _SOME, _ZEROS = 10, 3, 4
-"""Signals of one bit that are tried at one place, and vectors: the highest bit, and whether any is one."""
+_MOST, _DECLARED, _SOME, _ZEROS = 8, 5, 3, 4
+"""Signals of one bit that are tried at one place, by their names and by where they are declared, and vectors:
+the highest bit, and whether any is one."""
 _PAIRS = 2
 """Pairs of bits that are tried as one term: those of two operands."""
 _LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
@@ -153,7 +155,7 @@ class Terms:
             but: one that is there already.
         """
         scope, text = self._scope(node), self.text(node) or ""
-        bits, signs, vectors = (dict[str, None]() for _ in range(3))
+        places, signs, vectors = dict[str, int](), dict[str, None](), dict[str, None]()
         index = self._index(node)
         start = node.sourceRange.start
         while scope is not None:
@@ -161,19 +163,30 @@ class Terms:
                 if one.kind.name not in _SIGNALS or _CONTROL.search(one.name):
                     continue
                 if one.location.buffer == start.buffer and one.location.offset < start.offset:
-                    bits |= dict.fromkeys(_bits_of(one, index))
+                    places |= dict.fromkeys(_bits_of(one, index), one.location.offset)
                     if one.type.isIntegral and one.type.bitWidth > 1 and not one.type.isStruct:
                         vectors[f"(|{one.name})"] = None
                         if one.type.hasFixedRange and one.type.fixedRange.right == 0:
                             signs[f"{one.name}[{one.type.fixedRange.left}]"] = None
             scope = getattr(scope, "parentScope", None)  # a module or a function has none that is told
-        groups = ((bits, _MOST), (signs, _SOME), (vectors, _ZEROS if zero else 0))
-        return [
-            bit
-            for group, most in groups
-            for bit in (difflib.get_close_matches(text, group, most, 0.0) if most else [])
-            if bit not in (text, but)
-        ]
+        groups = ((places, _MOST), (signs, _SOME), (vectors, _ZEROS if zero else 0))
+        alike = [difflib.get_close_matches(text, group, most, 0.0) if most else [] for group, most in groups]
+        own = self._declared(node)
+        beside = sorted(places, key=lambda bit: min((abs(places[bit] - at) for at in own), default=0))
+        beside = [bit for bit in beside if bit not in (*alike[0], text, but)][: _DECLARED if own else 0]
+        every = (bit for bits in (alike[0], beside, *alike[1:]) for bit in bits)
+        return [bit for bit in every if bit not in (text, but)]
+
+    def _declared(self, node: Any) -> list[int]:
+        """Where the signals are declared that an expression reads."""
+        found: list[int] = []
+
+        def note(part: Any) -> None:
+            if isinstance(part, self.ast.NamedValueExpression):
+                found.append(part.symbol.location.offset)
+
+        node.visit(note)
+        return found
 
     def _scope(self, node: Any) -> Any:
         """The innermost scope whose names an expression reads."""

@@ -194,7 +194,11 @@ module dot4 (
     for (genvar g = 1; g < 3; g++) begin : g_turn
         assign turns[g] = &(c[4*g:1] - 1'b1);
     end
-    assign sum = go ? a[3:0] + b[3:0] : b[3:0] + a[3:0];
+    always_comb case (c[1:0])
+        2'b00: sum = a[3:0] + b[3:0];
+        2'b01: sum = a[3:0] - b[3:0];
+        default: sum = {8'b0, go};
+    endcase
     assign d = {28'(sum), r, 2'(turns)};
     assign go = c[0]; assign in_ready = out_ready; assign out_valid = in_valid;
 endmodule
@@ -214,11 +218,19 @@ def test_a_number_that_is_wider_in_another_instance_is_no_choice(tmp_path: Path,
 
 
 def test_what_is_exchanged_keeps_the_bits_of_the_text_around(tmp_path: Path) -> None:
-    """The sums have four bits by themselves and nine in the choice, as the carry is kept."""
+    """The sums have four bits by themselves and nine where they are assigned, as the carry is kept."""
     text = _WIDTHS.replace("SECOND", "4")
     found = find_changes(integer_dot.planted(tmp_path, 4, text))
     (place,) = {one.place for one in found.of_choices() if one.before == "a[3:0] + b[3:0]"}
     assert found.types[place] == (9, False)
+
+
+def test_a_bit_that_is_declared_beside_another_is_a_term(tmp_path: Path) -> None:
+    """Ten others have more similar names."""
+    many = ", ".join(f"go{number}" for number in range(10))
+    text = _WIDTHS.replace("SECOND", "4").replace(" logic go;", f" logic go, lost; logic {many};")
+    after = {one.after for one in find_changes(integer_dot.planted(tmp_path, 4, text)).of_choices()}
+    assert {"((go) && lost)", "((go) && go0)"} <= after
 
 
 def test_an_operator_beside_takes_all_of_a_text(tmp_path: Path) -> None:

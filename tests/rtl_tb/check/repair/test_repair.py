@@ -7,9 +7,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from rtl_tb.check import reasons
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import Change, Changes, Place, find_changes, literals
+from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.search import _edit, _Pass, _Ran, _Score, _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
@@ -273,6 +273,68 @@ def test_a_change_that_is_refused_costs_no_other_what_was_found(
     assert scores[0].clean and search._beside_hypothesis(found, scores, tmp_path) == []
 
 
+@pytest.mark.parametrize("second", [pytest.param(False, marks=pytest.mark.long), True])
+def test_other_choices_are_built_where_one_mends_every_wrong_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: bool
+) -> None:
+    """Of 20 wrong vectors one change mends 12, another one all and breaks 30: on its line the groups that
+    were not built are, once; and alone or beside the first one what is found there counts."""
+    dut = planted(tmp_path)
+    found = find_changes(dut)
+    vectors, listed = default_set(dut.instruction, 60, 1, dut.level), found.of_choices([Group.TOKENS])
+    job, at = Job(dut, tmp_path, vectors), {key: number for number, key in enumerate(keys(vectors))}
+    outcome = right(job)
+    outcome = replace(outcome, actual=outcome.actual ^ (np.arange(60) < 20))
+    search = _Search(judge(vectors, outcome, dut.compare), job, Budget(60), None)
+    forms = found.of_choices([Group.FORMS])
+    mends = next(number for number, one in enumerate(forms, 1) if not one.meets(listed[0]))
+    site = len(listed)
+
+    def trial(job: Job, program: Path, _folder: Path) -> Callable[..., np.ndarray]:
+        here = np.array([at[key] for key in keys(job.vectors)])
+        if program.name == "there":
+            return lambda *numbers: (here < 20) & ~((here < 12) & second) & (mends not in numbers)
+        return lambda *numbers: (
+            (here >= 30) if site in numbers else (here < 20) & ~((here < 12) & (1 in numbers))
+        )
+
+    asked: list[Any] = []
+
+    def choices(
+        _c: object,
+        probe: Job,
+        _f: object,
+        _b: object,
+        made: tuple[Change, ...],
+        groups: object,
+        lines: object,
+    ) -> _Trials:
+        asked.append((made, groups, lines))
+        of = trial(probe, tmp_path / "there", tmp_path)
+        return _Trials(probe, forms, tmp_path / "there", of, of(), tmp_path, made)
+
+    monkeypatch.setattr(search, "_trial", trial)
+    monkeypatch.setattr(search, "_choices", choices)
+    trials = _Trials(job, listed, tmp_path, trial(job, tmp_path, tmp_path), np.arange(60) < 20, tmp_path)
+    (first,) = trials.counted([(1,)])
+    search._scores(trials)
+    if second:
+        search._early([first], [trials], cast(Texts, None))
+        trials = search.beside_first[first.changes[0]]
+    beside, texts = first.changes[0] if second else None, cast(Texts, cast(object, _Texts(job)))
+    got = search._at_sites(found, trials, beside, texts, tmp_path / "sites")
+    assert got[0].clean and len(got[0].changes) == 1 + second
+    line = (listed[-1].place.file, found.line(listed[-1]))
+    ((made, groups, lines),) = asked
+    assert line in lines and Group.TOKENS not in groups and made == ((beside,) if second else ())
+    assert search._at_sites(found, trials, beside, texts, tmp_path / "sites") == [], "once"
+
+
+@dataclass
+class _Texts:
+    job: Job
+
+
 def bare_search() -> _Search:
     """One with time, and without a unit."""
     search = _Search.__new__(_Search)
@@ -382,6 +444,7 @@ def test_two_faults_are_said_where_no_one_change_does_as_much(
         (asked, "_try_constants", lambda *_: None),
         (asked, "_scores", lambda *_: []),
         (asked, "_partly", lambda *_: []),
+        (asked, "_at_sites", lambda *_: []),
         (asked, "_whole", lambda *at: [one] if later and at[-1].name == "of_TERMS" else []),
         (asked, "_two", found_two),
     ):
