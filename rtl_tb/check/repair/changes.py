@@ -321,7 +321,7 @@ class _Finder:
         """Whether it is in a function that is called several times, each of which is compiled with it."""
         self.missing = Missing(self._text, self._alike, driven)
         self.forms = Forms(self._text, self._alike, literals)
-        self.terms = Terms(self._text)
+        self.terms = Terms(self._text, self._around)
         self.shapes = Shapes(self._text, self._mirrors)
         self.bodies: set[Any] = set()
         """Modules that were read, each with its parameters."""
@@ -789,6 +789,13 @@ class _Finder:
     def _text(self, node: Any) -> str | None:
         place = self._place(node.sourceRange)
         return None if place is None else self.found.texts[place.file][place.start : place.end]
+
+    def _around(self, node: Any) -> str:
+        """The line on which a node begins."""
+        if (place := self._place(node.sourceRange)) is None:
+            return ""
+        text = self.found.texts[place.file]
+        return text[text.rfind("\n", 0, place.start) + 1 :].partition("\n")[0]
 
     def _with_operator(self, node: Any, operator: Any, other: str) -> str | None:
         place, token = self._place(node.sourceRange), self._place(operator.range)

@@ -21,7 +21,7 @@ Form = tuple[Any, str]
 _SIGN = re.compile(r"\s*\$(un)?signed\s*\((.*)\)\s*", re.DOTALL)
 _ZERO = re.compile(r"\d*'[sS]?[bodhBODH]0+|'0")
 _ZEROS = re.compile(r"\{[^{}]*\{\s*\d+'[bodhBODH]0+\s*\}\s*\}")
-_COMPARISONS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
+COMPARISONS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")
 _EQUAL = ("Equality", "Inequality")
 _WITH_ORDER = {"==": ">=", "!=": "<"}
 """What an equality may have to be: beyond the number it is as at it."""
@@ -154,7 +154,7 @@ class Forms:
     def _compared(self, node: Any) -> Iterator[Form]:
         """A comparison of numbers with a sign, or without."""
         left, right = self.text(node.left), self.text(node.right)
-        if operation(node) not in _COMPARISONS or left is None or right is None:
+        if operation(node) not in COMPARISONS or left is None or right is None:
             return
         signed = node.left.type.isSigned and node.right.type.isSigned
         word, token = "$unsigned" if signed else "$signed", _sign_of(node)
@@ -263,7 +263,7 @@ class Forms:
 
     def _with_bounds(self, node: Any) -> Iterator[Form]:
         """Two slices of equal bounds, compared: one bound of both."""
-        if operation(node) not in (*_COMPARISONS, *_EQUAL):
+        if operation(node) not in (*COMPARISONS, *_EQUAL):
             return
         one, two = self._bounds(bare(node.left)), self._bounds(bare(node.right))
         token = _sign_of(node)
@@ -278,7 +278,7 @@ class Forms:
         count; and with those below it."""
         bounds, sign = self._bounds(bare(node.left)), _sign_of(node)
         right = self.text(node.right)
-        if operation(node) not in (*_COMPARISONS, *_EQUAL) or node.right.constant is None:
+        if operation(node) not in (*COMPARISONS, *_EQUAL) or node.right.constant is None:
             return
         if bounds is None or sign is None or right is None:
             return

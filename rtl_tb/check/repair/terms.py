@@ -5,8 +5,8 @@
     count <= count_next;                     // count <= move ? count_next : count?
 
 The terms are the bits that can be read at the place: signals and members of one bit, the highest bits of
-vectors, whether a vector has any one, those with the most similar names first; and bits that are declared
-beside the signals of the expression, as what belongs together often is.
+vectors, whether a vector has any one, those with the most similar names first; and bits that are read on
+the same line, or declared beside the signals of the expression, as what belongs together often is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rtl_tb.check.repair.forms import bare, operation
+from rtl_tb.check.repair.forms import COMPARISONS, bare, operation
 from rtl_tb.check.repair.mirrored import SHORT
 from rtl_tb.check.repair.missing import name_parts
 
@@ -26,9 +26,11 @@ TERM = "\0"
 Family = tuple[Any, str, list[str]]
 """An expression, the text that may have to stand in its place, and the terms that this may have."""
 
-_MOST, _DECLARED, _SOME, _ZEROS = 8, 5, 3, 4
-"""Signals of one bit that are tried at one place, by their names and by where they are declared, and vectors:
-the highest bit, and whether any is one."""
+_MOST, _BESIDE, _SOME, _ZEROS = 8, 5, 3, 4
+"""Signals of one bit that are tried at one place, by their names and by where they are read and declared, and
+vectors: the highest bit, and whether any is one."""
+_DEEP = 1
+"""Structures within a structure of which the bits are read."""
 _PAIRS = 2
 """Pairs of bits that are tried as one term: those of two operands."""
 _LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
@@ -43,11 +45,12 @@ class Terms:
 
     Args:
         text: the text of a node, None where it is in no source.
+        around: the line on which a node begins.
     """
 
-    def __init__(self, text: Callable[[Any], str | None]) -> None:
+    def __init__(self, text: Callable[[Any], str | None], around: Callable[[Any], str]) -> None:
         self.ast = importlib.import_module("pyslang.ast")
-        self.text = text
+        self.text, self.around = text, around
         self.inner: set[tuple[int, int]] = set()
         """Parts of a chain of one operator, whose whole has been seen."""
 
@@ -111,6 +114,8 @@ class Terms:
             return
         if place not in self.inner:
             yield from self._added(node, node)
+        if name in COMPARISONS:
+            yield node, TERM, self._bits(node, zero=False)
         if name in _LOGIC:
             for side in sides:
                 if side.type.bitWidth == 1 and side.kind.name != "BinaryOp":
@@ -172,8 +177,11 @@ class Terms:
         groups = ((places, _MOST), (signs, _SOME), (vectors, _ZEROS if zero else 0))
         alike = [difflib.get_close_matches(text, group, most, 0.0) if most else [] for group, most in groups]
         own = self._declared(node)
-        beside = sorted(places, key=lambda bit: min((abs(places[bit] - at) for at in own), default=0))
-        beside = [bit for bit in beside if bit not in (*alike[0], text, but)][: _DECLARED if own else 0]
+        line = self.around(node)
+        here = [bit for bit in places if re.search(rf"(?<![\w.]){re.escape(bit)}(?![\w.])", line)]
+        near = sorted(places, key=lambda bit: min((abs(places[bit] - at) for at in own), default=0))
+        beside = [bit for bit in dict.fromkeys([*here, *near]) if bit not in (*alike[0], text, but)]
+        beside = beside[: _BESIDE if own else 0]
         every = (bit for bits in (alike[0], beside, *alike[1:]) for bit in bits)
         return [bit for bit in every if bit not in (text, but)]
 
@@ -246,8 +254,13 @@ def _bits_of(symbol: Any, index: tuple[str, int] | None) -> Iterator[str]:
     if kind.bitWidth == 1:
         yield name
     elif kind.isStruct:
-        yield from (
-            f"{name}.{each.name}"
-            for each in kind.canonicalType
-            if each.kind.name == "Field" and each.type.bitWidth == 1
-        )
+        yield from _members(name, kind, _DEEP)
+
+
+def _members(name: str, kind: Any, deep: int) -> Iterator[str]:
+    """The members of one bit of a structure, and of those in it."""
+    for each in kind.canonicalType:
+        if each.kind.name == "Field" and each.type.isIntegral and each.type.bitWidth == 1:
+            yield f"{name}.{each.name}"
+        elif each.kind.name == "Field" and each.type.isStruct and deep:
+            yield from _members(f"{name}.{each.name}", each.type, deep - 1)

@@ -233,6 +233,19 @@ def test_a_bit_that_is_declared_beside_another_is_a_term(tmp_path: Path) -> None
     assert {"((go) && lost)", "((go) && go0)"} <= after
 
 
+def test_a_bit_of_the_same_line_stands_for_a_comparison(tmp_path: Path) -> None:
+    """Also one of a structure in a structure, however unlike its name is and however many there are."""
+    kinds = (
+        "typedef struct packed { logic nan, minus; } kind_t; typedef struct packed { kind_t kind; } all_t;\n"
+    )
+    many = ", ".join(f"sum{number}" for number in range(20))
+    text = kinds + _WIDTHS.replace("SECOND", "4").replace(
+        " logic go;", f" logic go, up; all_t all; logic {many}; assign up = sum < 3 ? all.kind.minus : go;"
+    )
+    changes = find_changes(integer_dot.planted(tmp_path, 4, text)).of_choices()
+    assert "all.kind.minus" in {one.after for one in changes if one.before == "sum < 3"}
+
+
 def test_an_operator_beside_takes_all_of_a_text(tmp_path: Path) -> None:
     """`!!x` is no Verilog, and `x & a | b` is another thing than `x & (a | b)`."""
     file = tmp_path / "x.sv"
