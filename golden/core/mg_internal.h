@@ -113,6 +113,12 @@ static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction
            f->specials == MG_SPECIALS_IEEE && f->sign_shift == exponent_bits + fraction_bits && f->ignored_low == 0 && f->has_zero;
 }
 
+/* Whether a code becomes one of FP32 by moving it: FP32, BF16, TF32. */
+static inline int mg_fits_single(const mg_format *f) {
+    return f->is_float && f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->has_zero && f->storage >= 16 && f->storage <= 32 &&
+           f->sign_shift == f->ignored_low + f->fraction_bits + 8;
+}
+
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
 /* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two or four that

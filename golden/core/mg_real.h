@@ -124,10 +124,15 @@ MG_INLINE mg_f mg_real_of_codes(const mg_format *f, mg_w codes) {
     return (mg_f)((mg_w)size | special | (codes << (63 - (f->sign_shift < 0 ? 0 : f->sign_shift)) & (f->sign_shift < 0 ? 0 : MG_SIGN)));
 }
 
-/* Whether a code becomes one of FP32 by moving it: FP32, BF16, TF32. */
-static int mg_fits_single(const mg_format *f) {
-    return f->is_float && f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->has_zero && f->storage >= 16 && f->storage <= 32 &&
-           f->sign_shift == f->ignored_low + f->fraction_bits + 8;
+/* Scales that are powers of two or a NaN, UE8M0: fewer instructions than mg_real_of_codes needs for all that a format may have. */
+static int mg_are_powers(const mg_format *f) {
+    return f->is_float && !f->fraction_bits && !f->has_zero && f->sign_shift < 0 && f->specials == MG_SPECIALS_ALL_ONES_NAN;
+}
+
+MG_INLINE mg_f mg_power_of_codes(const mg_format *f, mg_w codes) {
+    const int64_t mask = (INT64_C(1) << f->exponent_bits) - 1;
+    const mg_w fields = codes >> f->ignored_low & mask;
+    return (mg_f)(((fields << 52) + ((int64_t)(1023 - f->bias) << 52)) | ((mg_w)(fields == mask) & (MG_DOUBLE_TOP | MG_QUIET_DOUBLE)));
 }
 
 /* Codes of 16 bits in 32. */
@@ -602,7 +607,7 @@ static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
 static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
-    /* products have no power where a sum with an exponent of its own alone reads it: zeros, or what has one */
+    /* products have no power where a sum with an exponent of its own alone reads it: zeros, or what has one, of which any bit tells */
     const int by_values = !(s->rounder->powers >> step->of[0] & 1);
     int aligned = 1, fewest = count;
     for (int r = 0; r < step->of_count; r++) aligned &= s->aligned >> step->of[r] & 1;
@@ -623,9 +628,9 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
         mg_fs power;
         MG_EACH power[l] = (mg_f){0};
         if (additions && members > 1) MG_EACH power[l] = mg_carried_power(sum->value[l], s->rounder->least); /* rounded; one term alone is not */
-        else if (by_values) for (int32_t i = 0; i < members; i++) MG_EACH power[l] = mg_larger(power[l], mg_size(picked[i]->value[l]));
+        else if (by_values) for (int32_t i = 0; i < members; i++) MG_KEPT power[l] = (mg_f)((mg_w)power[l] | (mg_w)mg_size(picked[i]->value[l]));
         else for (int32_t i = 0; i < members; i++) MG_EACH power[l] = mg_larger(power[l], picked[i]->power[l]);
-        if (step->has_exponent) MG_EACH power[l] = (mg_f)((mg_w)((mg_f){0} + mg_power_of_two(step->exponent)) & (mg_w)(power[l] != 0));
+        if (step->has_exponent) MG_EACH power[l] = (mg_f)((mg_w)((mg_f){0} + mg_power_of_two(step->exponent)) & (mg_w)((mg_w)power[l] != 0));
         memcpy(sum->power, power, sizeof power);
     }
     mg_put_reals(s, step, groups, additions && fewest > 1 ? &step->format : NULL, aligned && !additions, 0);
@@ -859,7 +864,8 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
         for (int32_t i = 0; i < count; i++) {
             mg_words wide;
             mg_widen(codes + places[i] * width, f->storage, wide);
-            MG_EACH x[i].value[l] = mg_real_of_codes(f, wide[l]);
+            if (mg_are_powers(f)) MG_EACH x[i].value[l] = mg_power_of_codes(f, wide[l]);
+            else MG_EACH x[i].value[l] = mg_real_of_codes(f, wide[l]);
         }
     }
     for (int32_t i = 0; powers && i < count; i++) MG_EACH x[i].power[l] = mg_carried_power(x[i].value[l], mg_power_of_two(held->min_exponent));

@@ -233,8 +233,7 @@ static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
 #ifdef MG_NATIVE_HALF
     if (mg_is_ieee(f, 5, 10)) return MG_DECODE_HALF;
 #endif
-    const int upper_bits = f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->sign_shift == 8 + f->fraction_bits + f->ignored_low;
-    return upper_bits && f->has_zero ? MG_DECODE_SINGLE : MG_DECODE_FIELDS;
+    return mg_fits_single(f) ? MG_DECODE_SINGLE : MG_DECODE_FIELDS;
 }
 
 /* Codes to values (or significands) and exponents; raises `top` to the exponent field of infinities and NaNs. */

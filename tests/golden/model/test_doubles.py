@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from changed_steps import ORDER, mutants, operands_for
 from doubles_units import doubles_unit
 from ieee import Ieee
@@ -525,3 +526,64 @@ def test_products_that_are_infinite(simd: str, monkeypatch: pytest.MonkeyPatch) 
     got = infinite.dot(a, b, np.zeros(len(rows), np.uint32))
     for row, code, d in zip(rows, got.tolist(), golden.to_float("f32", got).tolist(), strict=True):
         assert code == NAN if row[2] is None else d == row[2], row
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize(
+    ("bits", "low", "bias", "specials"),
+    [
+        (8, 0, 127, "all_ones_nan"),
+        (5, 2, 20, "all_ones_nan"),
+        (8, 0, 100, "none"),
+        (1, 3, -3, "all_ones_nan"),
+    ],
+)
+def test_scales_that_are_powers_of_two(
+    bits: int, low: int, bias: int, specials: str, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every code of such a scale, times one: a power of two or the unit's NaN, what is ignored set or not."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    own = {"kind": "float", "storage": 8, "exponent_bits": bits, "fraction_bits": 0, "bias": bias}
+    own |= {"specials": specials, "signed": False, "zero": False, "ignored_low": low}
+    text = yaml.safe_load((EXAMPLES / "block_scaled.yaml").read_text("utf-8"))
+    text["define_formats"]["own"], text["formats"]["scale_a"] = own, "own"
+    unit = load(json.dumps(text))
+    assert unit.engine.in_doubles and not unit.engine.fast
+    codes = np.arange(1 << (bits + low), dtype=np.uint8)
+    one = np.zeros((codes.size, 32), np.uint8)
+    one[:, 0] = 11 << 3
+    scales = np.stack([codes, np.zeros_like(codes)], axis=1)
+    operands = {"a": one, "b": one, "c": np.zeros(codes.size, np.uint32), "scale_a": scales}
+    operands["scale_b"] = np.full_like(scales, 127)
+    check(unit, operands, f"{own}")
+    for code, d in zip(codes.tolist(), unit.engine.compute(operands, False).tolist(), strict=True):
+        exponent = (code >> low) - bias
+        if specials == "all_ones_nan" and code >> low == (1 << bits) - 1:
+            assert d == 0x7FFFFFFF, code
+        else:
+            wanted = np.float32(np.inf if exponent > 127 else 2.0**exponent)
+            assert d == int(wanted.view(np.uint32)), (code, hex(d))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_a_group_of_zeros_has_no_exponent(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen zeros of either sign with a scale far above the other group's, which would cut that one away;
+    any one product that is not zero makes it, even the least, and of both signs that cancel."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = example("block_scaled")
+    cases: list[tuple[dict[int, int], dict[int, int], float]] = [({}, {}, 1.0), ({3: 0x80}, {3: 0x58}, 1.0)]
+    negative = dict.fromkeys(range(16), 0x80)
+    cases += [(negative, negative, 1.0)]
+    least = 2.0**74  # the product of two least numbers, scaled
+    cases += [({k: code}, {k: 1}, least - (code >> 7) * 2 * least) for k in (0, 7, 15) for code in (1, 0x81)]
+    cases += [({1: 1, 2: 0x81}, {1: 1, 2: 1}, 0.0)]
+    a, b = (np.zeros((len(cases), 32), np.uint8) for _ in range(2))
+    a[:, 16] = b[:, 16] = 11 << 3
+    for i, (of_a, of_b, _) in enumerate(cases):
+        a[i, list(of_a)], b[i, list(of_b)] = list(of_a.values()), list(of_b.values())
+    scales = np.tile(np.array([227, 127], np.uint8), (len(cases), 1))
+    operands = {"a": a, "b": b, "c": np.zeros(len(cases), np.uint32), "scale_a": scales}
+    operands["scale_b"] = np.full_like(scales, 127)
+    check(unit, operands, "groups of zeros")
+    got = golden.to_float("f32", unit.engine.compute(operands, False)).tolist()
+    assert got == [wanted for _, _, wanted in cases]
