@@ -188,6 +188,8 @@ class _Search:
         """The same with the vectors that tell something of a second change."""
         self.looked_at: set[Change | None] = set()
         """First changes beside which the sites of another one were looked at; None: of one alone."""
+        self.refuted: set[tuple[Change, ...]] = set()
+        """What mends every vector that it was tried on, and not all of the check."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -262,7 +264,7 @@ class _Search:
         with ThreadPoolExecutor(1) as side:  # what mends most is listed even where the time of pairs ends
             single = side.submit(self._confirmed, changes, singles, folder / "part")
             pairs = self._united(singles, every, texts)
-            if not any(pair.clean for pair in pairs):
+            if not any(map(self._is_clean, pairs)):
                 pairs = sorted([*pairs, *self._pairs(changes, singles, trials, texts, folder)], key=_order)
             found = self._whole(changes, pairs, folder / "pair")
             found = found or [*self._confirmed(changes, pairs, folder / "pairs"), *single.result()]
@@ -596,7 +598,7 @@ class _Search:
         pairs = [pair for pair in _complements(singles, share) if pair not in self.united]
         as_it_is: Flags | None = None
         for both in pairs[:_EARLY] if share else pairs:
-            if self.budget.over(UNITED) or any(score.clean for score in found):
+            if self.budget.over(UNITED) or any(map(self._is_clean, found)):
                 break
             self.united[both] = []
             trials = next((each for each in every if all(one in each.listed for one in both)), None)
@@ -638,7 +640,7 @@ class _Search:
                 listed = likely if kind == "likely" else changes.of_constants(self.hinted)
                 part = half(PAIRS) if kind == "constants" and not number else PAIRS
                 found += self._second_texts(changes, listed, first, texts, place, part)
-            if any(pair.clean for pair in found):
+            if any(map(self._is_clean, found)):
                 break
         return sorted(found, key=_order)
 
@@ -735,7 +737,7 @@ class _Search:
         def some(chosen: Sequence[tuple[int, ...]]) -> list[_Score]:
             return [score for score in wide.scores(few, most, chosen) if score.left < int(left.sum())]
 
-        return _Pass(many, some, enough=lambda score: score.clean)
+        return _Pass(many, some, enough=self._is_clean)
 
     def _widened(self, trials: _Trials, at: tuple[int, ...], folder: Path) -> _Trials | None:
         """The same build on the vectors that tell something of a second change."""
@@ -900,8 +902,15 @@ class _Search:
 
     def _whole(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """Of changes that mend all vectors that they were tried on those that mend every one of the check."""
-        clean = [score for score in scores if score.clean]
-        return [repair for repair in self._confirmed(changes, clean, folder) if repair.whole]
+        clean = [score for score in scores if self._is_clean(score)]
+        found = [repair for repair in self._confirmed(changes, clean, folder) if repair.whole]
+        if not found:  # it ends no search then
+            self.refuted.update(score.changes for score in clean[:_CONFIRMED])
+        return found
+
+    def _is_clean(self, score: _Score) -> bool:
+        """Whether changes may mend everything."""
+        return score.clean and score.changes not in self.refuted
 
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """The likeliest changes, each as a text of its own on every vector of the check."""

@@ -4,6 +4,7 @@ choices is the unit, and that planted faults are found by file and line."""
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -338,7 +339,7 @@ class _Texts:
 def bare_search() -> _Search:
     """One with time, and without a unit."""
     search = _Search.__new__(_Search)
-    search.budget, search.progress, search.ran = Budget(60), None, {}
+    search.budget, search.progress, search.ran, search.refuted = Budget(60), None, {}, set()
     return search
 
 
@@ -357,6 +358,28 @@ def test_what_cannot_be_run_costs_no_other_what_was_found() -> None:
     assert work.done == {0, 1, 3, 4, 5, 6, 7}
     with pytest.raises(RtlError, match="no room"):
         bare_search()._go_on(_Pass([(3,)], run), 1.0)
+
+
+def test_what_is_right_on_some_vectors_alone_ends_no_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes 2 and 5 mend all that they are tried on; built and run on all, 2 does not."""
+    place, search = Place(Path("x.sv"), 0, 1), bare_search()
+    scores = [_Score((Change(place, "a", f"{n}"),), 9 if n in (2, 5) else 1, 0, 9) for n in range(8)]
+    work = _Pass([(n,) for n in range(8)], lambda many: [scores[n] for (n,) in many], 1, search._is_clean)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    whole = Repair((), 9, 9, 0, 20)
+
+    def confirm(_changes: object, clean: Sequence[_Score], _folder: object) -> list[Repair]:
+        return [whole for one in clean if one is scores[5]]
+
+    monkeypatch.setattr(search, "_confirmed", confirm)
+    search._go_on(work, 1.0)
+    few = list(work.scores)
+    if scores[5] in few:  # the next were under way
+        few.remove(scores[5])
+    assert search._whole(Changes(), few, tmp_path) == [] and not search._is_clean(scores[2])
+    assert search._whole(Changes(), search._go_on(work, 1.0), tmp_path) == [whole]
 
 
 def test_two_changes_of_one_line_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
