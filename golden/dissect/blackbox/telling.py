@@ -36,8 +36,8 @@ _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, _TIE
 """Kinds that tell least exponents, which few operands reach, and how many of each."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
-"""The same for what is tiny before a number is rounded and not after: of 148,695 questions none came so near
-to the least normal number where c is not added."""
+"""The same for what is tiny before a number is rounded and not after: of 148,695 questions of one
+dissection none told the two where c was not added."""
 _CAUSES = ": nans"
 _WORDS_OF_NANS = (": nan", _CAUSES)
 _AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
