@@ -679,7 +679,8 @@ class _Search:
         lines, made = set([*dict.fromkeys(places)][:_SITES]), () if first is None else (first,)
         groups = [group for group in Group if group is not Group.TOKENS]
         try:
-            there = self._choices(changes, texts.job, folder, self.budget, made, groups, lines)
+            built = folder.with_suffix(".made")
+            there = self._choices(changes, texts.job, built, self.budget, made, groups, lines)
             if there is None:
                 return []
             work = self._singly(there) if first is None else self._beside_first(there, first, (), folder)

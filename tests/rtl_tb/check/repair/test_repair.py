@@ -291,7 +291,9 @@ def test_other_choices_are_built_where_one_mends_every_wrong_vector(
     mends = next(number for number, one in enumerate(forms, 1) if not one.meets(listed[0]))
     site = len(listed)
 
-    def trial(job: Job, program: Path, _folder: Path) -> Callable[..., np.ndarray]:
+    def trial(job: Job, program: Path, folder: Path) -> Callable[..., np.ndarray]:
+        if folder != tmp_path:
+            folder.mkdir()
         here = np.array([at[key] for key in keys(job.vectors)])
         if program.name == "there":
             return lambda *numbers: (here < 20) & ~((here < 12) & second) & (mends not in numbers)
@@ -304,12 +306,13 @@ def test_other_choices_are_built_where_one_mends_every_wrong_vector(
     def choices(
         _c: object,
         probe: Job,
-        _f: object,
+        folder: Path,
         _b: object,
         made: tuple[Change, ...],
         groups: object,
         lines: object,
     ) -> _Trials:
+        folder.mkdir()
         asked.append((made, groups, lines))
         of = trial(probe, tmp_path / "there", tmp_path)
         return _Trials(probe, forms, tmp_path / "there", of, of(), tmp_path, made)
