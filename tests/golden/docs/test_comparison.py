@@ -420,7 +420,6 @@ def test_probe_sees_a_changed_program(slug: str, block: str, op: str, fields: di
         measure(chosen, with_step(ins, op, **fields))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("architecture", ["ampere", "hopper"])
 def test_page_with_a_changed_program_does_not_build(
     architecture: str, monkeypatch: pytest.MonkeyPatch
@@ -438,6 +437,7 @@ def test_page_with_a_changed_program_does_not_build(
         comparison.cases.cache_clear()
 
 
+@pytest.mark.long
 def test_spec_that_the_vectors_contradict_does_not_build(tmp_path: Path) -> None:
     """A whole changed copy of spec/ agrees with itself; the recorded results do not agree with it."""
     copy = shutil.copytree(spec_folder(), tmp_path / "spec")

@@ -49,7 +49,8 @@ def values(ins: golden.Instruction, operands: dict[str, Any]) -> tuple[Any, Any,
 
 @pytest.mark.parametrize("kind", stimuli.KINDS)
 def test_legal_for_every_instruction(kind: str) -> None:
-    for ins in representatives():
+    """Each kind of every second one, so that an instruction has half of the kinds."""
+    for ins in representatives()[stimuli.KINDS.index(kind) % 2 :: 2]:
         operands = stimuli.generate(ins, kind, 3, np.random.default_rng(0))
         ins.check_dot(*(operands.get(name) for name in NAMES))
         shapes = ins.operand_shapes(matrices=False)

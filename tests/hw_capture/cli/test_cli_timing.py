@@ -109,6 +109,7 @@ def test_what_cannot_be_shown_is_one_line(arguments: list[str], said: str, tmp_p
     assert set(tmp_path.iterdir()) == before
 
 
+@pytest.mark.long
 def test_timing_compare() -> None:
     text = RUN.invoke(app, ["timing", "compare"])
     assert text.exit_code == 0 and "84 of 102 figures within 3 %" in text.stdout

@@ -450,7 +450,6 @@ FORGETS_TO_RESET += "resets == 2 ? 2 : resets + 1; end endmodule"
 
 
 @pytest.mark.long
-@pytest.mark.long
 def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
     """Through the command line, with and without a part of the traffic given;
     the repeat command finds it again."""
@@ -471,6 +470,7 @@ def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
     assert CliRunner().invoke(app, [*words, "--count", "3000", "--resets", "0"]).exit_code == 0
 
 
+@pytest.mark.long
 def test_what_the_report_claims_is_what_was_done(tmp_path):
     """Resets that a short run had no time for are not claimed;
     the failing vectors are run again as they were."""
