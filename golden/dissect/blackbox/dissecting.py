@@ -58,8 +58,8 @@ _SIMPLE, _OF_SIMPLE = 20, 800
 those."""
 _ZERO_C = 24
 """The same of each kind with c = +0, and as many with -0."""
-_MOST_LOWERED = 320
-"""Questions of each kind that are asked once more lower down."""
+_MOST_LOWERED, _OF_LOWERED = 320, 24
+"""Questions of each kind that are asked once more lower down; of so many that are left, one at most."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
 _FAR = 50
@@ -421,24 +421,25 @@ class _Search:
     def _ask_lower(self) -> None:
         """Where most ordinary questions are answered by infinities, the same and those with few terms once
         more, lower down: products alone first, until none of them is below the least that is infinite."""
-        if not overflows_early(self.bank.of_kinds(frozenset(_ORDINARY))):
+        most = min(_MOST_LOWERED, (self.dense.asks - len(self.bank)) // _OF_LOWERED)
+        if most < 1 or not overflows_early(self.bank.of_kinds(frozenset(_ORDINARY))):
             return
         before, end = None, end_of_products(self.bank)
         while end is not None and end != before:
-            self._ask_again_lower(ONE, end)
+            self._ask_again_lower(ONE, end, most)
             before, end = end, end_of_products(self.bank)
         if end is None:
             return
         self.end = end
-        ties = stimuli.generate(self.takes, _TIES, _MOST_LOWERED, self._rng(1, _MOST_LOWERED))
+        ties = stimuli.generate(self.takes, _TIES, most, self._rng(1, _MOST_LOWERED))
         self.bank.add(_TIES, *self.dense.ask(ties))
         for kind in (*_ORDINARY, *FEW_TERMS):
-            self._ask_again_lower(frozenset((kind,)), end)
+            self._ask_again_lower(frozenset((kind,)), end, most)
 
-    def _ask_again_lower(self, kinds: frozenset[str], end: int) -> None:
-        """What was asked first of a kind once more, with all products below 2^end."""
+    def _ask_again_lower(self, kinds: frozenset[str], end: int, most: int) -> None:
+        """What was asked first of a kind once more, with all products below 2^end; `most` of it."""
         (kind,), part = kinds, self.bank.of_kinds(kinds)
-        first = {name: codes[:_MOST_LOWERED] for name, codes in part.operands.items()}
+        first = {name: codes[:most] for name, codes in part.operands.items()}
         operands = lowered(self.takes, first, end, self._rng(1, len(self.bank)))
         self.bank.add(kind, *self.dense.ask(operands))
 

@@ -446,10 +446,12 @@ def _not_rounded(one: Candidate) -> Iterator[Move]:
     a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         exact = tuple(_overflowing(step) for step in steps)
-        said = {exact: "products", _seeing_one_bit(steps): "the sum", _seeing_one_bit(exact): "either"}
-        for by, what in said.items():
-            if by != steps:
-                yield Move("rounded once", what, _swapping(steps, by), 1)
+        said = {steps: ""}
+        for by, what in ((exact, "products"), (_seeing_one_bit(steps), "the sum")):
+            said.setdefault(by, what)
+        said.setdefault(_seeing_one_bit(exact), "either")
+        for by, what in list(said.items())[1:]:
+            yield Move("rounded once", what, _swapping(steps, by), 1)
 
 
 def _overflowing(step: Step) -> Step:
@@ -900,6 +902,8 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
         "handed on": (Additions, Fma, SpecialValues),
         "handed on by adders": (Additions, Fma),
     }
+    if any(isinstance(step, Fma) for operation in one.operations for step in operation.steps):
+        kinds["handed on by sums"] = (Additions,)
     for word in hints.words:
         for said, handing in kinds.items():
 

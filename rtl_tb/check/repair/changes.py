@@ -128,6 +128,11 @@ class Change:
         return [(self.place, word), *self.beside, *self.too]
 
     @property
+    def plain(self) -> bool:
+        """Whether it is all in its text, wherever that is written: nothing elsewhere, nothing around it."""
+        return not self.beside and not self.too and self.form not in (ELSE, GUARD)
+
+    @property
     def asked(self) -> Place:
         """Where a text that holds every choice asks for it: an item in the `default` that runs without it."""
         return self.rest or self.place

@@ -672,7 +672,9 @@ class _Search:
             first: another change that stands there in any case.
         """
         sites = sorted(trials.sites, key=lambda score: score.broken)
-        if first in self.looked_at or not sites or any(score.clean for score in sites):
+        if first in self.looked_at or not sites or any(map(self._is_clean, sites)):
+            return []
+        if first is not None and not first.plain:  # choices are built beside its text alone
             return []
         self.looked_at.add(first)
         places = [(one.place.file, changes.line(one)) for one in (score.changes[-1] for score in sites)]
@@ -715,6 +717,8 @@ class _Search:
                     [], lambda _: []
                 )
             return self._go_on(self.seconded[first], PAIRS, stop)
+        if not first.plain:  # choices are built beside its text alone
+            return []
         made = folder.with_suffix(".made")
         try:
             trials = self._choices(changes, texts.job, made, self.budget, (first,), groups)

@@ -578,3 +578,15 @@ def test_what_single_changes_leave_of_a_handful_of_counterexamples_is_asked_abou
     with pytest.raises(BudgetEnded):
         search._check()
     assert done == [fitting.Effort.SINGLE, *asked, fitting.Effort.FEW]
+
+
+def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
+    """Of chains of multiply-adds whose sums are added: from one word for all results, with which no operand's
+    NaN goes on, it is one change to sums that hand on what the chains answer."""
+    ins = golden.instruction("granite_rapids", "tdpfp16ps")
+    quiet = {"nan": 0x7FC00001}
+    start = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": False}})
+    wanted = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": True}})
+    assert start.operations != wanted.operations
+    made = [move.apply(start) for move in moves._same_words(start, moves.Hints(words=(0x7FC00001,)))]
+    assert wanted.operations in [one.operations for one in made if one is not None]
