@@ -342,7 +342,7 @@ class _Search:
                 said = f"{wrong} of {len(some)} of its questions, asked again, had another answer"
                 raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one of then")
         self.bank, self.state.tree, self.groups, self.turn = kept.bank, kept.tree, kept.groups, kept.turn
-        self.remembered, self.before = len(kept.bank) > 0, kept.asked
+        self.remembered, self.before, self.end = len(kept.bank) > 0, kept.asked, kept.end
         candidate = kept.candidate()
         if candidate is not None:
             wrong = fitting.wrong_of(self.bank, candidate)
@@ -356,7 +356,7 @@ class _Search:
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")
         shown = self.state.tree, self.groups
-        known = memory.Memory(self.bank, *shown, text, asked=self._asked, turn=self.turn)
+        known = memory.Memory(self.bank, *shown, text, asked=self._asked, turn=self.turn, end=self.end)
         if fit is not None and text is not None:
             known.order, known.told = fit.candidate.order, fit.told
             known.differing = self.state.differing

@@ -25,7 +25,7 @@ from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.program.signature import Bits, Signature
 
-FORM = 2
+FORM = 3
 _HEAD = (
     "form",
     "version",
@@ -38,12 +38,13 @@ _HEAD = (
     "text",
     "tree",
     "groups",
+    "end",
     "kinds",
     "differing",
 )
 _KINDS = {
     **{"asked": int, "turn": int, "order": str, "told": list},
-    **{"text": str | None, "groups": list, "kinds": list},
+    **{"text": str | None, "groups": list, "end": int | None, "kinds": list},
 }
 
 
@@ -55,6 +56,7 @@ class Memory:
         bank: the questions kept, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
         groups: the products that are added before they are cut, as questions showed them (`partners`).
+        end: the exponent from which on products overflow, where most questions showed it.
         text: YAML of the candidate; None where there was none that could be written.
         order, told: its skeleton in words and the changes that made it.
         differing: the checks that it went through.
@@ -70,6 +72,7 @@ class Memory:
     differing: dict[str, tuple[int, int]] = field(default_factory=dict)
     asked: int = 0
     turn: int = 0
+    end: int | None = None
 
     def candidate(self) -> Candidate | None:
         """The candidate; None where there was none."""
@@ -112,6 +115,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
         "groups": memory.groups,
+        "end": memory.end,
         "kinds": bank.kinds,
         "differing": memory.differing,
     }
@@ -163,7 +167,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
     known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
-    return Memory(bank, tree, groups, *known)
+    return Memory(bank, tree, groups, *known, end=head["end"])
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import golden
@@ -17,16 +19,30 @@ from golden.unit import FunctionUnit, signature_of
 VOLTA = golden.instruction("volta", "HMMA.884.F32.F16")
 
 
-def test_where_products_overflow_early_ordinary_questions_are_asked_below() -> None:
+def overflowing(asks: int) -> _Search:
+    """The first questions of a dissection whose products are infinite from 2^-20 on."""
     box = structure.overflowing(Candidate(signature_of(VOLTA), VOLTA.program.operations, ""), -20)
     assert box is not None
-    search = _Search(FunctionUnit.like(VOLTA, box.dot), 1e6, 20_000, 0, None)
+    search = _Search(FunctionUnit.like(VOLTA, box.dot), 1e6, asks, 0, None)
     search._first_questions()
+    return search
+
+
+def test_where_products_overflow_early_ordinary_questions_are_asked_below(tmp_path: Path) -> None:
+    search = overflowing(20_000)
     assert search.end == -20
     part = search.bank.of_kinds(frozenset(_ORDINARY))
     answers = np.abs(golden.to_float("f32", part.answers))
     told = np.count_nonzero(np.isfinite(answers) & (answers > 0))
     assert told > 1000, "that many tell orders; 96 were asked of each kind first, few of them so low"
+    search.keep(tmp_path / "kept.npz")
+    again = _Search(search.box.unit, 1e6, 20_000, 0, None)
+    again.remember(tmp_path / "kept.npz")
+    assert again.end == -20, "what goes on asks lower down, too"
+
+
+def test_questions_lower_down_leave_some_for_what_follows() -> None:
+    assert len(overflowing(5000).bank) < 4900
 
 
 def test_where_most_products_are_numbers_nothing_more_is_asked() -> None:
