@@ -29,6 +29,8 @@ _ACCEPTED = 0.2
 """As of golden/dissect/diagnosis.py: what leaves more of the wrong flags is not called what the flag is."""
 _FEWEST = 16
 """Dot products below which a flag of another one explains too much by chance."""
+_CLASS = 4
+"""Wrong flags below which a class of results or operands holds them all by chance: there are forty."""
 _ROUNDS = ((500, 64), (5000, 32))
 """Faults of the datapath take longer: on how many dot products they are tried, and how many go on from
 there."""
@@ -192,10 +194,13 @@ class _Flag:
 
     def _with_facts(self) -> Iterator[_Way]:
         """A condition that lacks a term, or has one too many: what the unit knows of results and operands."""
+        if 0 < self._left(self.own) < _CLASS:
+            return
         for fact, (text, mask) in _facts(self.ins, self.operands).items():
+            article = "an" if text[0] in "aeiou" else "a"
             yield self._way(f"with-{fact}", f"it is raised for every {text}, too", self.own | mask)
             yield self._way(f"not-with-{fact}", f"it is not raised for any {text}", self.own & ~mask)
-            yield self._way(f"only-with-{fact}", f"it is raised for a {text} only", self.own & mask)
+            yield self._way(f"only-with-{fact}", f"it is raised for {article} {text} only", self.own & mask)
 
     def _tininess(self) -> Iterator[_Way]:
         texts = {

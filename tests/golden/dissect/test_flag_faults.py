@@ -129,3 +129,15 @@ def test_lost_bits_show_in_inexact() -> None:
     flags = changed("inexact", exact, operands=operands)
     (fault,) = flag_faults(FMA, operands, flags, np.ones(300, np.bool_))
     assert "c-bits-lost-below-48" in (fault.slug, *fault.others) and fault.remaining == 0
+
+
+def test_a_few_wrong_flags_are_of_no_class() -> None:
+    """Three of the negative results that are inexact: no class is said to be what they have in common."""
+    some = np.flatnonzero(negative_result() & flag("inexact"))[:3]
+    judged = np.ones(6000, np.bool_)
+    judged[negative_result() & flag("inexact")] = False
+    judged[some] = True
+    bits = np.zeros(6000, np.bool_)
+    bits[some] = True
+    (fault,) = flag_faults(FMA, OPERANDS, changed("inexact", bits), judged)
+    assert fault.wrong == 3 and not any("negative-result" in slug for slug in (fault.slug, *fault.others))
