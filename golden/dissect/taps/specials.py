@@ -47,7 +47,8 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _unseen(ins)
     if steps:
         yield from _answers()
-        yield from _signs_of_sums()
+        if ins.formats["d"].infinity is not None and ins.formats["d"].signed:  # elsewhere they answer a NaN
+            yield from _signs_of_sums()
         yield from _of_both_signs("c" not in ins.absent)
     with_c = "c" not in ins.absent and any("c" in step.of and len(step.of) > 1 for step in steps)
     if with_c:
