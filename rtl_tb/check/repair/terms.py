@@ -178,7 +178,7 @@ class Terms:
         alike = [difflib.get_close_matches(text, group, most, 0.0) if most else [] for group, most in groups]
         own = self._declared(node)
         line = self.around(node)
-        here = [bit for bit in places if re.search(rf"(?<![\w.]){re.escape(bit)}(?![\w.])", line)]
+        here = [bit for bit in places if bit in line and re.search(_whole(bit), line)]
         near = sorted(places, key=lambda bit: min((abs(places[bit] - at) for at in own), default=0))
         beside = [bit for bit in dict.fromkeys([*here, *near]) if bit not in (*alike[0], text, but)]
         beside = beside[: _BESIDE if own else 0]
@@ -186,11 +186,12 @@ class Terms:
         return [bit for bit in every if bit not in (text, but)]
 
     def _declared(self, node: Any) -> list[int]:
-        """Where the signals are declared that an expression reads."""
+        """Where the signals of the same file are declared that an expression reads."""
         found: list[int] = []
+        file = node.sourceRange.start.buffer
 
         def note(part: Any) -> None:
-            if isinstance(part, self.ast.NamedValueExpression):
+            if isinstance(part, self.ast.NamedValueExpression) and part.symbol.location.buffer == file:
                 found.append(part.symbol.location.offset)
 
         node.visit(note)
@@ -239,6 +240,11 @@ def _joined(bits: list[str]) -> list[str]:
 def is_joined(term: str) -> bool:
     """Whether a term is two bits."""
     return " || " in term or " && " in term
+
+
+def _whole(name: str) -> str:
+    """The pattern of a name that is no part of another one."""
+    return rf"(?<![\w.]){re.escape(name)}(?![\w.])"
 
 
 def _bits_of(symbol: Any, index: tuple[str, int] | None) -> Iterator[str]:
