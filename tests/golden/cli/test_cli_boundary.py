@@ -64,7 +64,7 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("error", FOREIGN, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", long_after(7, FOREIGN), ids=lambda error: type(error).__name__)
 def test_no_internal_error_looks_like_a_verdict(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,11 +239,14 @@ def signalled(number: int, folder: Path, fault: str = WRITES, before: str = "") 
 
 @pytest.mark.parametrize(
     ("number", "status", "said"),
-    [
-        (signal.SIGTERM, 143, "terminated"),
-        (signal.SIGHUP, 129, "hung up"),
-        (signal.SIGINT, 130, "interrupted"),
-    ],
+    long_after(
+        1,
+        [
+            (signal.SIGTERM, 143, "terminated"),
+            (signal.SIGHUP, 129, "hung up"),
+            (signal.SIGINT, 130, "interrupted"),
+        ],
+    ),
 )
 def test_signals_clean_up(number: int, status: int, said: str, tmp_path: Path) -> None:
     assert signalled(number, tmp_path) == (status, f"mmagold: {said}\n")

@@ -197,7 +197,7 @@ def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name", "change"), long_after(5, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
+    ("slug", "name", "change"), long_after(2, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
 )
 def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
     vector_set = vectors(name)
@@ -306,7 +306,7 @@ WIRES: list[tuple[str, Callable[..., Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("slug", "fault"), long_after(5, WIRES, [slug for slug, _ in WIRES]))
+@pytest.mark.parametrize(("slug", "fault"), long_after(2, WIRES, [slug for slug, _ in WIRES]))
 def test_faults_of_wires(slug: str, fault: Callable[..., Any]) -> None:
     """Each made in NumPy from the results of the right unit."""
     actual = np.asarray(fault(unit("f16"), vectors("f16").operands), np.uint32)

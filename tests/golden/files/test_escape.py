@@ -120,7 +120,7 @@ def test_documents_have_the_elements_of_a_plain_unit(
     assert json.loads(call("export", str(other), "--format", "json"))["instruction"] == text
 
 
-@pytest.mark.parametrize("text", long_after(2, HOSTILE[:6]))
+@pytest.mark.parametrize("text", long_after(1, HOSTILE[:6]))
 def test_a_pdf_is_made(text: str, tmp_path: Path) -> None:
     pytest.importorskip("typst")
     call(

@@ -15,6 +15,7 @@ import pytest
 from faulty_units import any_unit, faulty_unit
 from instruction_sets import instruction_sets
 from kernel_units import kernel_unit
+from long_run import long_after
 from random_units import accepted, load, random_unit
 
 import golden
@@ -130,7 +131,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("fmt", ["e4m3", "f16", "f32"])
+@pytest.mark.parametrize("fmt", long_after(2, ["e4m3", "f16", "f32"]))
 @pytest.mark.parametrize("simd", instruction_sets())
 def test_wherever_operands_lie(simd: str, fmt: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of every length that is brought side by side in a way of its own, some of them in blocks that are

@@ -16,6 +16,7 @@ from changed_steps import ORDER, mutants, operands_for
 from doubles_units import doubles_unit
 from ieee import Ieee
 from instruction_sets import instruction_sets
+from long_run import long_after
 from random_units import load
 
 import golden
@@ -89,7 +90,7 @@ def test_the_programs_that_run_in_doubles() -> None:
 
 
 @pytest.mark.parametrize("simd", instruction_sets())
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", long_after(4, range(4)))
 def test_random_units(seed: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     for text, unit in drawn(1000 * seed, UNITS):

@@ -331,7 +331,7 @@ def test_signals_are_written_for_every_vector(form: str, tmp_path: Path) -> None
         files.read(file)
 
 
-@pytest.mark.parametrize("ins", long_after(4, [MXF4, SPARSE, B1, CHAINS[0], F6, F64, *CHAINS[1:]]))
+@pytest.mark.parametrize("ins", long_after(2, [MXF4, SPARSE, B1, CHAINS[0], F6, F64, *CHAINS[1:]]))
 def test_every_signal_has_its_column(ins: golden.Instruction) -> None:
     columns = set(signals.columns(ins))
     for steps in signals.rows(vectors.default_set(ins, 150, 8)):
@@ -468,16 +468,19 @@ def test_command_writes_and_checks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [
-        (["--out", "v.hex"], "'NAME' is missing"),
-        (["hopper:HMMA.16816.F32"], "'--out' is missing"),
-        (["hopper:HMMA.16816.F32", "--out", "v.vhdl"], "suffix '.vhdl', expected .hex"),
-        (["hopper:HMMA.16816.F32", "--out", "v.hex", "--format", "readmem"], "nearest: readmemh"),
-        (["hopper:HMMA.16816.F32", "--out", "v.hex", "--kinds", "tie=much"], "weight of 'tie' is 'much'"),
-        (["hopper:HMMA.16816.F32", "--out", "v.hex", "--level", "fragmet"], "nearest: fragment"),
-        (["hopper:HMMA.16816.F32", "--out", "no/folder/v.hex"], "no/folder/v.hex: cannot be written"),
-        (["--check", "nothing.hex"], "nothing.hex.manifest.json: cannot be read"),
-    ],
+    long_after(
+        4,
+        [
+            (["--out", "v.hex"], "'NAME' is missing"),
+            (["hopper:HMMA.16816.F32"], "'--out' is missing"),
+            (["hopper:HMMA.16816.F32", "--out", "v.vhdl"], "suffix '.vhdl', expected .hex"),
+            (["hopper:HMMA.16816.F32", "--out", "v.hex", "--format", "readmem"], "nearest: readmemh"),
+            (["hopper:HMMA.16816.F32", "--out", "v.hex", "--kinds", "tie=much"], "weight of 'tie' is 'much'"),
+            (["hopper:HMMA.16816.F32", "--out", "v.hex", "--level", "fragmet"], "nearest: fragment"),
+            (["hopper:HMMA.16816.F32", "--out", "no/folder/v.hex"], "no/folder/v.hex: cannot be written"),
+            (["--check", "nothing.hex"], "nothing.hex.manifest.json: cannot be read"),
+        ],
+    ),
 )
 def test_command_refuses_in_one_line(
     arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -120,7 +120,7 @@ OF_TRAFFIC = ("lost_at_idle", "clears_without_valid", "sticks_after_reset", "han
 
 @pytest.mark.parametrize(
     ("mutant", "engine", "simulator"),
-    long_after(3, [(name, *RUNS[1]) for name in MUTANTS] + [(name, *RUNS[2]) for name in OF_TRAFFIC]),
+    long_after(1, [(name, *RUNS[1]) for name in MUTANTS] + [(name, *RUNS[2]) for name in OF_TRAFFIC]),
 )
 def test_faults_of_the_state_are_found(tmp_path, mutant, engine, simulator):
     assert not judged(tmp_path, *MUTANTS[mutant], engine=engine, simulator=simulator).passed
@@ -164,7 +164,7 @@ def test_a_state_that_survives_a_reset_shows_without_clear_alone(tmp_path):
     assert judged(tmp_path, *MUTANTS["sticks_after_reset"], traffic=Traffic()).passed
 
 
-@pytest.mark.parametrize(("engine", "simulator"), RUNS)
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, RUNS))
 def test_another_answer_after_a_reset_is_no_pass(tmp_path, engine, simulator):
     """A unit that is wrong until its first reset in mid-flight and right from then on."""
     once = "logic fresh = 1'b1, seen = 1'b0;\n    always_ff @(posedge clk) begin\n"

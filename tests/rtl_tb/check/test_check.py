@@ -292,6 +292,7 @@ def test_coverage_merges_over_runs(narrow):
     assert "20,100" in (folder / "cover.html").read_text()
 
 
+@pytest.mark.long
 def test_until_covered_stops_when_every_bin_is_hit(tmp_path):
     file, _ = reference(tmp_path)
     words = ["rtl", "check", str(file), "--build", str(tmp_path / "build"), "--until-covered", "--json"]

@@ -141,7 +141,7 @@ def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
     assert [start(bias).wait(300) for bias in (1, 0)] == [FAILED, PASSED]
 
 
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, EVERY_ENGINE[:2]))
 def test_a_source_that_is_saved_while_it_compiles(tmp_path, monkeypatch, engine, simulator):
     """The verdict is on the text that lies there when the compiler is done, now and from the cache."""
     dut = small.write_small(tmp_path)

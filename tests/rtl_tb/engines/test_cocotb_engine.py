@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from interrupts import hears_signals
+from long_run import long_after
 
 import golden
 from golden.vectors import VectorSet
@@ -62,7 +63,15 @@ def kinds(outcome: Outcome) -> set[str]:
 
 @pytest.mark.parametrize(
     "traffic",
-    [Traffic(), Traffic(backpressure=0.6), Traffic(0.2, 0.3, resets=5), Traffic(0.9, 0.9, resets=1, seed=4)],
+    long_after(
+        2,
+        [
+            Traffic(),
+            Traffic(backpressure=0.6),
+            Traffic(0.2, 0.3, resets=5),
+            Traffic(0.9, 0.9, resets=1, seed=4),
+        ],
+    ),
     ids=["full", "backpressure", "resets", "slow"],
 )
 def test_a_right_unit_passes_under_every_traffic(dut: Dut, simulator: str, traffic: Traffic) -> None:
@@ -114,7 +123,8 @@ def test_data_that_change_while_they_wait(dut: Dut, simulator: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "state"), [(MUTE, "in_valid=0 in_ready=1 out_valid=0"), (DEAF, "in_valid=1 in_ready=0")]
+    ("fault", "state"),
+    long_after(1, [(MUTE, "in_valid=0 in_ready=1 out_valid=0"), (DEAF, "in_valid=1 in_ready=0")]),
 )
 def test_a_unit_that_stops_answering(dut: Dut, simulator: str, fault: int, state: str) -> None:
     outcome = run(dut, simulator, vectors(60, fault, 59 if fault == MUTE else 30), Traffic())
@@ -199,7 +209,7 @@ OTHER_HANDSHAKES = {
 }
 
 
-@pytest.mark.parametrize("handshake", OTHER_HANDSHAKES)
+@pytest.mark.parametrize("handshake", long_after(1, OTHER_HANDSHAKES))
 def test_units_without_backpressure(handshake: str, tmp_path: Path) -> None:
     ports = "input clk, input signed [31:0] c, input [127:0] a, b, output signed [31:0] d"
     text = DESCRIPTION.replace("faulty_dot.sv", "plain.sv").replace("faulty_dot", "plain")

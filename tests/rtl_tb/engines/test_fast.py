@@ -7,6 +7,7 @@ from dataclasses import replace
 import engine_dut as small
 import numpy as np
 import pytest
+from long_run import long_after
 
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
@@ -68,10 +69,13 @@ def test_a_damaged_program(job):
 
 @pytest.mark.parametrize(
     ("does", "said"),
-    [
-        ('$c("std::raise(SIGSEGV);")', r"without an answer \(signal SIGSEGV\)"),
-        ('$c("_exit(0);")', r"without an answer; does the unit call exit"),
-    ],
+    long_after(
+        1,
+        [
+            ('$c("std::raise(SIGSEGV);")', r"without an answer \(signal SIGSEGV\)"),
+            ('$c("_exit(0);")', r"without an answer; does the unit call exit"),
+        ],
+    ),
     ids=["crash", "exit"],
 )
 def test_a_unit_that_ends_the_process(tmp_path, does, said):

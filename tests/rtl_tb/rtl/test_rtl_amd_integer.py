@@ -91,7 +91,7 @@ def test_results_are_those_of_golden(name: str, engine: str, simulator: str, tmp
 @pytest.mark.parametrize(
     ("name", "parameter", "wrong", "seen_in"),
     long_after(
-        1,
+        0,
         [
             ("gfdrda_fp8", "C_WINDOW", 0, "alignment_edge"),
             ("fdrda_chain_f16", "KEEP", 30, "alignment_edge"),

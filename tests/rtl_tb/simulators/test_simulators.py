@@ -13,6 +13,7 @@ from pathlib import Path
 import engine_dut as small
 import pytest
 from interrupts import hears_signals
+from long_run import long_after
 
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
@@ -164,7 +165,7 @@ def test_ctrl_c_in_a_terminal(tmp_path):
     assert not lives(int((tmp_path / "pid").read_text()))
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", long_after(1, [signal.SIGTERM, signal.SIGKILL]))
 def test_a_check_that_is_ended_takes_its_simulator_along(tmp_path, how):
     """Killed as the out-of-memory killer does, too: the unit loops in zero time, and nothing goes on at
     100 %."""
