@@ -41,11 +41,13 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     tiny = (np.arange(draw.k) == beside[:, None]) & draw.chance(0.4, size)[:, None]
     a = np.where(keep | tiny, a, np.zeros((), draw.a.dtype))
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
-    low_zeros = (
-        np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
-    )
-    c = encode(draw.c, draw.pick(0, 1, size), wanted, draw.fraction(size) & low_zeros)
+    c = encode(draw.c, draw.pick(0, 1, size), wanted, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
+
+
+def _kept(draw: Draw) -> np.uint64:
+    """The bits of a fraction that D has, highest first."""
+    return np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
 
 
 def half_ulp(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -64,8 +66,7 @@ def half_ulp(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(
         live, np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a), np.zeros((), draw.a.dtype)
     )
-    kept = np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
-    c = encode(draw.c, draw.pick(0, 1, size), exponent, draw.fraction(size) & kept)
+    c = encode(draw.c, draw.pick(0, 1, size), exponent, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
@@ -245,8 +246,7 @@ def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     b[:, 0] = encode(draw.b, np.zeros_like(of_b), of_b, np.where(squared, last, np.uint64(0)))
     sign = np.repeat(draw.pick(0, 1, size)[:, None], draw.k, axis=1)
     a, b = _signed(draw, a, b, sign)
-    kept = np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
-    c = encode(draw.c, draw.pick(0, 1, size), leading, draw.fraction(size) & kept)
+    c = encode(draw.c, draw.pick(0, 1, size), leading, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 

@@ -91,14 +91,13 @@ _LEAST, _LEAST_SECONDS = 4, 1.0
 """Questions of each kind, and time, that make a round worth its while."""
 _MOMENT, _SHORTEST = 1.0, 1e-3
 """Seconds for questions that are asked where no time for fits is left, and the least that a round takes."""
-_TIES = "beside_tie"
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
-    *("alignment_one_term", "tie", "deep_cancellation", _TIES),
+    *("alignment_one_term", "tie", "deep_cancellation", telling.TIES),
 )
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
-_CHECKED = (*stimuli.KINDS, _TIES, "split_tie")
+_CHECKED = (*stimuli.KINDS, telling.TIES, "split_tie")
 """Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
@@ -431,8 +430,8 @@ class _Search:
         if end is None:
             return
         self.end = end
-        ties = stimuli.generate(self.takes, _TIES, most, self._rng(1, _MOST_LOWERED))
-        self.bank.add(_TIES, *self.dense.ask(ties))
+        ties = stimuli.generate(self.takes, telling.TIES, most, self._rng(1, _MOST_LOWERED))
+        self.bank.add(telling.TIES, *self.dense.ask(ties))
         for kind in (*_ORDINARY, *FEW_TERMS):
             self._ask_again_lower(frozenset((kind,)), end, most)
 

@@ -446,12 +446,13 @@ def _not_rounded(one: Candidate) -> Iterator[Move]:
     a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         exact = tuple(_overflowing(step) for step in steps)
-        said = {steps: ""}
-        for by, what in ((exact, "products"), (_seeing_one_bit(steps), "the sum")):
+        both = ((exact, "products"), (_seeing_one_bit(steps), "the sum"), (_seeing_one_bit(exact), "either"))
+        said: dict[Steps, str] = {}
+        for by, what in both:
             said.setdefault(by, what)
-        said.setdefault(_seeing_one_bit(exact), "either")
-        for by, what in list(said.items())[1:]:
-            yield Move("rounded once", what, _swapping(steps, by), 1)
+        for by, what in said.items():
+            if by != steps:
+                yield Move("rounded once", what, _swapping(steps, by), 1)
 
 
 def _overflowing(step: Step) -> Step:

@@ -31,8 +31,8 @@ from golden.yamlfile import MISSING
 Rng = Callable[..., np.random.Generator]
 _FLOORS = ("floor", "min_exponent")
 _MAXIMUM = ": maximum"
-_TIES = "beside_tie"
-_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, _TIES: 256}
+TIES = "beside_tie"
+_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
 """Kinds that tell least exponents, which few operands reach, and how many of each."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
@@ -45,7 +45,7 @@ _AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
 _AIMED = dict.fromkeys(
     (
         *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
-        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each", _TIES),
+        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each", TIES),
     ),
     24,
 )

@@ -185,7 +185,7 @@ class _Search:
         self.beside_it: set[tuple[Change, ...]] = set()
         """Changes beside which a hypothesis was asked for the rest."""
         self.beside_first: dict[Change, _Trials] = {}
-        """The same with the vectors that tell something of a second change."""
+        """The builds beside first changes, with the vectors that tell something of a second one."""
         self.looked_at: set[Change | None] = set()
         """First changes beside which the sites of another one were looked at; None: of one alone."""
         self.refuted: set[tuple[Change, ...]] = set()
@@ -481,7 +481,10 @@ class _Search:
         lines: Container[tuple[Path, int]] | None = None,
     ) -> _Trials | None:
         """The build of all choices of some groups, on some lines or on all, ready to be tried on the vectors
-        of `probe`; None where there is none, or no vector is wrong in it."""
+        of `probe`; None where there is none, no vector is wrong in it, or what is `made` is more than the
+        text that is written for it."""
+        if not all(one.plain for one in made):
+            return None
         folder.mkdir()
         every = changes.of_choices(groups)
         if lines is not None:
@@ -674,8 +677,6 @@ class _Search:
         sites = sorted(trials.sites, key=lambda score: score.broken)
         if first in self.looked_at or not sites or any(map(self._is_clean, sites)):
             return []
-        if first is not None and not first.plain:  # choices are built beside its text alone
-            return []
         self.looked_at.add(first)
         places = [(one.place.file, changes.line(one)) for one in (score.changes[-1] for score in sites)]
         lines, made = set([*dict.fromkeys(places)][:_SITES]), () if first is None else (first,)
@@ -717,8 +718,6 @@ class _Search:
                     [], lambda _: []
                 )
             return self._go_on(self.seconded[first], PAIRS, stop)
-        if not first.plain:  # choices are built beside its text alone
-            return []
         made = folder.with_suffix(".made")
         try:
             trials = self._choices(changes, texts.job, made, self.budget, (first,), groups)
@@ -1011,7 +1010,7 @@ class _Trials:
         probe: the vectors on which a change counts; `as_it_is` are those that are wrong without one.
         listed: the changes; number n stands at n - 1.
         whole: runs `probe` with the changes of some numbers.
-        made: constants that stand in it in any case.
+        made: changes that stand in it in any case.
         sites: changes that mend every wrong vector, whatever they break: where the fault may be.
         partly: the numbers of changes that mend some of a few vectors, with how many of these they leave.
     """
