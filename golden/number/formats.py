@@ -19,6 +19,7 @@ from golden import yamlfile
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.number.arrays import codes as codes_of
 from golden.number.arrays import plain, wrong_dtype
+from golden.number.frozen import hashed_once
 from golden.paths import spec_folder
 
 SPECIALS = ("ieee", "all_ones_nan", "negative_zero_nan", "none")
@@ -65,6 +66,7 @@ class Number:
         return Fraction(signed << shift) if shift >= 0 else Fraction(signed, 1 << -shift)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Format:
     """One number format. Widths in bits; `storage` is the width of the NumPy unsigned integer that carries
@@ -84,7 +86,7 @@ class Format:
     integer_bits: int = 0
 
     def __hash__(self) -> int:
-        """Of two fields: searches ask for it a million times, and `==` compares all."""
+        """Of two fields, as `==` compares all."""
         return hash((self.name, self.storage))
 
     @cached_property
@@ -106,12 +108,12 @@ class Format:
         """Whether a code means -0."""
         return self.is_float and self.signed and self.has_zero and self.specials != "negative_zero_nan"
 
-    @property
+    @cached_property
     def min_exponent(self) -> int:
         """Exponent of the smallest normal number (and of every subnormal)."""
         return (1 if self.has_zero else 0) - self.bias
 
-    @property
+    @cached_property
     def max_exponent(self) -> int:
         """Exponent of the largest finite number."""
         top = (1 << self.exponent_bits) - 1
@@ -119,7 +121,7 @@ class Format:
             top -= 1
         return top - self.bias
 
-    @property
+    @cached_property
     def sign_shift(self) -> int:
         """Bit position of the sign, or -1 for a format without one."""
         return (
@@ -128,14 +130,14 @@ class Format:
             else -1
         )
 
-    @property
+    @cached_property
     def infinity(self) -> int | None:
         """Code of +infinity, or None where the format has none."""
         if self.specials != "ieee":
             return None
         return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.ignored_low)
 
-    @property
+    @cached_property
     def largest(self) -> int:
         """Code of the largest finite number."""
         if not self.is_float:
@@ -149,7 +151,7 @@ class Format:
         """Code of the least number of an integer format: the most negative one, or zero."""
         return 1 << (self.integer_bits - 1) if self.signed else 0
 
-    @property
+    @cached_property
     def nan(self) -> int | None:
         """Code of the default quiet NaN (positive), or None where the format has none."""
         if self.specials == "ieee":

@@ -3,7 +3,6 @@ sound."""
 
 from __future__ import annotations
 
-from copy import copy
 from typing import assert_never
 
 from golden.number.formats import Format, Kind
@@ -100,8 +99,8 @@ class StepChecks:
 
     def fork(self) -> StepChecks:
         """The same after the same steps; other ones can follow in each."""
-        other = copy(self)
-        other.registers, other.blocks = dict(self.registers), dict(self.blocks)
+        other = object.__new__(StepChecks)
+        other.__dict__.update(self.__dict__, registers=dict(self.registers), blocks=dict(self.blocks))
         return other
 
     def add(self, step: Step, body: Section) -> None:
@@ -113,11 +112,12 @@ class StepChecks:
         if "d" in self.registers:
             raise body.error(f"step '{step.op}' follows one that writes d, the result")
         self._check_registers(step, body)
-        self._check_bits(step, body)
+        written = follow(step, self.registers)
+        self._check_bits(step, written, body)
         self._check_integers(step, body)
         self._check_formats(step, body)
         self._follow_blocks(step)
-        self.registers |= follow(step, self.registers)
+        self.registers |= written
         if step.to == "d" and (count := self.registers["d"].count) != 1:
             raise body.error(f"step '{step.op}' would write {count} values to d")
 
@@ -180,18 +180,16 @@ class StepChecks:
                     "of",
                 )
 
-    def _check_bits(self, step: Step, body: Section) -> None:
+    def _check_bits(self, step: Step, written: dict[str, Extent], body: Section) -> None:
         """What the core can hold: long numbers, sums of terms far apart, and what it had to shorten
         before."""
         match step:
             case Sum() | Additions():
                 self._check_span(longest_sum(step, [self.registers[name] for name in step.of]), body)
             case Fma():
-                rounded = follow(step, self.registers)[step.to]
                 products = product(self.registers["a"], self.registers["b"])
-                self._check_span(longest_sum(step, [products, self.registers["c"], rounded]), body)
+                self._check_span(longest_sum(step, [products, self.registers["c"], written[step.to]]), body)
             case Align() | Scale() | Normalize():
-                written = follow(step, self.registers)
                 width = max(written[name].width for name in step.of)
                 if width > MOST_BITS:
                     raise body.error(

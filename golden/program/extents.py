@@ -8,10 +8,11 @@ by what is found here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from golden.number.formats import Format
+from golden.number.frozen import hashed_once, replace
 from golden.program.keys import Candidate
 from golden.program.program import Operation
 from golden.program.steps import (
@@ -39,6 +40,7 @@ MOST_SPAN = 96 * 64 - 2
 """Bits of the core's longest accumulator (MG_LIMBS), less the sign and one to spare."""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Extent:
     """Bounds of one register's terms.
@@ -137,18 +139,16 @@ def group_sizes(step: Step, count: int) -> list[int]:
 
 def joined(terms: Iterable[Extent]) -> Extent:
     """Bounds that hold for all terms of several registers."""
-    parts = list(terms)
-    return Extent(
-        sum(part.count for part in parts),
-        min(part.low for part in parts),
-        max(part.high for part in parts),
-        min(part.bottom for part in parts),
-        max(part.top for part in parts),
-        max(part.above for part in parts),
-        max(part.width for part in parts),
-        all(part.integer for part in parts),
-        all(part.exact for part in parts),
-    )
+    first, *rest = terms
+    count, low, high, bottom, top = first.count, first.low, first.high, first.bottom, first.top
+    above, width, integer, exact = first.above, first.width, first.integer, first.exact
+    for one in rest:
+        count += one.count
+        low, high = min(low, one.low), max(high, one.high)
+        bottom, top = min(bottom, one.bottom), max(top, one.top)
+        above, width = max(above, one.above), max(width, one.width)
+        integer, exact = integer and one.integer, exact and one.exact
+    return Extent(count, low, high, bottom, top, above, width, integer, exact)
 
 
 def product(x: Extent, y: Extent) -> Extent:

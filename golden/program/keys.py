@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
 
+from golden.number.frozen import hashed_once
 from golden.number.rounding import MODES, OVERFLOWS
 from golden.yamlfile import MISSING
 
@@ -171,6 +172,7 @@ class Causes(Key):
     causes: tuple[str, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Candidate:
     """What the exponent of an alignment is the largest of.

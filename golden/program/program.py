@@ -9,11 +9,12 @@ at YAML again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from golden.number.formats import Format
+from golden.number.frozen import hashed_once, replace
 from golden.program.steps import FinalStep, Multiply, Round, Step
 
 S = TypeVar("S", bound=Step)
@@ -21,6 +22,7 @@ OWN_STEPS = "steps"
 """What stands for the algorithm's name where an operation's steps are written out."""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Operation:
     """One algorithm applied to the elements `k_index` of the operands.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from golden.number.formats import Format
+from golden.number.frozen import hashed_once
 from golden.program import keys
 from golden.program.keys import (
     TARGETS,
@@ -108,6 +109,7 @@ def _sticky_gap() -> Any:
     return declare(Integer(low=0, high=64, meaning=_A_FAULT, fault=True), 0)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Multiply:
     """a times b, for every k."""
@@ -149,6 +151,7 @@ class Multiply:
     nan: int | None = _nan("with `format`: the word of a NaN; without it the format's", when=("format",))
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Scale:
     """Multiplies by the block scales of a and b."""
@@ -161,6 +164,7 @@ class Scale:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class SpecialValues:
     """Ends the operation where a term is a NaN or an infinity; otherwise the next step goes on."""
@@ -184,6 +188,7 @@ class SpecialValues:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Flush:
     """Subnormal numbers become zeros."""
@@ -198,6 +203,7 @@ class Flush:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Align:
     """Terms are shifted to one exponent, the largest; bits that fall off the end are cut."""
@@ -274,6 +280,7 @@ class Align:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Sum:
     """One exact sum of all terms, or of each group of them."""
@@ -311,6 +318,7 @@ class Sum:
     cancelled: str = _choice(keys.CANCELLED, _A_FAULT, "keeps_exponent", fault=True)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Additions:
     """IEEE 754 additions of two terms at a time, each rounded: a `sum` with the order `tree` or
@@ -341,6 +349,7 @@ class Additions:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Normalize:
     """Shifts numbers so that the leading one stands before the point, and keeps some bits."""
@@ -360,6 +369,7 @@ class Normalize:
     min_exponent: int | None = _exponent("no number is shifted left beyond this exponent")
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Fma:
     """A chain of fused multiply-adds of IEEE 754, k ascending."""
@@ -386,6 +396,7 @@ class Fma:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Round:
     """Rounds to a number format: the result, or an earlier register."""
@@ -423,6 +434,7 @@ class Round:
     )
 
 
+@hashed_once
 @dataclass(frozen=True)
 class HiddenBit:
     """Subnormal numbers get the hidden bit of normal ones: what a multiplier without a check of e = 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, SpecError
 from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
+from golden.number.frozen import replace
 from golden.program.checks import StepChecks
 from golden.program.program import NO_SEED, OWN_STEPS, OperandFormats, Operation, Program
 from golden.program.reading import WITH_PAYLOAD, StepReader

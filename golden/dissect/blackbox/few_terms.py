@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
 from golden.dissect.blackbox.simple import ALONE
 from golden.number.formats import Format, Kind, to_float
+from golden.number.frozen import replace
 from golden.program.program import Operation
 from golden.program.signature import Bits
 from golden.program.steps import (

@@ -8,7 +8,7 @@ what is added to it at the same place, whatever it holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.simple import ALONE
 from golden.number.formats import Format, to_float
+from golden.number.frozen import replace
 from golden.program.steps import Step, Sum
 
 Numbers = npt.NDArray[np.float64]

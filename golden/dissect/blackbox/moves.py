@@ -7,7 +7,7 @@ only integers, formats and words need values to try, which depend on the unit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations, product
 from typing import Any
 
@@ -15,6 +15,7 @@ from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.candidates import Candidate, with_results
 from golden.dissect.blackbox.skeletons import START_BITS, align, leading_bits
 from golden.number.formats import Format, Kind, get_format
+from golden.number.frozen import replace
 from golden.program import keys
 from golden.program.compiling import holds
 from golden.program.keys import Candidate as MaximumOf

@@ -8,10 +8,10 @@ between them. What is not found here may be alike all the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from golden.dissect.blackbox.candidates import Candidate
+from golden.number.frozen import replace
 from golden.program.extents import Extent, follow, groups_of, joined, of_format, operands_of
 from golden.program.keys import Candidate as Largest
 from golden.program.program import Operation

@@ -8,7 +8,7 @@ all of them candidates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
@@ -18,6 +18,7 @@ from golden.dissect.blackbox.order import Node, terms_of
 from golden.dissect.blackbox.trees import binary as is_binary
 from golden.dissect.blackbox.trees import rounded_trees
 from golden.number.formats import Format, get_format
+from golden.number.frozen import replace
 from golden.program.keys import Candidate as Largest
 from golden.program.program import Operation
 from golden.program.signature import Signature

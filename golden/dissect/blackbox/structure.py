@@ -8,12 +8,12 @@ it, and what a step needs to be put in is one plain value for each key without a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
 from golden.dissect.blackbox.candidates import Candidate, with_results
 from golden.number.formats import Format, get_format
+from golden.number.frozen import replace
 from golden.program.compiling import holds
 from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
 from golden.program.program import Operation

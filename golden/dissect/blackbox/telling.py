@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 
@@ -23,6 +22,7 @@ from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.settled import settled
 from golden.dissect.blackbox.simple import among_zeros, beside_overflow
 from golden.model.trials import Trials
+from golden.number.frozen import replace
 from golden.program.keys import declared
 from golden.program.signature import Operands
 from golden.program.steps import Align, Step, Sum
