@@ -27,6 +27,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
+from golden.dissect.blackbox.garbage import seldom_collected
 from golden.dissect.blackbox.held import held, one_sided
 from golden.dissect.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
 from golden.dissect.blackbox.moves import Move, nan_words
@@ -125,6 +126,7 @@ _SHARE_IN_TURNS = 16
 """One of so many questions is kept for the modes in turns."""
 
 
+@seldom_collected()
 def dissect(
     box: Unit | Function | Recording,
     formats: Mapping[str, str | Format] | None = None,
