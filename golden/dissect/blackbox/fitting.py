@@ -8,8 +8,9 @@ are tried.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +26,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
 from golden.dissect.blackbox.simple import KINDS
 from golden.number.formats import Kind, Number, to_float
+from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
@@ -36,7 +38,9 @@ _ROUNDS, _COARSE, _LEFT = 4, 96, 4
 _CONFIRMED, _ALIKE = 6, 96
 """Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
 as one counterexample is explained by many a change that is wrong elsewhere."""
-_BEAM = 40
+_BEAM, _BESIDE, _OF_A_KEY = 40, 40, 6
+"""First ones of two changes, changes that are tried beside the best one, and how many of those are of one
+key."""
 _FITTED = 10
 _FEW, _FEWER = 256, 160
 _RANKED = 40
@@ -676,14 +680,30 @@ def _step(
                 break
     if found is None:
         return None
+    return _beside(sample, found, [move for _, _, _, move, _ in scored])
+
+
+def _beside(sample: Sample, found: Fit, more: Sequence[Move]) -> Fit:
+    """What was found with those of more changes that still help, the best first: one that explains a part of
+    what another one explains whole would stand in its way. Of each key a few: any number of its values can be
+    about as good."""
     taken = {found.told[-1].partition(" = ")[0]}
-    for _, _, _, move, _ in scored[:40]:
-        if not found.wrong or move.key in taken:
-            continue
-        both = move.apply(found.candidate)
-        if both is not None and (wrong := sample.of_all(both, found.wrong)) < found.wrong:
-            found = Fit(both, wrong, [*found.told, move.text])
-            taken.add(move.key)
+    seen: Counter[str] = Counter()
+    few: list[Move] = []
+    for move in more:
+        seen[move.key] += 1
+        few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
+    more = few[:_BESIDE]
+    while found.wrong:
+        made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
+        counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
+        helping = [one for one in counted if one[0] < found.wrong]
+        if not helping:
+            break
+        wrong, move, both = min(helping, key=lambda one: one[0])
+        found = Fit(both, wrong, [*found.told, move.text])
+        taken.add(move.key)
+        more = [move for _, move, _ in helping]
     return found
 
 

@@ -590,3 +590,18 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
     assert start.operations != wanted.operations
     made = [move.apply(start) for move in moves._same_words(start, moves.Hints(words=(0x7FC00001,)))]
     assert wanted.operations in [one.operations for one in made if one is not None]
+
+
+def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> None:
+    """Where one change explains most, the next ones are judged beside it: an alignment to leading bits says
+    on many questions what a conversion of a and b says on all, and stood in its way."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32")
+    true = candidate(ins, {})
+    bank = bank_of(true, 24)
+    plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
+    assert plain is not None
+    start = plain.with_each_step(lambda s: replace(s, nan=None) if isinstance(s, Additions) else s)
+    assert start is not None
+    first = fitting.Fit(start, fitting.wrong_of(bank, start))
+    found = fitting.fit(bank, first, time.monotonic() + 60)
+    assert first.wrong and not found.wrong, found.told
