@@ -42,23 +42,29 @@ def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
     """
     if not fmt.is_float:
         return _encode_integer(fmt, sign, exponent, fraction)
-    lowest = 1 if fmt.has_zero else 0
-    biased = exponent + fmt.bias if fmt.has_zero else np.maximum(exponent + fmt.bias, 0)
-    significand = (np.uint64(1) << np.uint64(fmt.fraction_bits)) | _top_bits(
-        fraction, np.full(exponent.shape, fmt.fraction_bits)
-    )
-    denormal = np.clip(lowest - biased, 0, 63).astype(np.uint64)
-    significand = significand >> denormal
-    ceiling = (1 << fmt.exponent_bits) + 1
-    fields = np.clip(biased, lowest, ceiling).astype(np.uint64) << np.uint64(fmt.fraction_bits)
-    fields = fields + significand - (np.uint64(1) << np.uint64(fmt.fraction_bits))
-    codes = np.minimum(fields, np.uint64(fmt.largest >> fmt.ignored_low)) << np.uint64(fmt.ignored_low)
+    lowest, bits = int(fmt.has_zero), np.uint64(fmt.fraction_bits)
+    hidden = np.uint64(1) << bits
+    biased = np.asarray(exponent + fmt.bias, np.int64)  # arrays are written again: searches make millions
+    if not fmt.has_zero:
+        np.maximum(biased, 0, out=biased)
+    codes = fraction >> np.uint64(63 - fmt.fraction_bits)
+    codes >>= np.uint64(1)
+    codes |= hidden
+    codes >>= _within(lowest - biased, 0, 63)
+    codes += _within(biased, lowest, (1 << fmt.exponent_bits) + 1) << bits
+    codes -= hidden
+    np.minimum(codes, np.uint64(fmt.largest >> fmt.ignored_low), out=codes)
+    codes <<= np.uint64(fmt.ignored_low)
     if fmt.signed:
         signs = sign.astype(np.uint64) << np.uint64(fmt.sign_shift)
-        codes = codes | (
-            np.where(codes == 0, 0, signs).astype(np.uint64) if fmt.specials == "negative_zero_nan" else signs
-        )
+        codes |= np.where(codes == 0, np.uint64(0), signs) if fmt.specials == "negative_zero_nan" else signs
     return np.asarray(codes.astype(fmt.dtype))
+
+
+def _within(numbers: Ints, low: int, high: int) -> Bits:
+    """Numbers clamped to a range without negative ones, written over what is given."""
+    np.maximum(numbers, low, out=numbers)
+    return np.minimum(numbers, high, out=numbers).view(np.uint64)
 
 
 def _encode_integer(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
