@@ -20,13 +20,14 @@ from golden.errors import CoreError, ShapeError
 from golden.model import core_library
 from golden.model.doubles import fits_doubles
 from golden.model.kernels import select_kernels
-from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_step, number
+from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_steps, number
 from golden.program.flags import codes_by_mask
 from golden.program.keys import OPERATION, ROUNDING, ZERO_RULE
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import broadcast
 
 if TYPE_CHECKING:
+    from golden.number.formats import Format
     from golden.program.program import Program
     from golden.program.signature import Signature
 
@@ -153,23 +154,42 @@ def simd() -> str:
 # Lowering ---------------------------------------------------------------------------------------------------
 
 
-def _lower_operation(
-    operation: Operation, results: dict[str, int], fast: dict[str, Any] | None, steps: Any
-) -> _Operation:
-    k_index = (_i32 * max(len(operation.k_index), 1))(*operation.k_index)
+@lru_cache(maxsize=64)
+def _unit(products: tuple[int, int, int, int], formats: tuple[tuple[str, Format], ...]) -> bytes:
+    """A program of which all is set that is the unit's; `products`: how many a dot product stores and stands
+    for, how many share a scale, and the sparsity."""
+    stored, logical, block, sparsity = products
+    program = _Program(k=stored, logical_k=logical, scale_block=block, sparsity=sparsity)
+    for name, fmt in formats:
+        setattr(program, name, lower_format(fmt))
+    return bytes(program)
+
+
+@lru_cache(maxsize=256)
+def _formats_of(operands: Format | None, seed: Format, out: Format) -> bytes:
+    """An operation of which the formats alone are set."""
     low = _Operation(
-        step_count=len(steps),
-        k_count=len(operation.k_index),
-        seed=results[operation.seed],
-        addend_count=len(operation.addends),
-        has_operand_format=operation.operand_format is not None,
-        seed_format=lower_format(operation.seed_format),
-        out_format=lower_format(operation.out_format),
+        has_operand_format=operands is not None, seed_format=lower_format(seed), out_format=lower_format(out)
     )
-    low.steps, low.k_index = steps, k_index
-    low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
-    if operation.operand_format is not None:
-        low.operand_format = lower_format(operation.operand_format)
+    if operands is not None:
+        low.operand_format = lower_format(operands)
+    return bytes(low)
+
+
+@lru_cache(maxsize=256)
+def _lower_places(k_index: tuple[int, ...]) -> ctypes.Array[ctypes.c_int32]:
+    return (_i32 * max(len(k_index), 1))(*k_index)
+
+
+def _lower_operation(
+    operation: Operation, results: dict[str, int], fast: dict[str, Any] | None
+) -> _Operation:
+    low = _Operation.from_buffer_copy(_formats_of(*operation.formats))
+    low.steps, low.step_count = lower_steps(operation.steps), len(operation.steps)
+    low.k_index, low.k_count = _lower_places(operation.k_index), len(operation.k_index)
+    low.seed, low.addend_count = results[operation.seed], len(operation.addends)
+    for place, name in enumerate(operation.addends):
+        low.addends[place] = results[name]
     words = {"rounding": ROUNDING, "zero_rule": ZERO_RULE, "combine": OPERATION}
     for name, value in (fast or {}).items():
         if name == "fast":
@@ -202,36 +222,24 @@ class Engine:
     def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
         """The program as the core's structs: with the parameters of the fast form, or (None) for the
         interpreter alone."""
-        unit, operations = self.signature, self.program.operations
+        operations = self.program.operations
         results = {"c": 0, "zero": 1, NO_SEED: 1} | {
             operation.to: 2 + i for i, operation in enumerate(operations)
         }
         if max(len(operation.addends) for operation in operations) > 4:
-            raise CoreError(f"{unit.name}: an operation adds more than four earlier results")
-        steps = {id(one.steps): one.steps for one in operations}  # those of a chain are the same
-        low_steps = {key: (StepStruct * len(one))(*map(lower_step, one)) for key, one in steps.items()}
+            raise CoreError(f"{self.signature.name}: an operation adds more than four earlier results")
         lowered = (_Operation * len(operations))(
             *(
-                _lower_operation(
-                    operation, results, kernels[i] if kernels else None, low_steps[id(operation.steps)]
-                )
+                _lower_operation(operation, results, kernels[i] if kernels else None)
                 for i, operation in enumerate(operations)
             )
         )
-        pattern = unit.pattern
-        stored_block = unit.scale_block * unit.stored_k // unit.k if unit.scale_block else 0
-        program = _Program(
-            operation_count=len(operations),
-            k=unit.stored_k,
-            logical_k=unit.k,
-            all_fast=kernels is not None,
-            in_doubles=self.in_doubles,
-            sparsity=SPARSITY[pattern.name if pattern else None],
-            scale_block=stored_block,
-        )
-        program.operations = lowered
-        for name, fmt in unit.formats.items():
-            setattr(program, name, lower_format(fmt))
+        unit, pattern = self.signature, self.signature.pattern
+        block = unit.scale_block * unit.stored_k // unit.k if unit.scale_block else 0
+        products = unit.stored_k, unit.k, block, SPARSITY[pattern.name if pattern else None]
+        program = _Program.from_buffer_copy(_unit(products, tuple(unit.formats.items())))
+        program.operation_count, program.operations = len(operations), lowered
+        program.all_fast, program.in_doubles = kernels is not None, self.in_doubles
         return program
 
     def _attach_tables(self) -> None:

@@ -33,6 +33,7 @@ from golden.program.keys import (
     declared,
 )
 from golden.program.steps import KINDS, Step
+from golden.yamlfile import MISSING
 
 HEADER = Path(__file__).resolve().parents[1] / "core" / "mg_steps.h"
 MOST_REGISTERS = 4
@@ -175,11 +176,31 @@ class StepStruct(ctypes.Structure):
 @lru_cache(maxsize=4096)
 def lower_step(step: Step) -> StepStruct:
     """Returns the step as the core's struct mg_step, to be copied; members that it does not have are 0."""
-    low = StepStruct(op=KINDS.index(type(step)), to=number(keys.REGISTER, step.to) if step.to else 0)
-    _set_registers(low, "of", step.of)
+    kind: Any = type(step)
+    low = StepStruct.from_buffer_copy(_blank(kind, step.of))
+    low.to = number(keys.REGISTER, step.to) if step.to else 0
     for name, key, default in declared(step):
-        _set(low, name, key, getattr(step, name), step.of, default is None)
+        value = getattr(step, name)
+        if value is not default and value != default:
+            _set(low, name, key, value, step.of, default is None)
     return low
+
+
+@lru_cache(maxsize=256)
+def _blank(kind: Any, of: tuple[str, ...]) -> bytes:
+    """A step of these registers of which nothing is said that has a default."""
+    low = StepStruct(op=KINDS.index(kind))
+    _set_registers(low, "of", of)
+    for name, key, default in declared(kind):
+        if default is not MISSING:
+            _set(low, name, key, default, of, default is None)
+    return bytes(low)
+
+
+@lru_cache(maxsize=256)
+def lower_steps(steps: tuple[Step, ...]) -> ctypes.Array[StepStruct]:
+    """Returns steps as an array of the core's struct mg_step, to be read alone."""
+    return (StepStruct * len(steps)).from_buffer_copy(b"".join(bytes(lower_step(step)) for step in steps))
 
 
 def _set_registers(low: StepStruct, name: str, registers: tuple[str, ...]) -> None:

@@ -40,19 +40,20 @@ def replace(one: T, **changes: Any) -> T:
     Raises:
         TypeError: there is no such field.
     """
-    names, own = _names(type(one)), one.__dict__
-    new = object.__new__(type(one))
+    kind: Any = type(one)
+    names, own = _names(kind), one.__dict__
+    new: T = object.__new__(kind)
     kept = new.__dict__
     for name in names:
         kept[name] = own[name]
     kept.update(changes)
     if len(kept) != len(names):
-        raise TypeError(f"{type(one).__name__} has no field {', '.join(sorted(kept.keys() - set(names)))}")
+        raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(kept.keys() - set(names)))}")
     return new
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     """The fields of a dataclass; what else its objects hold is derived from them."""
     if hasattr(kind, "__post_init__"):
         raise TypeError(f"{kind.__name__} makes more of its fields than they are")

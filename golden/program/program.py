@@ -52,6 +52,11 @@ class Operation:
         return self if new == self.steps else replace(self, steps=new, algorithm=OWN_STEPS, parameters=())
 
     @property
+    def formats(self) -> tuple[Format | None, Format, Format]:
+        """Of a and b where they are converted, of the seed, and of the result."""
+        return self.operand_format, self.seed_format, self.out_format
+
+    @property
     def final(self) -> FinalStep:
         """The step that makes the result; the loader takes no other at the end."""
         step = self.steps[-1]
