@@ -122,6 +122,8 @@ class Bank:
         self._by_parts: list[Bank] = []
         self.spent: dict[Hashable, int] = {}
         """Programs from which a fit to these questions found nothing better, with what effort."""
+        self.read_off: dict[type, object] = {}
+        """What was read off these answers, by what it is."""
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -140,7 +142,7 @@ class Bank:
         number = np.full(len(answers), self.kinds.index(kind))
         self._kind = np.concatenate([self._kind, number])
         self._trials = None
-        self._of_kinds, self._by_parts, self.spent = {}, [], {}
+        self._of_kinds, self._by_parts, self.spent, self.read_off = {}, [], {}, {}
 
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""

@@ -647,7 +647,7 @@ class _Search:
             ready = self.clean[candidate.key] >= (_TELLING if share > _LAST else 1)
             if ready and turns < len(_TELLING_DRAWN):
                 self.told[candidate.key] = turns + 1
-                wrong = self._tell_apart(fit, _TELLING_DRAWN[turns])
+                wrong = self._tell_apart(fit, _TELLING_DRAWN[turns], far=turns > 0)
                 if self._take_other(fit, wrong):
                     continue
             if wrong:  # the checks were of a candidate that has to change; its bank is asked again
@@ -672,11 +672,11 @@ class _Search:
         self.tried.update(one.candidate.order for one in found)
         return found
 
-    def _tell_apart(self, fit: fitting.Fit, each: int) -> bool:
+    def _tell_apart(self, fit: fitting.Fit, each: int, far: bool) -> bool:
         """Asks where rivals that answered the whole bank alike would answer otherwise, on operands drawn for
-        that; whether the candidate was wrong anywhere."""
+        that; whether the candidate was wrong anywhere. `far`: as `_rivals` has it."""
         self._tell("telling rivals apart", self.turn, 0)
-        candidate, rivals = fit.candidate, self._rivals(fit)
+        candidate, rivals = fit.candidate, self._rivals(fit, far)
         rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._for_telling
         asked = [
             telling.questions(candidate, rivals, each, rng, end),
@@ -699,22 +699,23 @@ class _Search:
         self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].told), {}
         return True
 
-    def _rivals(self, fit: fitting.Fit) -> list[tuple[str, Candidate]]:
-        """What answers the whole bank as a candidate does, by the key that it changes."""
+    def _rivals(self, fit: fitting.Fit, far: bool) -> list[tuple[str, Candidate]]:
+        """What answers the whole bank as a candidate does, by the key that it changes. `far`: also what is
+        more than one key away, which costs more to find, and is worth it once neighbours were told apart."""
         candidate = fit.candidate
         known = self.rivals
         if known is not None and known.of == candidate.key:  # the bank may have grown since
             new = self.bank.part(np.arange(known.asked, len(self.bank)))
             left = [(key, one) for key, one in known.left if not new.wrong(one.program).any()]
         else:
-            left = [(telling.ORDER, one) for one in self._other_orders(candidate)]
-            until = time.monotonic() + self._for_telling
-            self.plainer = telling.plainer(fit, self.bank, until)
-            left += [(telling.OTHER_WORDS, one.candidate) for one in self.plainer]
             end = time.monotonic() + self._for_telling
             changes = telling.neighbours(candidate, self._words(), causes=True)
-            left += telling.alike(candidate, self.bank, changes, end)
-            left = telling.apart(candidate, left)
+            left, self.plainer = telling.alike(candidate, self.bank, changes, end), []
+        if far:
+            others = [(telling.ORDER, one) for one in self._other_orders(candidate)]
+            self.plainer = telling.plainer(fit, self.bank, time.monotonic() + self._for_telling)
+            left = [*others, *((telling.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
+        left = telling.apart(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
 

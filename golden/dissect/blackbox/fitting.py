@@ -458,6 +458,22 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
     return _climb(bank, start, hints(bank), deadline, effort)
 
 
+def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
+    """The same by single changes of keys alone, as long as each explains half of what is wrong: a program
+    that can explain all that another one does is few changes away, and what creeps nearer seldom gets there.
+    """
+    seen, best = hints(bank), start
+    while best.wrong and time.monotonic() < deadline and best.candidate.operations not in bank.spent:
+        sample = sample_of(bank, best.candidate, 1)
+        better = _step(sample, best, moves(best.candidate, seen), deadline)
+        if better is None:
+            break
+        before, best = best.wrong, _more_causes(bank, better, seen, deadline)
+        if 2 * best.wrong > before:
+            break
+    return best
+
+
 def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, Fit]]:
     """All single changes of keys that explain the whole bank, by the key; the start itself where it does."""
     if not start.wrong:
@@ -474,6 +490,13 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
 
 def hints(bank: Bank) -> Hints:
     """What values are worth a try, as far as answers say: words of NaNs, and those that stand for them."""
+    found = bank.read_off.get(Hints)
+    if not isinstance(found, Hints):
+        found = bank.read_off[Hints] = _hints(bank)
+    return found
+
+
+def _hints(bank: Bank) -> Hints:
     d = bank.takes.formats["d"]
     if not d.is_float:
         return Hints(_often(bank))

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import numpy as np
 
@@ -60,6 +60,8 @@ _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
 """Questions for one rival, and how many of those for others are enough for it, too."""
+_PARTS = (16, 4, 1)
+"""Shares of operands that a rival is held against one after the other, until some tell it."""
 _MORE_BITS = (6, 8)
 """By how much alignments are wider that a candidate is told from on every kind of operands."""
 _OF_ORDERS = 4
@@ -154,7 +156,7 @@ def other_orders(
     for start in other_starts(candidate, ranked, bank, deadline):
         if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
             break
-        found = fitting.fit(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
+        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
         if not found.wrong:
             yield found.candidate
 
@@ -192,7 +194,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
                 seen.add(key)
                 yield one
     if not seen:
-        yield fitting.fit(bank, start, until)
+        yield fitting.fit_near(bank, start, until)
 
 
 def words(candidate: Candidate) -> int:
@@ -262,7 +264,7 @@ def questions(
         own = _joined([own, among_zeros(takes, own, rng(1000 + index, 1))])
         told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
-    found += [pool.taken for pool in pools if len(pool.chosen)]
+    found += [pool.taken for pool in pools if pool.chosen.any()]
     return _joined(found) if found else None
 
 
@@ -281,7 +283,8 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
     few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
     links = _aimed_at(candidate, {_LINKS: _SOME * each}, partial(rng, len(drawn), 4))
-    return [_Pool(candidate, one) for one in (_joined([*drawn, links]), few)]
+    pools = (_joined([*drawn, links]), few)
+    return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
 
 
 def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:
@@ -303,18 +306,32 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
 class _Pool:
     """Operands that were drawn for a candidate, and those of them that are worth asking."""
 
-    def __init__(self, candidate: Candidate, operands: Operands) -> None:
-        self.operands, self.trials = operands, Trials(candidate.takes, operands)
-        self.answers = self.trials.answers(candidate.program).copy()
-        self.chosen = np.zeros(0, np.int64)
+    def __init__(self, candidate: Candidate, operands: Operands, rng: np.random.Generator) -> None:
+        count = len(operands["a"])
+        mixed = rng.permutation(count)
+        self.operands = {name: codes[mixed] for name, codes in operands.items()}
+        ends = sorted({count // share for share in _PARTS})
+        self.parts = [slice(start, end) for start, end in pairwise((0, *ends))]
+        self.trials = [
+            Trials(candidate.takes, {name: codes[part] for name, codes in self.operands.items()})
+            for part in self.parts
+        ]
+        self.answers = [trials.answers(candidate.program).copy() for trials in self.trials]
+        self.chosen = np.zeros(count, bool)
 
     def tells(self, rival: Candidate, rng: np.random.Generator) -> bool:
-        """Whether a rival answers any of them otherwise; then some that do are among the chosen."""
-        differ = self.trials.answers(rival.program) != self.answers
-        some = np.flatnonzero(differ)
-        if len(some) and int(differ[self.chosen].sum()) < _ENOUGH:
-            self.chosen = np.union1d(self.chosen, rng.permutation(some)[:_TAKEN])
-        return bool(len(some))
+        """Whether a rival answers any of them otherwise; then some that do are among the chosen. What a few
+        tell is not held against all."""
+        told = asked = 0
+        for part, trials, answers in zip(self.parts, self.trials, self.answers, strict=True):
+            some = np.flatnonzero(trials.answers(rival.program) != answers)
+            chosen = self.chosen[part]
+            told, asked = told + len(some), asked + int(chosen[some].sum())
+            if asked < _ENOUGH:
+                chosen[rng.permutation(some)[:_TAKEN]] = True
+            if told >= _TAKEN:
+                break
+        return bool(told)
 
     @property
     def taken(self) -> Operands:

@@ -605,3 +605,17 @@ def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> No
     first = fitting.Fit(start, fitting.wrong_of(bank, start))
     found = fitting.fit(bank, first, time.monotonic() + 60)
     assert first.wrong and not found.wrong, found.told
+
+
+def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = candidate(golden.instruction("ampere", SMALL), {})
+    bank = bank_of(start, 2)
+    left = iter((100, 40, 30, 0))
+
+    def stepped(sample: Any, best: fitting.Fit, *_: Any) -> fitting.Fit:
+        return fitting.Fit(best.candidate, next(left), [*best.told, "a change"])
+
+    monkeypatch.setattr(fitting, "_step", stepped)
+    assert fitting.fit_near(bank, fitting.Fit(start, 300), time.monotonic() + 60).wrong == 30

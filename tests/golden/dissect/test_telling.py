@@ -248,15 +248,50 @@ def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch:
     monkeypatch.setattr(telling, "plainer", lambda *_: [])
     monkeypatch.setattr(telling, "other_orders", lambda *_: [])
     fit = fitting.Fit(candidate(ins), 0)
-    before = search._rivals(fit)
+    before = search._rivals(fit, far=False)
     assert before
     part = bank_of(ins, 1)
     search.bank.add("more", part.operands, part.answers)
     counts = asked_of(monkeypatch)
-    assert len(search._rivals(fit)) <= len(before) and set(counts) == {len(part)}
+    assert len(search._rivals(fit, far=False)) <= len(before) and set(counts) == {len(part)}
     odd = {name: codes[:1] for name, codes in part.operands.items()}
     search.bank.add("odd", odd, ins.dot(**odd) ^ 1)
-    assert not search._rivals(fit)
+    assert not search._rivals(fit, far=False)
+
+
+def test_what_is_more_than_a_key_away_is_looked_for_once_neighbours_were_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    search.bank, fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
+    other = fitting.widened(fit.candidate, -8)
+    assert other is not None
+    monkeypatch.setattr(telling, "plainer", lambda *_: [fitting.Fit(other, 0)])
+    monkeypatch.setattr(telling, "other_orders", lambda *_: [])
+    near = search._rivals(fit, far=False)
+    far = search._rivals(fit, far=True)
+    assert telling.OTHER_WORDS not in dict(near)
+    assert [key for key, _ in far if key == telling.OTHER_WORDS] and len(far) == len(near) + 1
+
+
+def test_a_rival_that_few_operands_tell_is_not_held_against_all() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    true = candidate(ins)
+    operands = stimuli.generate(ins, "wide", 1600, np.random.default_rng(0))
+    pool = telling._Pool(true, operands, np.random.default_rng(1))
+    asked: list[int] = []
+    for trials in pool.trials:
+        answers = trials.answers
+        trials.answers = lambda program, own=answers: asked.append(1) or own(program)  # type: ignore
+    cut = true.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
+    assert cut is not None
+    assert pool.tells(cut, np.random.default_rng(2)) and len(asked) == 1
+    told = pool.taken
+    assert len(told["a"]) == 8 and (cut.dot(**told) != true.dot(**told)).all()
+    asked.clear()
+    assert not pool.tells(true, np.random.default_rng(2)) and len(asked) == len(pool.parts) == 3
+    assert sum(part.stop - part.start for part in pool.parts) == 1600
 
 
 def stand_in(ins: Instruction) -> Candidate:
@@ -313,7 +348,7 @@ def test_other_orders_are_looked_for_once_and_held_against_what_is_asked_since(
 def test_where_a_key_alone_explains_all_no_fit_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     fit, bank = fitting.Fit(candidate(ins), 0), bank_of(ins, 20)
-    monkeypatch.setattr(fitting, "fit", lambda *_: pytest.fail("a fit was made"))
+    monkeypatch.setattr(fitting, "fit_near", lambda *_: pytest.fail("a fit was made"))
     assert [one.wrong for one in telling._instead(fit, bank, time.monotonic() + 60)] == [0]
 
 
@@ -327,7 +362,7 @@ def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
     search.dense.asked = 5_000
     before: list[int] = []
 
-    def told(one: _Search, fit: fitting.Fit, each: int) -> bool:
+    def told(one: _Search, fit: fitting.Fit, each: int, far: bool) -> bool:
         before.append(one.turn)
         return False
 
