@@ -13,17 +13,16 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from golden.dissect.blackbox import fitting, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
+from golden.dissect.blackbox.signs import with_signs
 from golden.dissect.blackbox.simple import ALONE
-from golden.number.formats import Format, Kind, to_float
+from golden.number.formats import Kind
 from golden.number.frozen import replace
 from golden.program.program import Operation
-from golden.program.signature import Bits
 from golden.program.steps import (
     Additions,
     Align,
@@ -45,8 +44,6 @@ _SHAPES, _KEPT = 6, 3
 _SECONDS = 1.0
 _FEW = 160
 """Questions with all terms on which the starts are compared."""
-_SIGNS, _MOSTLY = 16, 0.9
-"""Answers with a sign that say whether one is turned, and the share of them that has to say so."""
 _OPERANDS = frozenset("abc")
 _OWN = ("of", "to", "group", "format")
 """Keys that say where a step stands, not what it does."""
@@ -90,8 +87,7 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     out what no finite answer shows: c, or the products. Faulty units look at the special values of what they
     do not add; or c alone is what lies too far above the other terms. Where finite operands are answered by
     infinities those may be added, too: of products, all but zeros are."""
-    turned = tuple(name for kind, name in ALONE if _is_turned(bank.of_kinds(frozenset((kind,))), name))
-    made = [_turned(one, turned) or one for one in skeletons] if turned else list(skeletons)
+    made = with_signs(bank, skeletons)
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
     for kind, name in ALONE:
@@ -104,35 +100,6 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
                 left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
             made = left_out or made
     return made
-
-
-def _is_turned(alone: Bank, name: str) -> bool:
-    """Whether answers to c, or to a product, alone have the other sign: of integers that wrap, most."""
-    takes = alone.takes
-    signs = [_signs(takes.formats[one], alone.operands[one]) for one in ("c" if name == "c" else "ab")]
-    given = signs[0] if name == "c" else np.sum(signs[0] * signs[1], axis=1)
-    met = given * _signs(takes.formats["d"], alone.answers)
-    return bool(
-        np.count_nonzero(met) >= _SIGNS and np.count_nonzero(met < 0) > _MOSTLY * np.count_nonzero(met)
-    )
-
-
-def _signs(fmt: Format, codes: Bits) -> npt.NDArray[np.int64]:
-    """1 and -1 by the sign of each number, 0 of zeros and of what is no finite number."""
-    numbers = np.asarray(to_float(fmt, codes), np.float64)
-    return np.where(np.isfinite(numbers), np.sign(numbers), 0).astype(np.int64)
-
-
-def _turned(one: Candidate, names: Sequence[str]) -> Candidate | None:
-    """A candidate that turns the signs of products, or of c where it comes in; None where no step of it
-    can."""
-
-    def changed(step: Step, seed: str) -> Step:
-        some = [name for name in names if name == "products" or seed == "c"]
-        words = {"": "none", "c": "c", "products": "product"}
-        return replace(step, negate=words.get("".join(some), "both")) if isinstance(step, Multiply) else step
-
-    return one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
 
 
 def _narrow(one: Candidate, bits: int) -> Candidate | None:

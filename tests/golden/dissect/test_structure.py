@@ -438,6 +438,19 @@ def test_signs_that_are_turned_and_bits_that_no_result_has_are_seen_before_order
     assert first.wrong < len(bank) // 10
 
 
+def test_in_a_chain_that_turns_the_sum_so_far_each_product_has_a_sign_of_its_own() -> None:
+    """Products of the first operation come out as they are, those of the second one turned; no program of one
+    operation does that."""
+    made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
+    two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
+    true = two.with_each_step(lambda s: replace(s, negate="both") if isinstance(s, Multiply) else s)
+    assert true is not None
+    found = counted(asked(true.instruction), made)
+    assert true.operations in [one.operations for one in found]
+    assert all(sum(bool(o.k_index) for o in one.operations) > 1 for one in found)
+    assert counted(asked(two.instruction), made) == made
+
+
 def test_an_alignment_to_leading_bits_can_stand_in_the_place_of_a_normalized_sum() -> None:
     """Both cut 26 bits below the highest bit; the key of either alone is no better than what is there."""
     to = "{of: products, exponent: leading, plus: -2}, {of: c, exponent: carried}"
