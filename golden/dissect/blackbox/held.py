@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.simple import ALONE
@@ -79,12 +80,16 @@ class _Terms:
 
 
 def held(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons whose exact sums have the registers that answers to c, or to a product, alone show."""
+    """Skeletons whose exact sums have the registers that answers to c, or to a product, alone show; that of c
+    may be where c is converted, and the result, by operations of their own."""
+    if not bank.takes.formats["d"].is_float:
+        return list(skeletons)
+    shown = {name: _register(bank, kind, name) for kind, name in ALONE}
     made = list(skeletons)
-    for kind, name in ALONE if bank.takes.formats["d"].is_float else ():
-        keys = _register(bank, kind, name)
+    for name, keys in shown.items():
         made = [_with_register(one, name, keys) for one in made] if keys else made
-    return made
+    converted = [new for one in skeletons for new in structure.converted(one)] if shown["c"] else []
+    return [*made, *(_with_register(one, "c", shown["c"], alone=True) for one in converted)]
 
 
 def _register(bank: Bank, kind: str, name: str) -> dict[str, Any]:
@@ -147,10 +152,12 @@ def _terms(alone: Bank, name: str) -> _Terms:
     return _Terms(each[rows, place][known], np.asarray(exponents, np.int64), answers[known])
 
 
-def _with_register(one: Candidate, name: str, keys: dict[str, Any]) -> Candidate:
-    """A candidate whose exact sums of a term have these keys; itself where no unit can be that."""
+def _with_register(one: Candidate, name: str, keys: dict[str, Any], alone: bool = False) -> Candidate:
+    """A candidate whose exact sums of a term, or of that `alone`, have these keys; itself where no unit can
+    be that."""
 
     def changed(step: Step) -> Step:
-        return replace(step, **keys) if isinstance(step, Sum) and name in step.of else step
+        holds = isinstance(step, Sum) and (step.of == (name,) if alone else name in step.of)
+        return replace(step, **keys) if holds else step
 
     return one.with_each_step(changed) or one

@@ -866,6 +866,7 @@ def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
     yield from _same_words(one, hints)
+    yield from _numbers_for_nans(one, hints)
     yield from _converted(one)
     yield from _inserted(one, hints)
     yield from _split(one)
@@ -914,6 +915,25 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
 
             text = f"{word:#x}, those of operands {said}"
             yield Move("nan of every step", text, change, where=one.formats["d"])
+
+
+def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Move]:
+    """A number for NaNs of operands where products are made, and a NaN for all others where an operation
+    adds none: where most NaNs have one answer, that word of the last operation explains more than either."""
+    d = one.formats["d"]
+    if len(one.operations) == 1 or not d.is_float:
+        return
+    numbers, nans = ([w for w in hints.words if (d.decode(w).kind == Kind.NAN) == kind] for kind in (0, 1))
+    for number, nan, causes in product(numbers, nans, (("factor",), ("c",), ("factor", "c"))):
+        given = tuple((cause, number) for cause in causes)
+        found = []
+        for o in one.operations:
+            words: dict[str, Any] = {"nan": nan} if o.out_format == d else {}
+            words["nans"] = given if o.k_index else ()
+            steps = [replace(s, **words) if isinstance(s, SpecialValues) else s for s in o.steps]
+            found.append(o.with_steps(steps))
+        said = f"{' and '.join(causes)} {number:#x}, others {nan:#x}"
+        yield _Whole("nans of products", said, lambda steps: steps, 1, whole=tuple(found))
 
 
 def _with_words(step: Step, word: int, kept: bool) -> Step:

@@ -362,8 +362,7 @@ def dropped_above(one: Candidate) -> Candidate | None:
 def twins(one: Candidate) -> Iterator[Candidate]:
     """The same in more operations, which have keys for special values and results of their own: what a unit
     does between two of them one operation cannot say."""
-    inner = [one.takes.formats["c"], get_format("f32")]
-    yield from filter(None, (_apart(one), *(_converted(one, fmt) for fmt in dict.fromkeys(inner))))
+    yield from filter(None, (_apart(one), *converted(one)))
 
 
 def _apart(one: Candidate) -> Candidate | None:
@@ -388,6 +387,12 @@ def _apart(one: Candidate) -> Candidate | None:
     steps = (*(with_registers(step, ("c",)) for step in operands), *add)
     both = replace(whole.with_steps(steps), k_index=(), addends=("r0",))
     return one.with_operations((replace(dot, out_format=first.format), both))
+
+
+def converted(one: Candidate) -> Iterator[Candidate]:
+    """The same with c and the result converted by operations of their own, from and to c's format or f32."""
+    inner = dict.fromkeys((one.takes.formats["c"], get_format("f32")))
+    yield from filter(None, (_converted(one, fmt) for fmt in inner))
 
 
 def _converted(one: Candidate, inner: Format) -> Candidate | None:

@@ -518,16 +518,19 @@ def test_a_narrow_register_stands_in_for_a_window() -> None:
     ],
 )
 def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, shown: dict[str, Any]) -> None:
-    """In every order of the sum: it is in all skeletons before they are compared."""
+    """In every order of the sum: it is in all skeletons before they are compared, and where c and the result
+    are converted alone."""
     text = PLAIN.replace("c: f32, d: f32", "c: f16, d: f16")
     box = unit(text.replace("to: total}", f"to: total, {register}}}"))
     bank = Bank(signature_of(box))
     for kind, operands in islice(simple(bank.takes, 8, np.random.default_rng(1)), 2):
         bank.add(kind, operands, box.dot(**operands))
-    (made,) = held(bank, [as_candidate(unit(text))])
+    made, *converted = held(bank, [as_candidate(unit(text))])
     (total,) = made.operations[0].steps_of(Sum)
     assert {key: getattr(total, key) for key in shown} == shown
     assert (total.width is None) == (not shown)
+    sums = [[s.width for o in one.operations for s in o.steps_of(Sum)] for one in converted]
+    assert sums == ([[total.width, None, total.width]] * 2 if "exponent" in shown else [])  # c shows it
 
 
 def test_no_register_is_too_narrow_for_the_largest_of_all_formats() -> None:

@@ -249,3 +249,13 @@ def test_what_answers_are_above_c_can_be_out_of_range_and_is_no_word_then() -> N
     bank = Bank(takes)
     bank.add("special_values", operands, np.full(8, 0x7F7FFFFF, np.uint32))
     assert fitting._added_words(bank) == [1]
+
+
+def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_had_it_for_all() -> None:
+    """Most NaNs are answered by zero: the word of the last operation alone explains more than either."""
+    start = bulk(ADD, SpecialValues, nan=0x7FC00000, nans=(("c", 0),))
+    words = (0x7FC00001, 0)
+    dot, add = bulk(DOT, SpecialValues, nan=words[0], nans=(("factor", 0),)).operations
+    last = [replace(s, nan=words[0]) if isinstance(s, SpecialValues) else s for s in add.steps]
+    true = made([dot, add.with_steps(last)])
+    assert lead_to(moves.moves(start, Hints(words=words)), start, true)
