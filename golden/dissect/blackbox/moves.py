@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, dropwhile, pairwise, permutations, product
 from typing import Any
 
 from golden.dissect.blackbox import structure
@@ -72,6 +72,7 @@ _FLOORS = range(-200, 64)
 that each value has results of its own, and none is near another."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
+_FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
 """Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
 _SPREAD = 6
@@ -163,6 +164,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     """Two words of one step at once: what is cut and how it is rounded are seen together."""
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
+    yield from _flushed_alone()
     yield from _widths_and_roundings(one)
     yield from _sticky(one)
     yield from _led(one)
@@ -894,6 +896,23 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
         return (Flush(of=read, sign=sign), *steps) if read else steps
 
     return change
+
+
+def _flushed_alone() -> Iterator[Move]:
+    """Some operands flushed, or none, in the place of all that is done to them first: one that is normalised
+    is flushed no more, so that both together stand in for a flush of the others."""
+    subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]
+    for of, sign in product(subsets, ("signed", "positive")):
+
+        def change(steps: Steps, of: tuple[str, ...] = of, sign: str = sign) -> Steps:
+            rest = dropwhile(_is_of_operands, steps)
+            return _flushing(of, sign)(tuple(rest))
+
+        yield Move("operands first", f"{' and '.join(of) or 'none'} flushed, {sign}", change, 1)
+
+
+def _is_of_operands(step: Step) -> bool:
+    return isinstance(step, Flush | Normalize | HiddenBit) and set(step.of) <= set(_FACTORS_AND_C)
 
 
 def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:

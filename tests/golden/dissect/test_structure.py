@@ -557,6 +557,19 @@ def test_groups_may_meet_c_in_one_sum_in_the_place_of_two() -> None:
     assert not [move for move in joint(made) if move.key == "groups and c"]
 
 
+def test_some_operands_are_flushed_in_the_place_of_all_that_is_done_to_them_first() -> None:
+    """a that is normalised is flushed no more: what takes both steps for a flush of b and c is one change
+    from that, and neither step alone."""
+    head = "  - multiply: {to: products}\n"
+    both = "  - normalize: {of: [a, c], fraction_bits: {a: 10, c: 23}, rounding: toward_zero}\n"
+    both += "  - flush: {of: [a, b, c], sign: signed}\n"
+    start = as_candidate(changed(head, both + head))
+    true = as_candidate(changed(head, "  - flush: {of: [b, c], sign: signed}\n" + head))
+    made = [move.apply(start) for move in joint(start) if move.key == "operands first"]
+    assert true.operations in [one.operations for one in made if one is not None]
+    assert as_candidate(unit(PLAIN)).operations in [one.operations for one in made if one is not None]
+
+
 def test_a_sticky_bit_may_need_another_width_of_one_register() -> None:
     both = "fraction_bits: 24, rounding: toward_zero"
     wide, true = (
