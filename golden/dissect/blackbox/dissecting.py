@@ -82,6 +82,8 @@ _TELLING = 3
 where few questions are left."""
 _TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
 """Time for that, and for orders of the sum that are rivals."""
+_ANEW = 8
+"""Starts that are fitted from the beginning, where no single change of the best candidate helps."""
 _OTHERS = 3
 """Other orders that are fitted where no change of a key explains a counterexample."""
 _TELLING_DRAWN = (1000, 2000)
@@ -620,7 +622,7 @@ class _Search:
                     self._ask_the_rest()
                 return bool(self.state.differing)
             if fit.wrong:
-                far = fit.wrong > len(self.bank) // _FAR and efforts[:1] == [fitting.Effort.INSTEAD]
+                far = fit.wrong > len(self.bank) // _FAR and efforts[:1] == [fitting.Effort.ANEW]
                 others = self._others(fit) if far or not efforts else []
                 if others:
                     self._refit([*others, fit], fitting.Effort.ANY)
@@ -631,9 +633,12 @@ class _Search:
                     return True
                 effort = efforts.pop(0)
                 few = effort is fitting.Effort.FEW and fit.wrong <= _HANDFUL
-                if few or effort is fitting.Effort.INSTEAD:  # those left say little: more of them first
+                if few or effort is fitting.Effort.ANEW:  # those left say little: more of them first
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                if effort is fitting.Effort.ANEW:
+                    efforts = list(fitting.Effort) if self._anew(fit) else efforts
+                    continue
                 beside = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2
                 others = self._others(explained or fit) if effort is fitting.Effort.FEW else []
                 self._refit([*others, fit, *self.ranked[1:beside]], effort)
@@ -654,6 +659,12 @@ class _Search:
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 self.state.differing = {}
         return False
+
+    def _anew(self, fit: fitting.Fit) -> bool:
+        """Whether another start than those that were changed so far, from the beginning, explains more."""
+        self.state.fit, self.state.differing = fit, {}
+        self._also(few_terms.anew(fit.candidate, self.orders, self.bank, _ANEW))
+        return self.state.fit.wrong < fit.wrong
 
     def _ask_the_rest(self) -> None:
         """Where the time for fits is over, not the questions: asks as many more as take a moment. A candidate

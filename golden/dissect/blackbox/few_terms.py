@@ -160,13 +160,35 @@ def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
     yield from made.values()
 
 
-def _changed(operation: Operation, source: Operation, inner: bool) -> Operation:
+def anew(best: Candidate, ranked: Iterable[Fit], bank: Bank, most: int) -> list[Fit]:
+    """Skeletons that align and sum as they were made, with what the best candidate does before and after that:
+    widths that explained what was asked at first can stand in the way of those that explain all, and no few
+    changes lead from one to the other. The nearest first, of each shape one."""
+    found: dict[object, Fit] = {}
+    for fit in ranked:
+        new = _with_outer_ends(fit.candidate, best)
+        if new is not None and new.operations not in found:
+            found[new.operations] = Fit(new, fitting.wrong_of(bank, new))
+    return fitting.various(sorted(found.values(), key=lambda fit: fit.wrong), most)
+
+
+def _with_outer_ends(one: Candidate, source: Candidate) -> Candidate | None:
+    """A candidate with the ends of a fitted program whose operations are alike; of another one as it is."""
+    if len({operation.steps for operation in source.operations}) > 1:
+        return one
+    last = source.operations[-1]
+    return one.with_operations(_changed(o, last, inner=False, sums=False) for o in one.operations)
+
+
+def _changed(operation: Operation, source: Operation, inner: bool, sums: bool = True) -> Operation:
+    """An operation with the keys of a fitted one; `sums`: also of what that aligns, sums and normalizes."""
     steps: list[Step] = []
     if operation.k_index:
         steps += [step for step in source.steps if _of_operands(step)]
-    written = {step.to: step for step in source.steps if isinstance(step, Sum)}
+    written = {step.to: step for step in source.steps if sums and isinstance(step, Sum)}
     for step in operation.steps:
-        found = _counterpart(step, source.steps, inner)
+        known = sums or not isinstance(step, Align | Sum | Additions)
+        found = _counterpart(step, source.steps, inner) if known else None
         steps.append(step if found is None else _like(step, found))
         if isinstance(step, Sum) and step.to in written:
             steps += [s for s in source.steps if isinstance(s, Normalize) and s.of == (step.to,)]

@@ -440,15 +440,16 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
 
 class Effort(IntEnum):
     """How hard a fit tries: changes of keys and of common steps; those after what questions with few terms
-    show, where much is wrong; any single change; also one in the place of another; from what is left when one
-    or two keys are given up again; also two at a time."""
+    show, where much is wrong; any single change; the same from the beginning, with other starts; also one in
+    the place of another; from what is left when one or two keys are given up again; also two at a time."""
 
     SINGLE = 0
     FEW = 1
     ANY = 2
-    INSTEAD = 3
-    AGAIN = 4
-    PAIRS = 5
+    ANEW = 3
+    INSTEAD = 4
+    AGAIN = 5
+    PAIRS = 6
 
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:

@@ -75,6 +75,8 @@ _LEASTS = (-126, -14)
 _FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
 """Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
+_SIDES = ("toward_zero", "down", "up")
+"""Roundings that cut, and where a small number goes."""
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
@@ -174,6 +176,8 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _carried(one)
     yield from _regrouped(one)
     yield from _evened_and_small(one)
+    yield from _small_and_rounded(one)
+    yield from _zeros_of_products(one)
     yield from _held(one)
     yield from _fixed(one)
     yield from _results(one)
@@ -369,6 +373,35 @@ def _evened_and_small(one: Candidate) -> Iterator[Move]:
                     said = f"{bits}, {name} {_shown(small)}"
                     given: dict[str, Any] = {name: small}
                     yield Move(label, said, _replacing(step, replace(even, **given)), 1)
+
+
+def _small_and_rounded(one: Candidate) -> Iterator[Move]:
+    """What is spared together with the side that numbers are cut to: one far below the last bit that is cut
+    towards zero is a zero, as one that is spared is, and one that is cut down or up is not."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        for mode in _SIDES if step.rounding in _SIDES else ():
+            for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
+                changed = replace(step, spared=small, rounding=mode)
+                label = f"align of {' and '.join(step.of)}: rounding"
+                yield Move(label, f"{mode}, spared {_shown(small)}", _replacing(step, changed), 1)
+
+
+def _zeros_of_products(one: Candidate) -> Iterator[Move]:
+    """Zeros that take part in the largest exponent together with the format of products, which says what
+    exponent a zero has, and nothing else where products are exact in it."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        first = next((s for s in steps if isinstance(s, Multiply)), None)
+        aligned = [s for s in steps if isinstance(s, Align) and "products" in s.of and not s.maximum]
+        if first is None or not aligned:
+            continue
+        step = aligned[0]
+        for fmt in _formats(one):
+            rounded: Step = replace(first, format=fmt, rounding="toward_zero", nan=None)
+            for floor in dict.fromkeys((step.floor, None)):
+                counted: Step = replace(step, zeros="maximum", exponent=None, floor=floor)
+                by = tuple({first: rounded, step: counted}.get(s, s) for s in steps)
+                label = f"align of {' and '.join(step.of)}: zeros"
+                yield Move(label, f"maximum, products in {fmt.name}", _swapping(steps, by), 2)
 
 
 def _held(one: Candidate) -> Iterator[Move]:
