@@ -23,7 +23,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
-from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
+from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets, sticky
 from golden.dissect.blackbox.simple import KINDS
 from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace
@@ -38,6 +38,8 @@ _ROUNDS, _COARSE, _LEFT = 4, 96, 4
 _CONFIRMED, _ALIKE = 6, 96
 """Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
 as one counterexample is explained by many a change that is wrong elsewhere."""
+_SIDES = ("toward_zero", "down", "up")
+"""Roundings that take each number to one side."""
 _BEAM, _BESIDE, _OF_A_KEY = 40, 40, 6
 """First ones of two changes, changes that are tried beside the best one, and how many of those are of one
 key."""
@@ -278,10 +280,12 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
 
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
-    counts what has not c's sign in one's complement; that cuts, too; and one that keeps more bits, as a bit
-    too few decides many results, and some too many only few."""
+    counts what has not c's sign in one's complement; that cuts, too; one that keeps more bits, as a bit too
+    few decides many results, and some too many only few; and one that adds c in a rounded addition with that
+    alone rounded to a side."""
     yield widened(one, _MORE_BITS)
     yield _rounding(one, "to_odd")
+    yield from (_adding(one, mode) for mode in _SIDES if isinstance(one.operations[-1].final, Additions))
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 
         def changed(step: Step, last: Step, cut: bool = cut, complement: str = complement) -> Step:
@@ -294,6 +298,13 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
         yield one.with_operations(
             o.with_steps([changed(step, o.steps[-1]) for step in o.steps]) for o in one.operations
         )
+
+
+def _adding(one: Candidate, mode: str) -> Candidate | None:
+    """A candidate whose last step alone rounds this way."""
+    *head, last = one.operations
+    final: Step = replace(last.final, rounding=mode)  # type: ignore[call-arg]
+    return one.with_operations((*head, last.with_steps((*last.steps[:-1], final))))
 
 
 def complemented(bank: Bank) -> list[int]:
@@ -425,13 +436,14 @@ def _adds_rounded(one: Candidate) -> bool:
 
 
 def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
-    """Widths and roundings alone, a few rounds."""
+    """Widths and roundings alone, a few rounds; of what is far off, sticky bits, too."""
     for turn in range(4):
         if fit.wrong == 0:
             break
         sample = sample_of(bank, fit.candidate, turn)
         tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
-        better = _step(sample, fit, tried, deadline)
+        far = not turn and fit.wrong > len(bank) // _FAR
+        better = _step(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
             break
         fit = better

@@ -233,6 +233,18 @@ def _sticky(one: Candidate) -> Iterator[Move]:
                 label = f"align of {' and '.join(step.of)}: cut"
                 yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
         yield from _sticky_at(step)
+    yield from sticky(one)
+
+
+def sticky(one: Candidate) -> Iterator[Move]:
+    """A sticky bit below one width of all registers, as they are cut otherwise: at any other width than the
+    right one it explains nothing where many terms leave a bit each."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        for cut, bits in product(keys.CUT.words, _WIDTHS_TRIED):
+            changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
+            if cut not in (step.cut, "dropped"):
+                label = f"align of {' and '.join(step.of)}: cut"
+                yield Move(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
 
 
 def _sticky_at(step: Align) -> Iterator[Move]:
