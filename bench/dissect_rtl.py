@@ -1,11 +1,12 @@
 """Dissects RTL units and mutants of them, as `mmagold rtl check --dissect` does what no hypothesis explains.
 
-    .venv/bin/python bench/dissect_rtl.py --mutants 2 --seconds 40 --out table.md
+    .venv/bin/python bench/dissect_rtl.py --reference --mutants 2 --seconds 120 --out table.md
 
-The units are those of rtl_tb/mutants/units, in styles of their own; the mutants the arithmetic ones of
-rtl_tb/mutants/planted_styles.yaml. What is found is held against the DUT on fresh operands of every kind,
-aimed at the specification that was meant. The seconds are CPU time of the search, the simulation not in them,
-and what limits it, too.
+The units are those of rtl_tb/mutants/units, in styles of their own, and with `--reference` those of
+rtl_tb/rtl/duts; the mutants the arithmetic ones of rtl_tb/mutants. Of a sound unit the search knows formats
+and K alone; of a mutant the instruction, too, from which it starts. What is found is held against the DUT on
+fresh operands of every kind, aimed at the specification that was meant. The seconds are CPU time of the
+search, the simulation not in them, and what limits it, too.
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ from rtl_tb.check.latency import measure
 from rtl_tb.check.unit import DutRun
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
-from rtl_tb.qualify.mutants import FOLDER, Mutant, read_mutants
+from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
 
-PLANTED = FOLDER / "planted_styles.yaml"
 FRESH = 5
 """Seed of the operands that the search never asked about."""
 
@@ -51,11 +51,12 @@ class Row:
     explained: bool
 
 
-def duts(mutants: int) -> list[tuple[str, Mutant | None]]:
+def duts(mutants: int, reference: bool) -> list[tuple[str, Mutant | None]]:
     """The dut.yaml of each unit, alone and with its first mutants."""
-    planted = [one for one in read_mutants([PLANTED]) if one.group == "arithmetic"]
+    planted = [one for one in read_mutants(sorted(FOLDER.glob("*.yaml"))) if one.group == "arithmetic"]
     found: list[tuple[str, Mutant | None]] = []
-    for path in sorted((FOLDER / "units").glob("*/dut.yaml")):
+    units = sorted((FOLDER / "units").glob("*/dut.yaml"))
+    for path in [*units, *(sorted(UNITS.glob("*.yaml")) if reference else ())]:
         own = [one for one in planted if one.unit.resolve() == path.resolve()]
         found += [(str(path), one) for one in (None, *own[:mutants])]
     return found
@@ -65,7 +66,8 @@ def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
     """Dissects one DUT."""
     with tempfile.TemporaryDirectory() as folder:
         dut = load_dut(path) if mutant is None else mutant.plant(Path(folder) / "rtl")
-        unit, fault = Path(path).parent.name, "sound" if mutant is None else mutant.fault
+        unit = Path(path).parent.name if path.endswith("dut.yaml") else Path(path).stem
+        fault = "sound" if mutant is None else mutant.fault
         time.monotonic = time.process_time
         try:
             if dut.handshake.measured:
@@ -73,7 +75,7 @@ def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
             job = Job(dut, Path(folder) / "build", default_set(dut.instruction, 64, 0, dut.level))
             run = DutRun(job, dissection.ENGINE).unit()
             begun = time.monotonic()
-            found = dissection.dissect(job, dissection.ENGINE, seconds, lambda *_: None)
+            found = dissection.dissect(job, dissection.ENGINE, seconds, lambda *_: None, blind=mutant is None)
         except MmagoldError as error:
             return Row(unit, fault, "", "", str(error)[:200], 0.0, False)
         spent = time.monotonic() - begun
@@ -121,6 +123,7 @@ def table(rows: list[Row]) -> str:
 def main() -> None:
     """Prints the rows as they come, and the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reference", action="store_true", help="the reference units, too")
     parser.add_argument("--mutants", type=int, default=2, help="of each unit")
     parser.add_argument("--seconds", type=float, default=60, help="for each dissection")
     parser.add_argument("--each", type=int, default=100, help="fresh operands of each kind")
@@ -128,7 +131,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    asked = [one for one in duts(given.mutants) if given.match in one[0]]
+    asked = [one for one in duts(given.mutants, given.reference) if given.match in one[0]]
     rows: dict[int, Row] = {}
     with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
         tasks = {pool.submit(row, *one, given.seconds, given.each): i for i, one in enumerate(asked)}

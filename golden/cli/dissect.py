@@ -56,6 +56,12 @@ def dissect(
             help="Keep questions, answers and the candidate in this file; where it exists, go on with it.",
         ),
     ] = None,
+    near: Annotated[
+        str | None,
+        typer.Option(
+            "--near", help="What it is meant to be, architecture:NAME or unit.yaml: the first start."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Finds the specification of a black box by asking it.
@@ -63,6 +69,7 @@ def dissect(
     Ends with status 1 where the nearest candidate still answers otherwise than the box, or where the limits
     ended before it was checked, and with 2 where there is no candidate.
     """
+    from golden.catalog.lookup import resolve
     from golden.dissect.blackbox.dissecting import dissect as search
     from golden.dissect.blackbox.recordings import open_recording
     from golden.dissect.blackbox.sources import open_box, read_formats
@@ -79,8 +86,11 @@ def dissect(
     given = (box, named, k, scale_block, pattern)
     recording = open_recording(*given)
     unit = open_box(*given, modes, state) if recording is None else recording
+    meant = None if near is None else resolve(near)
     with progress_bar() as progress:
-        found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume)
+        found = search(
+            unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume, near=meant
+        )
     if found.instruction is None:
         raise OperandError(found.sentence())
     if out is not None:

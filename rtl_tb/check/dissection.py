@@ -52,9 +52,10 @@ class Dissection:
         }
 
 
-def dissect(job: Job, engine: str, seconds: float, progress: Progress) -> Dissection:
+def dissect(job: Job, engine: str, seconds: float, progress: Progress, blind: bool = False) -> Dissection:
     """Asks the DUT of a job, built for the fast engine where that runs its language, until it is known or
-    the time is over.
+    the time is over. A fault is mostly a change of the instruction, which is where the search starts;
+    `blind`: it does not know that.
 
     Raises:
         OperandError: the DUT has no b or no c. RtlError: it does not answer.
@@ -62,7 +63,8 @@ def dissect(job: Job, engine: str, seconds: float, progress: Progress) -> Dissec
     chosen = ENGINE if job.dut.vhdl is None else engine
     if engine != chosen:
         job = replace(job, program=None, simulator="verilator")
-    found = search(DutRun(job, chosen).unit(), seconds=seconds, asks=ASKS, progress=progress)
+    meant = None if blind else job.dut.instruction
+    found = search(DutRun(job, chosen).unit(), seconds=seconds, asks=ASKS, progress=progress, near=meant)
     differs = _differences(found, job.dut.instruction) if found.explains else None
     return Dissection(found, None if differs is None else tuple(differs))
 

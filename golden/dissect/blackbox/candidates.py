@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from golden.catalog.relatives import arithmetic
-from golden.errors import CoreError, SpecError
+from golden.errors import CoreError, OperandError, SpecError
 from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
@@ -134,6 +134,20 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
                 return None
             seen.add(alike)
     return found
+
+
+def meant(takes: Signature, near: Instruction) -> Candidate:
+    """An instruction as the start of a search of what takes the same operands.
+
+    Raises:
+        OperandError: it takes others.
+    """
+    formats = {name: fmt for name, fmt in near.own_formats.items() if takes.formats.get(name) != fmt}
+    if formats or near.stored_k != takes.k:
+        own = ", ".join(f"{name} {fmt.name}" for name, fmt in takes.formats.items())
+        wrong = ", ".join(f"{name} {fmt.name}" for name, fmt in formats.items()) or f"k {near.stored_k}"
+        raise OperandError(f"argument 'near' has {wrong}, expected the box's {own}, k {takes.k}")
+    return Candidate(takes, near.program.operations, "what it is meant to be")
 
 
 def _lacks_word(step: Step) -> bool:

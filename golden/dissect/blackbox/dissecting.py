@@ -23,7 +23,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import few_terms, fitting, memory, structure, telling
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
-from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.candidates import Candidate, meant
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
@@ -139,6 +139,7 @@ def dissect(
     seed: int = 0,
     progress: Progress | None = None,
     resume: str | Path | None = None,
+    near: Instruction | None = None,
     **more: Any,
 ) -> Found:
     """Finds the specification of a black box.
@@ -156,13 +157,17 @@ def dissect(
         progress: called with (what is done, done, all).
         resume: a file that keeps questions, answers and the candidate: where it exists the dissection in it
             goes on, with `seconds` and `asks` anew; in the end it is written.
+        near: what the box is meant to be: the first start, believed no more than any other.
         more: of a function: scale_block and pattern, as Signature has them.
 
     Raises:
         OperandError: the box cannot be asked this way, does not answer, or answers otherwise than `resume`
-            has it. FileFormatError: `resume` is of another box or version, or cannot be written.
+            has it; `near` takes other operands. FileFormatError: `resume` is of another box or version, or
+            cannot be written.
     """
     if isinstance(box, Recording):
+        if near is not None:
+            raise OperandError(f"{box.name} is a recording: argument 'near' (option --near) is for units")
         if formats is not None or k is not None or more or resume is not None:
             if resume is not None:
                 raise OperandError(
@@ -182,8 +187,9 @@ def dissect(
     if signature_of(unit).modes is not None:
         if resume is not None:
             raise OperandError(f"{name_of(unit)} has modes: {_RESUME} is for a unit of one mode")
-        return _mode_by_mode(unit, seconds, asks, seed, progress)
-    search = _Search(unit, seconds, asks, seed, progress)
+        return _mode_by_mode(unit, seconds, asks, seed, progress, near)
+    starts = () if near is None else (meant(signature_of(dense_view(unit)), near),)
+    search = _Search(unit, seconds, asks, seed, progress, starts)
     if resume is None:
         return search.run()
     output.check(resume)
@@ -221,9 +227,11 @@ def _as_unit(
     return unit
 
 
-def _mode_by_mode(unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None) -> Found:
-    """What a unit is in each mode: each search begins with what was found of the mode before. In the end the
-    modes are asked in turns, which no search of one mode does."""
+def _mode_by_mode(
+    unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None, near: Instruction | None
+) -> Found:
+    """What a unit is in each mode: each search begins with what was found of the mode before, and what the
+    mode is meant to be. In the end the modes are asked in turns, which no search of one mode does."""
     modes, started = signature_of(unit).modes, time.monotonic()
     assert modes is not None
     codes = [code for code, _ in modes.codes()]
@@ -232,13 +240,16 @@ def _mode_by_mode(unit: Unit, seconds: float, asks: int, seed: int, progress: Pr
             f"argument 'asks' is {asks}, expected {_SMALLEST} or more for each of {len(codes)} modes"
         )
     found: dict[int, Found] = {}
-    start: Candidate | None = None
+    starts: tuple[Candidate, ...] = ()
     share = min(asks // _SHARE_IN_TURNS, 2 * len(stimuli.KINDS) * _LAST)
     for turn, code in enumerate(codes):
         left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / _SHARE_IN_TURNS)
-        search = _Search(mode_view(unit, code), left, (asks - share) // len(codes), seed, progress, start)
+        view = mode_view(unit, code)
+        if near is not None:
+            starts = (meant(signature_of(dense_view(view)), near.mode_units.get(code, near)), *starts[-1:])
+        search = _Search(view, left, (asks - share) // len(codes), seed, progress, starts)
         found[code] = search.run()
-        start = search.state.fit.candidate if search.state.fit is not None else start
+        starts = starts if search.state.fit is None else (search.state.fit.candidate,)
     whole = of_modes(name_of(unit), modes, found)
     return whole if whole.instruction is None else _in_turns(unit, whole, share, started + seconds, seed)
 
@@ -298,7 +309,7 @@ class _Search:
         asks: int,
         seed: int,
         progress: Progress | None,
-        start: Candidate | None = None,
+        starts: tuple[Candidate, ...] = (),
     ) -> None:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
@@ -307,7 +318,7 @@ class _Search:
         self.dense = Box(dense_view(unit), asks, self.deadline)
         self.own, self.takes = self.box.own, self.dense.takes
         self.bank = Bank(self.takes)
-        self.seed, self.progress, self.state, self.start = seed, progress, _State(), start
+        self.seed, self.progress, self.state, self.starts = seed, progress, _State(), starts
         self.ranked: list[fitting.Fit] = []
         self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
         self.kept_back = asks // _KEPT_BACK
@@ -379,7 +390,7 @@ class _Search:
                 state.tree = find_order(self.dense, self.bank)
                 self.groups = partners(self.dense, self.bank, state.tree)
                 self._first_questions()
-                self._begin_with(self.start)
+                self._begin_with(self.starts)
             self._first_candidate()
             checked = self._check()
             while self._shown_wrong() or self.kept_back:
@@ -457,11 +468,13 @@ class _Search:
         if (np.isfinite(plus) & np.isfinite(minus) & (plus != minus)).any():
             self.bank.add(SIGNS, operands, answers)
 
-    def _begin_with(self, start: Candidate | None) -> None:
-        """A candidate of another mode, with what one change at a time makes of it."""
-        made = None if start is None else made_candidate(self.takes, start.operations, start.order)
-        if made is not None:
-            first = fitting.Fit(made, fitting.wrong_of(self.bank, made))
+    def _begin_with(self, starts: tuple[Candidate, ...]) -> None:
+        """The nearest of what the box is meant to be and the candidate of another mode, with what one change
+        at a time makes of it."""
+        made = [made_candidate(self.takes, one.operations, one.order) for one in starts]
+        fits = [fitting.Fit(one, fitting.wrong_of(self.bank, one)) for one in made if one is not None]
+        if fits:
+            first = min(fits, key=lambda one: one.wrong)
             self.state.fit = fitting.fit(self.bank, first, time.monotonic() + self.dense.left / _SHARERS)
 
     def _first_candidate(self) -> None:

@@ -168,3 +168,5 @@ def test_wrong_recordings_are_refused(tmp_path: Path) -> None:
     few = opened(path, arrays, 4)
     with pytest.raises(OperandError, match=r"not continued: argument .resume. .option --continue."):
         golden.dissect(few, resume=tmp_path / "kept.npz")
+    with pytest.raises(OperandError, match=r"is a recording: argument .near. .option --near. is for units"):
+        golden.dissect(few, near=golden.instruction("hopper", "HMMA.16816.F32"))
