@@ -176,6 +176,13 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
     assert found.yaml is not None and "saturate" in found.yaml
 
 
+def test_products_in_a_register_that_is_too_narrow(tmp_path: Path) -> None:
+    """Only four products of the least operands show it."""
+    formats = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
+    found = check(box("ieee.py:narrow_register", formats), tmp_path, asks=20_000)
+    assert found.yaml is not None and "width: 17" in found.yaml
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",

@@ -40,6 +40,13 @@ def backward(a, b, c):
     return canonical(d)
 
 
+def narrow_register(a, b, c):
+    """s8 products in a register of 17 bits, then c."""
+    products = (a.astype(np.int8).astype(np.int32) * b.astype(np.int8)).sum(axis=1)
+    held = (products + (1 << 16)) % (1 << 17) - (1 << 16)
+    return held.astype(np.uint32) + c
+
+
 def clamped(a, b, c):
     """s8 products into s32, clamped once at the end."""
     wide = (floats(a, np.int8).astype(np.int64) * floats(b, np.int8).astype(np.int64)).sum(axis=1)
