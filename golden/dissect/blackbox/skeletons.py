@@ -607,7 +607,8 @@ def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
         last = replace(f.last(), overflow=overflow)
         yield _one(f, f"one sum that {overflow}s", [*plain[:-1], last])
         dot, total = Sum(of=("products",), to="dot"), Sum(of=("dot", "c"), to="total")
-        yield _one(f, f"sum of the products, then one with c that {overflow}s", [*f.products, dot, total, last])
+        two = [*f.products, dot, total, last]
+        yield _one(f, f"sum of the products, then one with c that {overflow}s", two)
     for operation_ in ("and", "xor"):
         multiply = Multiply(to="products", operation=operation_)
         yield _one(f, f"sum of bits ({operation_})", [multiply, *plain[1:]])

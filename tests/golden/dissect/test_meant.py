@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import golden
+from golden.catalog.relatives import arithmetic
 from golden.dissect.blackbox import dissecting
+from golden.dissect.blackbox.candidates import meant
 from golden.errors import OperandError
 from golden.program.steps import Multiply
-from golden.unit import FunctionUnit
+from golden.unit import FunctionUnit, signature_of
 
 MEANT = "what it is meant to be"
 LIMITS: dict[str, Any] = {"seconds": 300, "asks": 8_000}
@@ -66,3 +68,11 @@ def test_it_takes_what_the_box_takes(name: str, said: str) -> None:
     near = two_products(name) if "U8" in name else golden.instruction("turing", name)
     with pytest.raises(OperandError, match=said):
         golden.dissect(FunctionUnit.like(INTEGERS, plus), near=near, **LIMITS)
+
+
+def test_starts_of_every_algorithm_can_be_looked_up() -> None:
+    """Some algorithms have lists among their parameters, by which no program is known again."""
+    for name in ("v_dot2_f32_f16", "v_wmma_f32_16x16x16_f16_w32"):
+        ins = golden.instruction("rdna3", name)
+        start = meant(signature_of(ins), ins)
+        assert start.key == arithmetic(ins) and len({*start.operations}) == len(ins.program.operations)
