@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -22,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from golden import stimuli
-from golden.errors import MmagoldError
+from golden.errors import MmagoldError, one_line
 from golden.explain import markdown
 from golden.files import output
 from golden.program.signature import Operands
@@ -76,8 +77,10 @@ def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
             run = DutRun(job, dissection.ENGINE).unit()
             begun = time.monotonic()
             found = dissection.dissect(job, dissection.ENGINE, seconds, lambda *_: None, blind=mutant is None)
-        except MmagoldError as error:
-            return Row(unit, fault, "", "", str(error)[:200], 0.0, False)
+        except Exception as error:  # a row of its own: it would take those of all others with it
+            if not isinstance(error, MmagoldError):
+                traceback.print_exc()
+            return Row(unit, fault, "", "", one_line(error)[:200], 0.0, False)
         spent = time.monotonic() - begun
         box = found.found
         fresh = "no candidate"
