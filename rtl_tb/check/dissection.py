@@ -34,7 +34,8 @@ class Dissection:
     def sentence(self) -> str:
         """The outcome in a sentence or two."""
         if not self.found.explains:
-            return f"{self.found.sentence()}; what stands in its YAML is not the DUT"
+            known = "is not the DUT" if self.found.wrong else "may not be the DUT"
+            return f"{self.found.sentence()}; what stands in its YAML {known}"
         if self.differs is None:
             order = f"; masks show the order {self.found.order}" if self.found.order else ""
             return f"{self.found.sentence()}; it is said in other operations than the instruction{order}"

@@ -87,4 +87,5 @@ def test_reports_tell_the_found_unit_and_no_more() -> None:
     assert other.endswith("said in other operations than the instruction; masks show the order ((0 + 1) + c)")
     near = replace(right, differing={"ties": (3, 100)})
     assert "is not the DUT" in Dissection(near, None).sentence
+    assert "YAML may not be the DUT" in Dissection(replace(right, fresh=0), None).sentence
     assert Dissection(near, None).as_dict()["explains"] is False
