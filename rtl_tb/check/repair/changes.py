@@ -347,13 +347,13 @@ class _Finder:
         self.scopes = 0
         self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
         """What stands at a place in one of them."""
-        self.exchanged: dict[Place, tuple[int, bool]] = {}
-        """The same of parts that are exchanged: the text around may take them wider."""
+        self.exchanged: dict[tuple[int, Place], tuple[int, bool]] = {}
+        """The same of parts that are exchanged, until all is read: the text around may take them wider."""
 
     def settled(self) -> Changes:
         """All that was found."""
-        for place, kind in self.exchanged.items():
-            self.found.types.setdefault(place, kind)
+        for (scope, place), kind in self.exchanged.items():
+            self._note_kind(scope, place, kind)
         return self.found
 
     def _within(self, node: Any) -> None:
@@ -573,7 +573,7 @@ class _Finder:
             written += [(one, right), (two, left)] if left != right else []
             for place, node in ((one, pair[0]), (two, pair[1])):
                 if _is_number(node.type):
-                    self.exchanged.setdefault(place, _type_of(node))
+                    self.exchanged.setdefault((self.scope, place), _type_of(node))
         if written:
             (place, after), *too = written
             before = self.found.texts[place.file][place.start : place.end]
@@ -812,9 +812,13 @@ class _Finder:
     def _note_type(self, place: Place, node: Any) -> None:
         """What stands at a place as a whole: the first look at one is at the widest expression there."""
         if _is_number(node.type):
-            own = self.typed.setdefault((self.scope, place), _type_of(node))
-            if own != self.found.types.setdefault(place, own):
-                self.found.mixed.add(place)
+            self._note_kind(self.scope, place, _type_of(node))
+
+    def _note_kind(self, scope: int, place: Place, kind: tuple[int, bool]) -> None:
+        """The same of one instance: what stands there in another one may have other bits."""
+        own = self.typed.setdefault((scope, place), kind)
+        if own != self.found.types.setdefault(place, own):
+            self.found.mixed.add(place)
 
     def _note(
         self, node: Any, after: str | None, family: tuple[str, str] | None = None, form: bool = False

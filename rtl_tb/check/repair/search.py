@@ -189,7 +189,9 @@ class _Search:
         self.looked_at: set[Change | None] = set()
         """First changes beside which the sites of another one were looked at; None: of one alone."""
         self.refuted: set[tuple[Change, ...]] = set()
-        """What mends every vector that it was tried on, and not all of the check."""
+        """What mends every vector that it was tried on, and not all of the check; or is no text."""
+        self.unanswered: set[tuple[Change, ...]] = set()
+        """What mends every vector that it was tried on, and could not be run on all of the check."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -551,7 +553,7 @@ class _Search:
 
     def _go_on(self, work: _Pass | None, part: float, stop: Callable[[], bool] = _never) -> list[_Score]:
         """Tries what is left of a pass until a part of the time is over, or `stop` says so; all that it has
-        found, also where some of it could not be run.
+        found, also where some of it could not be run: that is not tried again.
 
         Raises:
             MmagoldError: what could not be run would have been all.
@@ -559,21 +561,24 @@ class _Search:
         if work is None or any(map(work.enough, work.scores)):
             return [] if work is None else work.scores
         left = [number for number in range(len(work.many)) if number not in work.done]
+        failed: list[MmagoldError] = []
 
         def some(places: range) -> list[_Score]:
             if self.budget.over(part) or stop():
                 return []
             numbers = [left[place] for place in places]
-            scores = work.run([work.many[number] for number in numbers])
             work.done.update(numbers)
+            try:
+                scores = work.run([work.many[number] for number in numbers])
+            except MmagoldError as error:
+                failed.append(error)
+                return []
             work.scores += [score for score in scores if score.mended > score.broken]
             return scores
 
-        try:
-            self._tried(some, len(left), work.enough, work.at_once)
-        except MmagoldError:
-            if not work.scores:
-                raise
+        self._tried(some, len(left), work.enough, work.at_once)
+        if failed and not work.scores:
+            raise failed[0]
         work.scores.sort(key=_order)
         return work.scores
 
@@ -905,26 +910,34 @@ class _Search:
         return _Run(fast.Trial(job, program, folder, simulators.verilator().env), self.dut)
 
     def _whole(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
-        """Of changes that mend all vectors that they were tried on those that mend every one of the check."""
-        clean = [score for score in scores if self._is_clean(score)]
+        """Of changes that mend all vectors that they were tried on those that mend every one of the check.
+        What could not be run is asked again, behind the others."""
+        clean = [score for score in scores if score.clean and score.changes not in self.refuted]
+        clean.sort(key=lambda score: score.changes in self.unanswered)
         found = [repair for repair in self._confirmed(changes, clean, folder) if repair.whole]
         if not found:  # it ends no search then
-            self.refuted.update(score.changes for score in clean[:_CONFIRMED])
+            tried = {score.changes for score in clean[:_CONFIRMED]}
+            self.refuted |= tried - self.unanswered
         return found
 
     def _is_clean(self, score: _Score) -> bool:
-        """Whether changes may mend everything."""
-        return score.clean and score.changes not in self.refuted
+        """Whether changes may mend everything, so that no others need to be tried."""
+        return score.clean and score.changes not in self.refuted | self.unanswered
 
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
-        """The likeliest changes, each as a text of its own on every vector of the check."""
+        """The likeliest changes, each as a text of its own on every vector of the check; which of them could
+        not be run is noted."""
         clean = [score for score in scores if score.broken * _MAKE_UP <= score.mended]
         most = [score for score in clean if score.left == clean[0].left][:_CONFIRMED]
         found: list[Repair] = []
         for number, score in enumerate(most):
+            self.unanswered.discard(score.changes)
             try:
                 repair = self._confirm(changes, score.changes, folder / f"{number}")
+            except ElaborationError:  # a choice that is no text: the designer could not write it
+                continue
             except MmagoldError:
+                self.unanswered.add(score.changes)
                 continue
             if repair is not None and _lists(repair):
                 found.append(repair)

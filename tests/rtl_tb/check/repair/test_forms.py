@@ -3,6 +3,7 @@ choices asks for them."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options
 from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Group, Place, _Finder, find_changes
 from rtl_tb.check.repair.search import Unfinished, _edit, _Search
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.terms import _joined, is_joined
@@ -225,6 +226,23 @@ def test_what_is_exchanged_keeps_the_bits_of_the_text_around(tmp_path: Path) -> 
     found = find_changes(integer_dot.planted(tmp_path, 4, text))
     (place,) = {one.place for one in found.of_choices() if one.before == "c[3:0]" and one.too}
     assert found.types[place] == (8, False)
+
+
+def test_what_is_exchanged_has_other_bits_in_another_instance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing else is tried at the place."""
+    skip = importlib.import_module("pyslang.ast").VisitAction.Skip
+    monkeypatch.setattr(_Finder, "_expression", lambda *_: skip)
+    swapped = "\n    leaf #(.N(N)) u_in (.p(part), .q(p[N-1:0]), .r());\nendmodule"
+    text = _WIDTHS.replace("leaf #(parameter", "outer #(parameter", 1).replace("\nendmodule", swapped, 1)
+    leaf = "module leaf #(parameter int N = 4) (input logic [N-1:0] p, q, output logic r); endmodule\n"
+    for second in (4, 6):
+        both = text.replace("leaf #(.N(4))", "outer #(.N(4))").replace(
+            "leaf #(.N(SECOND))", f"outer #(.N({second}))"
+        )
+        found = find_changes(integer_dot.planted(tmp_path, 4, leaf + both))
+        assert any(one.too and one.before == "part" for one in found.of_choices()) == (second == 4)
 
 
 def test_a_bit_that_is_declared_beside_another_is_a_term(tmp_path: Path) -> None:

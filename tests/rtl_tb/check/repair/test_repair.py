@@ -34,7 +34,7 @@ from rtl_tb.check.report import markdown
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.errors import RtlError
+from rtl_tb.errors import ElaborationError, RtlError
 
 FAULTS = (("sum + c", "sum - c"), ("product[0]", "product[1]"))
 
@@ -342,23 +342,27 @@ class _Texts:
 def bare_search() -> _Search:
     """One with time, and without a unit."""
     search = _Search.__new__(_Search)
-    search.budget, search.progress, search.ran, search.refuted = Budget(60), None, {}, set()
+    search.budget, search.progress, search.ran = Budget(60), None, {}
+    search.refuted, search.unanswered = set(), set()
     return search
 
 
 def test_what_cannot_be_run_costs_no_other_what_was_found() -> None:
-    """Change 3 of 8 raises, and the others count; alone it is an error."""
+    """Change 3 of 8 raises, once, and the others count; alone it is an error."""
     place = Place(Path("x.sv"), 0, 1)
     scores = {n: _Score((Change(place, "a", f"{n}"),), n, 0, 9) for n in range(1, 9)}
+    ran: list[tuple[int, ...]] = []
 
     def run(many: Sequence[tuple[int, ...]]) -> list[_Score]:
+        ran.extend(many)
         if (3,) in many:
             raise RtlError("no room on the disk")
         return [scores[number] for (number,) in many]
 
     work = _Pass([(n,) for n in scores], run, at_once=1)
-    assert bare_search()._go_on(work, 1.0) == [scores[n] for n in (8, 7, 6, 5, 4, 2, 1)]
-    assert work.done == {0, 1, 3, 4, 5, 6, 7}
+    for _ in range(2):
+        assert bare_search()._go_on(work, 1.0) == [scores[n] for n in (8, 7, 6, 5, 4, 2, 1)]
+    assert sorted(ran) == work.many, "each once"
     with pytest.raises(RtlError, match="no room"):
         bare_search()._go_on(_Pass([(3,)], run), 1.0)
 
@@ -383,6 +387,31 @@ def test_what_is_right_on_some_vectors_alone_ends_no_search(
         few.remove(scores[5])
     assert search._whole(Changes(), few, tmp_path) == [] and not search._is_clean(scores[2])
     assert search._whole(Changes(), search._go_on(work, 1.0), tmp_path) == [whole]
+
+
+@pytest.mark.parametrize(
+    ("error", "again"), [(RtlError("no room on the disk"), True), (ElaborationError("refused"), False)]
+)
+def test_what_could_not_be_run_is_not_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: RtlError, again: bool
+) -> None:
+    """Change 1 of 6 that mend all that they were tried on cannot be run on all vectors at first: it ends no
+    search, and is asked again behind the others. A text that is refused is asked once."""
+    place, search = Place(Path("x.sv"), 0, 1), bare_search()
+    scores = [_Score((Change(place, "a", f"{n}"),), 9, 0, 9) for n in range(6)]
+    asked: list[str] = []
+
+    def confirm(_changes: object, chosen: Sequence[Change], _folder: object) -> Repair | None:
+        asked.append(chosen[0].after)
+        if asked == ["0", "1"]:
+            raise error
+        return Repair((), 9, 9, 0, 20) if chosen[0].after == "1" else None
+
+    monkeypatch.setattr(search, "_confirm", confirm)
+    assert search._whole(Changes(), scores, tmp_path) == []
+    assert [search._is_clean(one) for one in scores] == [False] * 4 + [True] * 2
+    assert bool(search._whole(Changes(), scores, tmp_path)) == again
+    assert asked == [*"012345", *(["1"] if again else [])]
 
 
 def test_two_changes_of_one_line_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
