@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -1189,10 +1189,18 @@ def _firsts(clear: npt.NDArray[np.uint8], wrong: Flags) -> Flags:
 
 def _of_vectors(scores: Sequence[_Score]) -> list[_Score]:
     """The first of those that mend the same vectors, and behind them the others."""
-    new = list({score.mends.tobytes(): score for score in reversed(scores)}.values())[::-1]
+    new = _first_of(scores, lambda score: score.mends.tobytes())
     return [*new, *(score for score in scores if not any(score is one for one in new))]
 
 
 def _of_places(scores: Sequence[_Score]) -> list[_Score]:
     """The first of each place."""
-    return list({score.changes[0].place: score for score in reversed(scores)}.values())[::-1]
+    return _first_of(scores, lambda score: score.changes[0].place)
+
+
+def _first_of(scores: Sequence[_Score], key: Callable[[_Score], Hashable]) -> list[_Score]:
+    """The first of those that have one key, in their order."""
+    found: dict[Hashable, _Score] = {}
+    for score in scores:
+        found.setdefault(key(score), score)
+    return list(found.values())

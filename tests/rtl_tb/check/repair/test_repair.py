@@ -261,6 +261,17 @@ def test_pairs_that_mend_most_of_all_are_tried_early() -> None:
     assert search._complements(scores, 0.95) == []
 
 
+def test_the_first_of_each_place_keeps_its_rank() -> None:
+    """The first mends most; another change of its place, and one that mends the same, mend least."""
+    one, two = (Place(Path("x.sv"), start, start + 1) for start in (0, 2))
+    scores = [
+        _Score((Change(place, "a", f"{n}"),), mended, 0, 9, np.arange(9) < mended)
+        for n, (place, mended) in enumerate(((one, 8), (two, 5), (one, 1), (two, 8)))
+    ]
+    assert search._of_places(scores) == scores[:2]
+    assert search._of_vectors(scores) == scores
+
+
 def test_a_change_that_is_refused_costs_no_other_what_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
