@@ -17,6 +17,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from rtl_tb.check.repair.exchanged import (
     exchanged_priorities,
     exchanged_values,
 )
-from rtl_tb.check.repair.forms import Form, Forms, bare
+from rtl_tb.check.repair.forms import REDUCTIONS, Form, Forms, bare
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import CLOSED, ELSE, GUARD, OPENED, Addition, Missing, Stage
 from rtl_tb.check.repair.shapes import Shapes
@@ -59,8 +60,9 @@ _OTHERS = {
     "<<<": (">>>", ">>"),
 }
 """What an operator may have to be."""
-_REDUCTIONS = ("&", "|", "^")
 _LOGICAL = ("&&", "||")
+_ALONE = {"+": 2, "&": 2, "|": 2, "^": 2, "-": 1, "<<": 1, ">>": 1, ">>>": 1}
+"""Operators of which the first operand may be all, or either of two."""
 _LONGEST = 2000
 """Characters of a text that is tried."""
 _SHORT = 80
@@ -69,6 +71,8 @@ _LIKELY = 2
 """Numbers of a place that are tried before further ones of any place."""
 _NAMES = 6
 """Signals that may stand for another one: those with the most similar names."""
+_PARAMETERS = 2
+"""The same of parameters."""
 _ARRAYS, _ELEMENTS = 2, 8
 """Arrays, and elements of each, that may stand for a signal."""
 _CALLS = 2
@@ -287,6 +291,9 @@ def find_changes(dut: Dut) -> Changes:
     compilation, top = elaborated(design)
     texts = {path.resolve(): read(path) for path in design.sources}
     finder = _Finder(compilation.sourceManager, _driven(compilation), Changes(texts=texts))
+    for package in compilation.getPackages():
+        package.visit(partial(finder.known, everywhere=True))
+    compilation.getRoot().visit(finder.known)
     finder.below(top)
     for package in compilation.getPackages():
         finder.below(package)
@@ -342,6 +349,8 @@ class _Finder:
         """Modules, branches and values of parameters that some instance has."""
         self.left_out: set[Place] = set()
         """Those that some instance leaves out."""
+        self.parameters: dict[str, tuple[str, str, Path | None]] = {}
+        """Of each the type, the value, and the file in which it is known; None: it is of a package."""
         self.scope = 0
         """The number of the instance, or of the turn of a loop, that is read, of `scopes`."""
         self.scopes = 0
@@ -364,6 +373,16 @@ class _Finder:
         for each in node:
             self.below(each)
         self.scope = outer
+
+    def known(self, node: Any, everywhere: bool = False) -> Any:
+        """Notes a parameter, which may stand for another one in its file, or `everywhere`."""
+        if isinstance(node, (self.ast.Expression, self.ast.Statement)):
+            return self.ast.VisitAction.Skip
+        if isinstance(node, self.ast.ParameterSymbol) and node.syntax is not None and node.type.isIntegral:
+            place = self._place(node.syntax.sourceRange)
+            file = None if everywhere or place is None else place.file
+            self.parameters.setdefault(node.name, (str(node.type), str(node.value), file))
+        return None
 
     def below(self, node: Any) -> None:
         """Looks at a symbol, a statement or an expression, and at all in it."""
@@ -592,6 +611,9 @@ class _Finder:
         if operator.valueText in _LOGICAL:
             for side in (node.left, node.right):
                 self._note(node, self._text(side))
+        if node.left.constant is None and node.right.constant is None:  # else a 0 is tried
+            for side in (node.left, node.right)[: _ALONE.get(operator.valueText, 0)]:
+                self._note(node, self._text(side), form=True)
         if operator.valueText in OPERATORS:
             self._may_lack(node, operator.valueText)
 
@@ -623,12 +645,11 @@ class _Finder:
         operand, operator = self._text(node.operand), str(node.op).rsplit(".", 1)[-1]
         if operand is None:
             return
-        if operator in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
-            sign = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}[operator]
-            for other in _REDUCTIONS:
-                if other != sign:
+        if operator in REDUCTIONS:
+            sign = REDUCTIONS[operator]
+            for other in REDUCTIONS.values():
+                if other != sign and (len(other) == len(sign) or other[-1] == sign[-1]):
                     self._note(node, f"{other}({operand})")
-            self._note(node, f"~{sign}({operand})")
             self._other_ranges(node, sign)
         elif operator == "LogicalNot":
             self._note(node, f"|({operand})")
@@ -652,6 +673,10 @@ class _Finder:
             return
         for other in [*self._alike(node.symbol), *self._elements(node.symbol), *_values_beside(node)]:
             self._note(node, other)
+        if node.symbol.kind.name == "Parameter" and (place := self._place(node.sourceRange)) is not None:
+            self.chosen.add(place)
+            for other in self._other_parameters(name, place.file):
+                self._note(node, other)
         if before := self._before(node.symbol):
             self._note(node, before)
         if _is_number(node.symbol.type) and node.symbol.kind.name not in ("Parameter", "EnumValue"):
@@ -752,6 +777,18 @@ class _Finder:
         same = self.by_type[scope].get(_like(kind), [])
         others = [name for name in same if name != symbol.name and not _CONTROL.search(name)]
         return difflib.get_close_matches(symbol.name, others, _NAMES, 0.0)
+
+    def _other_parameters(self, name: str, file: Path) -> list[str]:
+        """The parameters of its type with other values, those with the most similar names first."""
+        if name not in self.parameters:
+            return []
+        kind, value, _ = self.parameters[name]
+        others = [
+            other
+            for other, its in self.parameters.items()
+            if its[0] == kind and its[1] != value and its[2] in (None, file)
+        ]
+        return difflib.get_close_matches(name, others, _PARAMETERS, 0.0)
 
     def _elements(self, symbol: Any) -> Iterator[str]:
         """The elements of the arrays beside a signal that have its type, of those with the likest names."""
@@ -876,7 +913,7 @@ class _Finder:
                 )
 
     def constant(self, node: Any) -> Any:
-        """An operator or a literal of the text that is no choice."""
+        """An operator, a literal or a parameter of the text that is no choice."""
         syntax = self.syntax
         operator = getattr(node, "operatorToken", None)
         if self._is_idle(node):
@@ -893,6 +930,13 @@ class _Finder:
             if place is not None:
                 text = self.found.texts[place.file][place.start : place.end]
                 self._note_constant(node.sourceRange, literals(text))
+        elif isinstance(node, syntax.IdentifierNameSyntax) and not isinstance(
+            node.parent, syntax.ScopedNameSyntax
+        ):
+            place = self._place(node.sourceRange)
+            if place is not None:
+                others = self._other_parameters(node.identifier.valueText, place.file)
+                self._note_constant(node.sourceRange, others)
         return self.ast.VisitAction.Advance
 
     def _note_use(self, syntax: Any, used: bool = True) -> None:

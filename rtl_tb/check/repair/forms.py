@@ -28,7 +28,15 @@ _WITH_ORDER = {"==": ">=", "!=": "<"}
 _SHIFTS = ("LogicalShiftLeft", "LogicalShiftRight", "ArithmeticShiftLeft", "ArithmeticShiftRight")
 _TWINS = 4
 """Names that are tried for one that is read twice."""
-_REDUCTIONS = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}
+REDUCTIONS = {
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "BitwiseNand": "~&",
+    "BitwiseNor": "~|",
+    "BitwiseXnor": "~^",
+}
+"""How the operators are written that make a bit of a vector."""
 
 
 def operation(node: Any) -> str:
@@ -255,7 +263,7 @@ class Forms:
 
     def _reduced(self, node: Any) -> Iterator[Form]:
         """All bits below, or above, as well."""
-        sign, bounds = _REDUCTIONS.get(operation(node)), self._bounds(bare(node.operand))
+        sign, bounds = REDUCTIONS.get(operation(node)), self._bounds(bare(node.operand))
         if sign is not None and bounds is not None:
             base, high, low, top = bounds
             yield node, f"{sign}{base}[{high}:0]"

@@ -86,15 +86,18 @@ class Terms:
         yield assignment.right, f"({TERM} ? {target} : ({value}))", bits
 
     def gathered(self, assignment: Any) -> Iterator[Family]:
-        """What is assigned beside what was there, and a zero that is, with a sign."""
+        """What is assigned beside what was there, and a zero that is, with a sign; a register of one bit that
+        collects."""
         yield from self._zero(bare(assignment.right), assignment)
         target, value = self.text(assignment.left), self.text(assignment.right)
         plain = assignment.left.kind.name == "NamedValue" and assignment.left.type.isIntegral
         kind = assignment.left.type
         number = plain and not (kind.isStruct or kind.isEnum) and "'{" not in (value or "'{")
-        if target is None or value is None or assignment.isNonBlocking or not number or target in value:
+        if target is None or value is None or not number or target in value or _CONTROL.search(value):
             return
-        for sign in ("|", "&", "+"):
+        if assignment.isNonBlocking and kind.bitWidth > 1:
+            return
+        for sign in ("|", "&", "+")[: 2 if assignment.isNonBlocking else 3]:
             yield assignment.right, f"({target} {sign} ({value}))", []
 
     # Where --------------------------------------------------------------------------------------------------

@@ -92,6 +92,9 @@ module dot4 (
         endcase
     end
     localparam logic [3:0] BITS = 4'd9;
+    localparam int NARROW = 4, SAME = 4, WIDE = 6;
+    logic [NARROW-1:0] level; logic seen;
+    assign level = ~|x[6:3] && ex > NARROW ? NARROW'(x ^ y) : '0;
     function automatic logic [9:0] shift_of(input logic [7:0] one, two);
         return 10'(one) - 10'(two);
     endfunction
@@ -99,6 +102,7 @@ module dot4 (
         if (!rst_n) out_valid <= 1'b0;
         else begin
             out_valid <= in_valid;
+            seen <= used;
             for (int i = 0; i < 4; i++) if (ex > ey) d[i] <= some[i];
             d[31:4] <= {word.sign, sum[26:0] ^ {out, by, shift, total[3:0]}};
         end
@@ -157,6 +161,13 @@ def plain(text: str) -> str:
         ("y << c[3:0]", "y << c"),
         ("LOAD", "SEND"),
         ("2'b11", "2'h2"),
+        ("~|x[6:3]", "~|x[6:0]"),
+        ("~|x[6:3]", "~&x[6:3]"),
+        ("~|x[6:3]", "|x[6:3]"),
+        ("x ^ y", "y"),
+        ("x >> ey", "x"),
+        ("used", "seen | used"),
+        ("NARROW", "WIDE"),
     ],
 )
 def test_a_form_is_tried(found: tuple[Dut, Changes], before: str, after: str) -> None:
@@ -334,6 +345,14 @@ def test_a_sized_number_that_is_no_choice_is_a_constant(found: tuple[Dut, Change
     """As that of a parameter is: it has to stand before the unit runs."""
     tried = {(one.before, one.after) for one in found[1].of_constants()}
     assert {("4'd9", "4'h8"), ("4'd9", "4'ha")} <= tried
+
+
+def test_a_parameter_may_be_another_one_of_its_type(found: tuple[Dut, Changes]) -> None:
+    """In widths, which have to stand before the unit runs. Not one of the same value."""
+    wide = {place for place, others in found[1].constants.items() if others.keys() & {"WIDE", "SAME"}}
+    declared, cast = (UNIT.index(text) for text in ("NARROW-1", "NARROW'(x"))
+    assert {place.start for place in wide} == {declared, cast}
+    assert all(set(found[1].constants[place]) == {"WIDE"} for place in wide)
 
 
 def test_a_selector_asks_for_an_exchange_in_both_places(found: tuple[Dut, Changes], tmp_path: Path) -> None:
