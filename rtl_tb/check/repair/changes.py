@@ -28,6 +28,7 @@ from rtl_tb.check.repair.exchanged import (
     exchanged_inputs,
     exchanged_priorities,
     exchanged_values,
+    set_alone,
 )
 from rtl_tb.check.repair.forms import REDUCTIONS, Form, Forms, bare
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
@@ -61,8 +62,11 @@ _OTHERS = {
 }
 """What an operator may have to be."""
 _LOGICAL = ("&&", "||")
-_ALONE = {"+": 2, "&": 2, "|": 2, "^": 2, "-": 1, "<<": 1, ">>": 1, ">>>": 1}
+_ALONE = {"+": 2, "-": 2, "&": 2, "|": 2, "^": 2, "<<": 1, ">>": 1, ">>>": 1}
 """Operators of which the first operand may be all, or either of two."""
+_NUMBERS = {"IntegerLiteral", "UnbasedUnsizedIntegerLiteral"}
+_FAR, _COUNTS = (2, -2, 3, -3), 8
+"""What is added to a number of a choice that is no less than this: a limit, or a count of bits."""
 _LONGEST = 2000
 """Characters of a text that is tried."""
 _SHORT = 80
@@ -451,6 +455,7 @@ class _Finder:
                     self._condition(condition.expr)
                 if node.ifFalse is not None:
                     self._exchange_all(exchanged_priorities(node, node.ifFalse, self._text))
+                self._note_flag(node)
                 return ast.VisitAction.Advance
             case ast.Expression():
                 return self._expression(node)
@@ -598,6 +603,21 @@ class _Finder:
             before = self.found.texts[place.file][place.start : place.end]
             self.found.added[Change(place, before, after, too=tuple(too))] = None
 
+    def _note_flag(self, statement: Any) -> None:
+        """A bit that is set and never cleared, as one that is what sets it."""
+        if (flag := set_alone(statement, self._text)) is None:
+            return
+        condition, value, after = flag
+        places = [self._place(each.sourceRange) for each in (condition, value)]
+        if None in places or places[0].end > places[1].start or "\n" in after or "//" in after:
+            return
+        if _CONTROL.search(after):
+            return
+        for place, node in zip(places, (condition, value), strict=True):
+            self.exchanged.setdefault((self.scope, place), _type_of(node))
+        before = self._text(condition) or ""
+        self.found.added[Change(places[0], before, "1'b1", too=((places[1], after),))] = None
+
     def _binary(self, node: Any) -> None:
         written = node.syntax
         while isinstance(written, self.syntax.ParenthesizedExpressionSyntax):
@@ -611,8 +631,10 @@ class _Finder:
         if operator.valueText in _LOGICAL:
             for side in (node.left, node.right):
                 self._note(node, self._text(side))
-        if node.left.constant is None and node.right.constant is None:  # else a 0 is tried
-            for side in (node.left, node.right)[: _ALONE.get(operator.valueText, 0)]:
+        sides = (node.left, node.right)
+        for side, other in list(zip(sides, sides[::-1], strict=True))[: _ALONE.get(operator.valueText, 0)]:
+            reversed_ = operator.valueText == "-" and side is node.right  # 7 - k for k
+            if reversed_ or bare(other).kind.name not in _NUMBERS:  # else a 0 is tried
                 self._note(node, self._text(side), form=True)
         if operator.valueText in OPERATORS:
             self._may_lack(node, operator.valueText)
@@ -713,7 +735,7 @@ class _Finder:
             return
         self.chosen.add(place)
         bounds = (of.fixedRange.left, of.fixedRange.right) if of is not None and of.hasFixedRange else None
-        for other, value in _near(self.found.texts[place.file][place.start : place.end]):
+        for other, value in _near(self.found.texts[place.file][place.start : place.end], _FAR):
             if bounds is None or min(bounds) <= value <= max(bounds):
                 self._note(node, other)
 
@@ -1021,8 +1043,8 @@ def literals(text: str) -> Iterator[str]:
     yield from (other for other, _ in _near(text))
 
 
-def _near(text: str) -> Iterator[tuple[str, int]]:
-    """Those numbers with their values."""
+def _near(text: str, far: Iterable[int] = ()) -> Iterator[tuple[str, int]]:
+    """Those numbers with their values, and further ones that lie so far from one that counts."""
     if text.isdigit():
         sized, value, width = "", int(text), 31
     elif (parts := _LITERAL.match(text)) is not None:
@@ -1039,6 +1061,7 @@ def _near(text: str) -> Iterator[tuple[str, int]]:
         value // 2,
         0,
         *((value ^ 1 << bit) for bit in range(min(width, 4))),
+        *(value + by for by in far if value >= _COUNTS),
     ):
         if 0 <= other < 1 << width and other not in seen:
             seen.add(other)

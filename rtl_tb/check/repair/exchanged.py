@@ -78,6 +78,19 @@ def exchanged_priorities(first: Any, second: Any, text: Callable[[Any], str | No
     return pairs if known and _alike(*values) and len({text(each) for each in values}) == 2 else []
 
 
+def set_alone(statement: Any, text: Callable[[Any], str | None]) -> tuple[Any, Any, str] | None:
+    """Of a condition under which a bit is given a number, and nothing else: the condition, the number, and
+    the text that the bit is whenever it is what the condition says."""
+    given = None if statement.ifFalse is not None else _alone(statement.ifTrue)
+    if given is None or len(statement.conditions) != 1 or given.left.type.bitWidth != 1:
+        return None
+    condition, value = bare(statement.conditions[0].expr), bare(given.right)
+    said = text(condition)
+    if value.kind.name != "IntegerLiteral" or said is None or condition.type.bitWidth != 1:
+        return None
+    return condition, value, f"({said})" if int(value.value) else f"!({said})"
+
+
 def as_another(
     assigned: list[tuple[Any, Any]], text: Callable[[Any], str | None]
 ) -> Iterator[tuple[Any, str]]:

@@ -108,6 +108,7 @@ class Forms:
                 yield from self._multiplied(node)
                 yield from self._exchanged_sides(node)
                 yield from self._shifted(node)
+                yield from self._carried(node)
                 yield from self._as_a_whole(node)
             case "RangeSelect":
                 yield from self._clamped(node)
@@ -205,6 +206,13 @@ class Forms:
         if (bounds := self._bounds(bare(node.right))) is not None and bounds[2] == "0":
             yield node, f"({left}) {token} {bounds[0]}"
 
+    def _carried(self, node: Any) -> Iterator[Form]:
+        """A bit that is added, always or never."""
+        for side in (bare(node.left), bare(node.right)) if operation(node) == "Add" else ():
+            if side.type.bitWidth == 1 and side.kind.name != "IntegerLiteral" and self.text(side) is not None:
+                yield side, "1'b1"
+                yield side, "1'b0"
+
     def _negated(self, node: Any) -> Iterator[Form]:
         """An inversion for a negation, and the other way round."""
         inner = self.text(node.operand)
@@ -268,6 +276,8 @@ class Forms:
             base, high, low, top = bounds
             yield node, f"{sign}{base}[{high}:0]"
             yield node, f"{sign}{base}[{top}:{low}]"
+            if sign == "&":  # a number that is too large where it is no less than this one
+                yield node, f"(&{base}[{high}:{low}] || {base}[{top}:{low}] > {base}[{high}:{low}])"
 
     def _with_bounds(self, node: Any) -> Iterator[Form]:
         """Two slices of equal bounds, compared: one bound of both."""
@@ -286,6 +296,8 @@ class Forms:
         count; and with those below it."""
         bounds, sign = self._bounds(bare(node.left)), _sign_of(node)
         right = self.text(node.right)
+        if operation(node) in _EQUAL and (members := self._members(bare(node.left))) is not None:
+            yield node, f"{members} {sign} {right}"
         if operation(node) not in (*COMPARISONS, *_EQUAL) or node.right.constant is None:
             return
         if bounds is None or sign is None or right is None:
@@ -298,6 +310,15 @@ class Forms:
             yield node, f"{base}[{top}:{low}] {other} {right}"
         if sign in _WITH_ORDER and above > 0 and sized:
             yield node, f"{base}[{top}:{low}] {sign} {{{{{above}{{1'b1}}}}, {right}}}"
+
+    def _members(self, node: Any) -> str | None:
+        """A member of a structure with the one before it."""
+        base = self.text(node.value) if node.kind.name == "MemberAccess" else None
+        if base is None or not node.value.type.isIntegral:
+            return None
+        names = [each.name for each in node.value.type.canonicalType if each.kind.name == "Field"]
+        at = names.index(node.member.name)
+        return f"{{{base}.{names[at - 1]}, {base}.{names[at]}}}" if at else None
 
     def _uncut_slice(self, node: Any) -> Iterator[Form]:
         """The lowest bits of a number, and all of it."""

@@ -93,7 +93,11 @@ module dot4 (
     end
     localparam logic [3:0] BITS = 4'd9;
     localparam int NARROW = 4, SAME = 4, WIDE = 6;
-    logic [NARROW-1:0] level; logic seen;
+    logic [NARROW-1:0] level; logic seen, set, all, none; logic [7:0] back;
+    for (genvar e = 0; e < 8; e++) begin : g_back
+        assign back[e] = x[7-e];
+    end
+    assign all = &sum[30:23]; assign none = word.rest != '0 && kept > 26 + !seen;
     assign level = ~|x[6:3] && ex > NARROW ? NARROW'(x ^ y) : '0;
     function automatic logic [9:0] shift_of(input logic [7:0] one, two);
         return 10'(one) - 10'(two);
@@ -103,6 +107,7 @@ module dot4 (
         else begin
             out_valid <= in_valid;
             seen <= used;
+            if (used) set <= 1'b1;
             for (int i = 0; i < 4; i++) if (ex > ey) d[i] <= some[i];
             d[31:4] <= {word.sign, sum[26:0] ^ {out, by, shift, total[3:0]}};
         end
@@ -168,6 +173,11 @@ def plain(text: str) -> str:
         ("x >> ey", "x"),
         ("used", "seen | used"),
         ("NARROW", "WIDE"),
+        ("7-e", "e"),
+        ("!seen", "1'b1"),
+        ("&sum[30:23]", "&sum[30:23]||sum[31:23]>sum[30:23]"),
+        ("word.rest != '0", "{word.sign, word.rest} != '0"),
+        ("26", "23"),
     ],
 )
 def test_a_form_is_tried(found: tuple[Dut, Changes], before: str, after: str) -> None:
@@ -320,6 +330,13 @@ def test_inputs_of_an_instance_are_exchanged(found: tuple[Dut, Changes]) -> None
 def test_slices_are_exchanged_wherever_they_begin(found: tuple[Dut, Changes]) -> None:
     pairs = {(one.before, one.after) for one in found[1].of_choices() if one.too}
     assert ("c[7:0]", "c[15:8]") in pairs
+
+
+def test_a_flag_that_is_set_may_be_cleared(found: tuple[Dut, Changes]) -> None:
+    changes = found[1]
+    (change,) = (one for one in changes.of_choices() if one.too and one.after == "1'b1")
+    (text,) = changes.applied([change]).values()
+    assert text == UNIT.replace("if (used) set <= 1'b1;", "if (1'b1) set <= (used);")
 
 
 def test_items_of_a_case_are_exchanged(found: tuple[Dut, Changes]) -> None:
