@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import Array
+from golden.dissect.datapath.arrays import Array, held
 from golden.dissect.datapath.signals import (
     ProductSignals,
     Tap,
@@ -39,6 +39,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
                 lambda s, n=by: _move_products(s, n),
                 weight=1.0,
             )
+    yield from _narrow(ins)
     if ins.formats["a"].signed and ins.formats["b"].signed and ins.formats["a"].is_float:
         yield from _signs()
     if ins.formats["a"].is_float and kinds_of(ins, Align):
@@ -46,6 +47,30 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     if ins.formats["a"].specials != "ieee" and ins.formats["b"].specials != "ieee":
         return
     yield from _invalid_products(ins)
+
+
+def _narrow(ins: Instruction) -> Iterator[Tap]:
+    """A product in a word that is a bit or two too short: of integers with a sign as the unit has it, of
+    numbers with an exponent the product of the significands."""
+    a, b = ins.formats["a"], ins.formats["b"]
+    whole = a.fraction_bits + b.fraction_bits + 2 if a.is_float else a.integer_bits + b.integer_bits
+    signed, of = not a.is_float and (a.signed or b.signed), " of the significands" if a.is_float else ""
+    for bits in range(whole - 1, max(whole - 3, 1), -1):
+        yield Tap(
+            f"product-width-{bits}",
+            f"each product{of} has {bits} bits, those above are lost",
+            "products",
+            lambda s, n=bits: _hold(s, n, signed),
+        )
+
+
+def _hold(s: ProductSignals, bits: int, signed: bool) -> None:
+    products = s.products
+    if not signed:
+        products.significand = products.significand % (1 << bits)
+        return
+    value = held(np.where(products.sign, -products.significand, products.significand), np.asarray(bits))
+    products.sign, products.significand = (value < 0).astype(np.bool_), np.abs(value)
 
 
 def _zeros() -> Iterator[Tap]:

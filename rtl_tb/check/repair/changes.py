@@ -608,15 +608,15 @@ class _Finder:
         if (flag := set_alone(statement, self._text)) is None:
             return
         condition, value, after = flag
-        places = [self._place(each.sourceRange) for each in (condition, value)]
-        if None in places or places[0].end > places[1].start or "\n" in after or "//" in after:
+        one, two = (self._place(each.sourceRange) for each in (condition, value))
+        if one is None or two is None or one.end > two.start or one.file != two.file:
             return
-        if _CONTROL.search(after):
+        if "\n" in after or "//" in after or _CONTROL.search(after):
             return
-        for place, node in zip(places, (condition, value), strict=True):
+        for place, node in ((one, condition), (two, value)):
             self.exchanged.setdefault((self.scope, place), _type_of(node))
-        before = self._text(condition) or ""
-        self.found.added[Change(places[0], before, "1'b1", too=((places[1], after),))] = None
+        before = self.found.texts[one.file][one.start : one.end]
+        self.found.added[Change(one, before, "1'b1", too=((two, after),))] = None
 
     def _binary(self, node: Any) -> None:
         written = node.syntax

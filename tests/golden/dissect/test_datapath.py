@@ -581,6 +581,26 @@ def test_half_products_against_rationals() -> None:
     np.testing.assert_array_equal(got, rounded(halves, Fraction(2) ** -126))
 
 
+@pytest.mark.parametrize(
+    ("unit", "width", "code", "right", "wrong"),
+    [
+        ("systolic_mac", 15, 0x80, 16384, 2**32 - 16384),
+        ("packed_structs", 21, 0x3E00, 0x40100000, 0x3E800000),
+    ],
+    ids=["-128 * -128", "1.5 * 1.5"],
+)
+def test_a_product_that_loses_its_top_bit_by_hand(
+    unit: str, width: int, code: int, right: int, wrong: int
+) -> None:
+    ins = UNITS[unit]
+    factors = np.zeros((1, ins.k), ins.formats["a"].dtype)
+    factors[0, 0] = code
+    operands = {"a": factors, "b": factors, "c": np.zeros(1, np.uint32)}
+    ins = ins.stateless
+    assert ins.dot(**operands)[0] == right
+    assert datapath.results(ins, (tap(ins, f"product-width-{width}"),), operands)[0] == wrong
+
+
 def test_a_shift_that_wraps_by_hand() -> None:
     """1 and 2^-32 with F = 25: shifted by 32 the small term is lost, by 32 mod 32 = 0 it counts as 1."""
     ins = UNITS["packed_structs"]
