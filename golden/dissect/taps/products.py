@@ -148,14 +148,17 @@ def _invalid_products(ins: Instruction) -> Iterator[Tap]:
             )
         for i in dict.fromkeys((0, (j - 1) % count, (j + 1) % count)):
             for name, other in OTHERS.items() if i != j else ():
-                yield Tap(
-                    f"invalid-{name}-{j}-by-{other}-{i}",
-                    f"the test for an infinite {name} times zero in product k = {j} looks at {other} of "
-                    f"k = {i}",
-                    "products",
-                    lambda s, n=name, to=j, of=i: _misplace_test(s, n, to, of),
-                    weight=1.2,
-                )
+                for kind, slug, says in (
+                    (Kind.INFINITY, "invalid", f"an infinite {name} times zero"),
+                    (Kind.ZERO, "invalid-zero", f"zero as {name} times infinity"),
+                ):
+                    yield Tap(
+                        f"{slug}-{name}-{j}-by-{other}-{i}",
+                        f"the test for {says} in product k = {j} looks at {other} of k = {i}",
+                        "products",
+                        lambda s, n=name, to=j, of=i, k=kind: _misplace_test(s, n, k, to, of),
+                        weight=1.2,
+                    )
 
 
 def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | None = None) -> None:
@@ -168,9 +171,11 @@ def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | Non
     s.products.kind = np.where(missed, int(answer), s.products.kind)
 
 
-def _misplace_test(s: ProductSignals, name: str, to: int, of: int) -> None:
+def _misplace_test(s: ProductSignals, name: str, kind: Kind, to: int, of: int) -> None:
+    """The test whose own side is of a kind looks at another element for the other one."""
     mine, others = (s.a, s.b) if name == "a" else (s.b, s.a)
-    other_test = (mine.kind[:, to] == Kind.ZERO) & (others.kind[:, to] == Kind.INFINITY)
+    other = Kind.ZERO if kind == Kind.INFINITY else Kind.INFINITY
+    other_test = (mine.kind[:, to] == other) & (others.kind[:, to] == kind)
     s.invalid = s.invalid.copy()
-    here = (mine.kind[:, to] == Kind.INFINITY) & (others.kind[:, of] == Kind.ZERO)
+    here = (mine.kind[:, to] == kind) & (others.kind[:, of] == other)
     s.invalid[:, to] = other_test | (here & (s.products.kind[:, to] != Kind.NAN))

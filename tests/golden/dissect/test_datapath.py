@@ -601,6 +601,18 @@ def test_a_product_that_loses_its_top_bit_by_hand(
     assert datapath.results(ins, (tap(ins, f"product-width-{width}"),), operands)[0] == wrong
 
 
+def test_a_test_for_an_invalid_product_that_looks_at_another_one_by_hand() -> None:
+    """0 * inf in product 0 is an infinity, and a NaN where product 1 has an infinite b."""
+    ins = UNITS["packed_structs"]
+    one, infinite = 0x3C00, 0x7C00
+    b = np.array([[infinite, one, one, one], [one, infinite, one, one]], np.uint16)
+    a = np.array([[0, one, one, one]] * 2, np.uint16)
+    operands = {"a": a, "b": b, "c": np.zeros(2, np.uint32)}
+    assert ins.dot(**operands).tolist() == [0x7FC00000, 0x7F800000]
+    got = datapath.results(ins, (tap(ins, "invalid-zero-a-0-by-b-1"),), operands)
+    assert got.tolist() == [0x7F800000, 0x7FC00000]
+
+
 def test_a_shift_that_wraps_by_hand() -> None:
     """1 and 2^-32 with F = 25: shifted by 32 the small term is lost, by 32 mod 32 = 0 it counts as 1."""
     ins = UNITS["packed_structs"]
