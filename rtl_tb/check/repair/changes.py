@@ -30,7 +30,7 @@ from rtl_tb.check.repair.exchanged import (
     exchanged_values,
     set_alone,
 )
-from rtl_tb.check.repair.forms import REDUCTIONS, Form, Forms, bare
+from rtl_tb.check.repair.forms import REDUCTIONS, Form, Forms, bare, written
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import CLOSED, ELSE, GUARD, OPENED, Addition, Missing, Stage
 from rtl_tb.check.repair.shapes import Shapes
@@ -619,10 +619,7 @@ class _Finder:
         self.found.added[Change(one, before, "1'b1", too=((two, after),))] = None
 
     def _binary(self, node: Any) -> None:
-        written = node.syntax
-        while isinstance(written, self.syntax.ParenthesizedExpressionSyntax):
-            written = written.expression
-        operator = getattr(written, "operatorToken", None)
+        operator = getattr(written(node), "operatorToken", None)
         if operator is None or (place := self._place(operator.range)) is None:
             return
         self.chosen.add(place)

@@ -51,6 +51,14 @@ def bare(node: Any) -> Any:
     return node
 
 
+def written(node: Any) -> Any:
+    """The syntax of an expression without the parentheses around it."""
+    syntax = node.syntax
+    while syntax is not None and syntax.kind.name == "ParenthesizedExpression":
+        syntax = syntax.expression
+    return syntax
+
+
 def operand_of_sign(call: Any) -> Any:
     """What $signed or $unsigned is told, None of another call."""
     return call.arguments[0] if call.subroutineName in ("$signed", "$unsigned") else None
@@ -58,7 +66,7 @@ def operand_of_sign(call: Any) -> Any:
 
 def _sign_of(node: Any) -> str | None:
     """How the operator of an expression is written."""
-    token = getattr(node.syntax, "operatorToken", None)
+    token = getattr(written(node), "operatorToken", None)
     return None if token is None else str(token.valueText)
 
 
@@ -296,7 +304,8 @@ class Forms:
         count; and with those below it."""
         bounds, sign = self._bounds(bare(node.left)), _sign_of(node)
         right = self.text(node.right)
-        if operation(node) in _EQUAL and (members := self._members(bare(node.left))) is not None:
+        members = self._members(bare(node.left)) if operation(node) in _EQUAL else None
+        if members is not None and sign is not None and right is not None:
             yield node, f"{members} {sign} {right}"
         if operation(node) not in (*COMPARISONS, *_EQUAL) or node.right.constant is None:
             return

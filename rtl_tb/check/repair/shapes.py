@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rtl_tb.check.repair.forms import Form, bare, operation
+from rtl_tb.check.repair.forms import Form, bare, operation, written
 
 _PRECEDENCE = (
     ("Multiply",),
@@ -103,7 +103,7 @@ class Shapes:
     def _sides(self, node: Any) -> tuple[str, str, str] | None:
         """The texts of both operands and of the operator between them."""
         left, right = self.text(node.left), self.text(node.right)
-        token = getattr(_written(node), "operatorToken", None)
+        token = getattr(written(node), "operatorToken", None)
         if left is None or right is None or token is None or operation(node) not in _GROUPED:
             return None
         return left, token.valueText, right
@@ -204,11 +204,3 @@ class Shapes:
         lost = f"(({shifted} << ({right})) != ({left}))"
         lost = f"$signed({{1'b0, {lost}}})" if node.type.isSigned else lost
         yield node, f"({shifted} | {lost})"
-
-
-def _written(node: Any) -> Any:
-    """The syntax of an expression without the parentheses around it."""
-    syntax = node.syntax
-    while syntax is not None and syntax.kind.name == "ParenthesizedExpression":
-        syntax = syntax.expression
-    return syntax

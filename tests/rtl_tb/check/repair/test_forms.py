@@ -97,7 +97,7 @@ module dot4 (
     for (genvar e = 0; e < 8; e++) begin : g_back
         assign back[e] = x[7-e];
     end
-    assign all = &sum[30:23]; assign none = word.rest != '0 && kept > 26 + !seen;
+    assign all = &sum[30:23] || 2'(word.rest == '0) > 1; assign none = word.rest != '0 && kept > 26 + !seen;
     assign level = ~|x[6:3] && ex > NARROW ? NARROW'(x ^ y) : '0;
     function automatic logic [9:0] shift_of(input logic [7:0] one, two);
         return 10'(one) - 10'(two);
@@ -177,6 +177,7 @@ def plain(text: str) -> str:
         ("!seen", "1'b1"),
         ("&sum[30:23]", "&sum[30:23]||sum[31:23]>sum[30:23]"),
         ("word.rest != '0", "{word.sign, word.rest} != '0"),
+        ("word.rest == '0", "{word.sign, word.rest} == '0"),
         ("26", "23"),
     ],
 )
