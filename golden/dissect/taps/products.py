@@ -136,6 +136,15 @@ def _invalid_products(ins: Instruction) -> Iterator[Tap]:
                 "products",
                 lambda s, n=name, k=answer: _miss_invalid(s, n, k),
             )
+        if getattr(ins.formats[other], "exponent_bits", 0):
+            hidden = 1 << ins.formats[other].fraction_bits
+            yield Tap(
+                f"subnormal-times-infinite-{name}-is-nan",
+                f"a subnormal number as {other} times infinity as {name} gives NaN, as zero does",
+                "products",
+                lambda s, n=name, h=hidden: _take_for_zeros(s, n, h),
+                weight=1.1,
+            )
     count = len(ins.program.operations[0].k_index)
     for j in range(count if count > 1 else 0):
         for name, other in OTHERS.items():
@@ -169,6 +178,13 @@ def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | Non
     missed = s.invalid & infinite
     s.invalid = s.invalid & ~infinite
     s.products.kind = np.where(missed, int(answer), s.products.kind)
+
+
+def _take_for_zeros(s: ProductSignals, name: str, hidden: int) -> None:
+    """The test for zero looks at the exponent alone."""
+    infinite, other = (s.a, s.b) if name == "a" else (s.b, s.a)
+    small = (other.kind == Kind.FINITE) & (other.significand < hidden)
+    s.invalid = s.invalid | ((infinite.kind == Kind.INFINITY) & small)
 
 
 def _misplace_test(s: ProductSignals, name: str, kind: Kind, to: int, of: int) -> None:

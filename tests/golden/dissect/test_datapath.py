@@ -601,6 +601,19 @@ def test_a_product_that_loses_its_top_bit_by_hand(
     assert datapath.results(ins, (tap(ins, f"product-width-{width}"),), operands)[0] == wrong
 
 
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_subnormal_number_that_is_taken_for_zero_by_hand(name: str) -> None:
+    """Times infinity it is a NaN; the least normal number is none."""
+    ins = UNITS["packed_structs"]
+    infinite, small = np.zeros((3, 4), np.uint16), np.zeros((3, 4), np.uint16)
+    infinite[:, 0], small[:, 0] = 0x7C00, (0x0001, 0x03FF, 0x0400)
+    factors = (infinite, small) if name == "a" else (small, infinite)
+    operands = dict(zip("ab", factors, strict=True)) | {"c": np.zeros(3, np.uint32)}
+    assert ins.dot(**operands).tolist() == [0x7F800000] * 3
+    got = datapath.results(ins, (tap(ins, f"subnormal-times-infinite-{name}-is-nan"),), operands)
+    assert got.tolist() == [0x7FC00000, 0x7FC00000, 0x7F800000]
+
+
 def test_a_test_for_an_invalid_product_that_looks_at_another_one_by_hand() -> None:
     """0 * inf in product 0 is an infinity, and a NaN where product 1 has an infinite b."""
     ins = UNITS["packed_structs"]
