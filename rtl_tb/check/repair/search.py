@@ -88,6 +88,8 @@ _TURNS = (
 """What is tried beside the how manieth of them: all beside the one that mends most comes first."""
 _MOST = 0.5
 """What mends this share of the wrong vectors and breaks none has a second change looked for at once."""
+_ALL_BUT = 0.9
+"""A number that mends this share has every choice tried beside it before all other numbers are."""
 _ASIDE = 0.1
 """The part of the time that is given to two faults while the next build is compiled."""
 _AT_ONCE = 32
@@ -182,6 +184,8 @@ class _Search:
         """What is tried with each build, by what it is for; None: nothing can be."""
         self.seconded: dict[Change, _Pass] = {}
         """First changes beside which every choice of their build is tried, and what came of it."""
+        self.made: dict[tuple[Change, tuple[Group, ...]], _Pass | None] = {}
+        """The same of first changes with which choices of some groups are built."""
         self.beside_it: set[tuple[Change, ...]] = set()
         """Changes beside which a hypothesis was asked for the rest."""
         self.beside_first: dict[Change, _Trials] = {}
@@ -257,6 +261,7 @@ class _Search:
         if every and not two:
             two = self._two(changes, singles, every, goals, texts, folder / "two")
         singles += self._partial(every)
+        two = two or self._beside_constant(changes, texts, constants, folder / "numbers")
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
@@ -317,6 +322,27 @@ class _Search:
                 found = found or self._whole(changes, there, folder / f"at_sites{number}")
             found = [self._by_fault(changes, one, folder / "alone") for one in found[:1]]
         return found
+
+    def _beside_constant(
+        self, changes: Changes, texts: Texts, constants: _Constants, folder: Path
+    ) -> list[Repair]:
+        """Two faults of which a number mends nearly all, and a choice what it leaves. Other numbers of its
+        place come first: one may mend all."""
+
+        def firsts() -> list[_Score]:
+            return [one for one in constants.scores if _mends_nearly_all(one)]
+
+        folder.mkdir()
+        if not firsts():
+            self._try_constants(texts, constants, enough=_mends_nearly_all)
+        places = {one.changes[0].place for one in firsts()}
+        if places:
+            self._try_constants(texts, constants, only=lambda change: change.place in places)
+        if not places or any(map(self._is_clean, constants.scores)):
+            return []
+        scores = self._second_choices(changes, None, firsts()[0].changes[0], texts, folder / "beside")
+        found = self._whole(changes, scores, folder / "whole")
+        return [self._by_fault(changes, one, folder / "alone") for one in found[:1]]
 
     def _toward(
         self,
@@ -723,13 +749,14 @@ class _Search:
                     [], lambda _: []
                 )
             return self._go_on(self.seconded[first], PAIRS, stop)
-        made = folder.with_suffix(".made")
-        try:
-            trials = self._choices(changes, texts.job, made, self.budget, (first,), groups)
-        except MmagoldError:  # also where a port no longer fits the description
-            return []
-        work = None if trials is None else self._beside_first(trials, first, (), folder)
-        return self._go_on(work, PAIRS, stop)
+        key = first, tuple(groups)
+        if key not in self.made:
+            self.made[key] = None
+            with suppress(MmagoldError):  # also where a port no longer fits the description
+                made = folder.with_suffix(".made")
+                built = self._choices(changes, texts.job, made, self.budget, (first,), groups)
+                self.made[key] = None if built is None else self._beside_first(built, first, (), folder)
+        return self._go_on(self.made[key], PAIRS, stop)
 
     def _beside_first(
         self, trials: _Trials, first: Change, at: tuple[int, ...], folder: Path
@@ -818,12 +845,16 @@ class _Search:
         constants: _Constants,
         built: Callable[[], bool] | None = None,
         part: float = CONSTANTS,
+        enough: Callable[[_Score], bool] = lambda score: score.clean,
+        only: Callable[[Change], bool] = lambda _change: True,
     ) -> None:
-        """Tries constants, each built by itself, from where this ended before: until one mends everything.
+        """Tries constants, each built by itself, from where this ended before: until one mends everything,
+        or is `enough`.
 
         Args:
             built: while the next build is compiled, whether it is there; then this ends. A processor is left
                 to it: a build waits for nothing but this.
+            only: which are tried.
         """
         stop = _never if built is None else built
         if not constants.started:
@@ -849,14 +880,18 @@ class _Search:
                 return None
             return _scored(chosen, as_it_is, wrong)
 
-        left = [number for number in range(len(constants.listed)) if number not in constants.done]
+        left = [
+            number
+            for number, change in enumerate(constants.listed)
+            if number not in constants.done and only(change)
+        ]
 
         def some(places: range) -> list[_Score]:
             scores = (one(left[place]) for place in places)
             return [score for score in scores if score is not None]
 
         beside = 0 if built is None else 1
-        constants.scores += self._tried(some, len(left), lambda score: score.clean, beside=beside)
+        constants.scores += self._tried(some, len(left), enough, beside=beside)
         constants.scores.sort(key=_order)
 
     def _built(
@@ -1134,6 +1169,11 @@ def _edit(changes: Changes, change: Change) -> Edit:
 def _lists(repair: Repair) -> bool:
     """Whether what it mends is a fault of its own, and no chance."""
     return repair.mended * _PART >= repair.wrong and repair.broken * _MAKE_UP <= repair.mended
+
+
+def _mends_nearly_all(score: _Score) -> bool:
+    """Whether a change mends so much that what it leaves is another fault, or all."""
+    return score.mended >= _ALL_BUT * score.wrong > 0 and not score.broken
 
 
 def _shared_nets(dut: Dut) -> set[str]:

@@ -27,7 +27,7 @@ from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
-from rtl_tb.check.repair.search import _edit, _Pass, _Ran, _Score, _Search, _Trials, find_repairs
+from rtl_tb.check.repair.search import _Constants, _edit, _Pass, _Ran, _Score, _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
@@ -423,6 +423,41 @@ def test_what_could_not_be_run_is_not_refuted(
     assert [search._is_clean(one) for one in scores] == [False] * 4 + [True] * 2
     assert bool(search._whole(Changes(), scores, tmp_path)) == again
     assert asked == [*"012345", *(["1"] if again else [])]
+
+
+@pytest.mark.parametrize(("mended", "broken", "beside"), [(95, 0, True), (89, 0, False), (95, 1, False)])
+def test_choices_are_tried_beside_a_number_that_mends_nearly_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mended: int, broken: int, beside: bool
+) -> None:
+    """Before other numbers, but for those of its place: one of 12, of two a place, mends so much of 100."""
+    asked, file = bare_search(), Path("x.sv")
+    listed = [Change(Place(file, at // 2, at // 2 + 1), "a", f"{at}") for at in range(12)]
+    monkeypatch.setattr(search.os, "sched_getaffinity", lambda _: {0})
+    at = np.arange(200)
+
+    @dataclass
+    class Vectors:
+        def wrong(self, chosen: Sequence[Change], *_: object) -> np.ndarray:
+            time.sleep(0.01)
+            some = ((at >= mended) & (at < 100)) | (at >= 200 - broken)
+            return some if chosen[0].after == "2" else at < 100
+
+    texts = cast(Texts, cast(object, Vectors()))
+    constants = _Constants(listed, (), texts, at < 100)
+    pair = _Score((listed[2], listed[7]), 100, 0, 100)
+    asks: list[Change] = []
+
+    def second(_changes: object, _trials: object, first: Change, *_: object) -> list[_Score]:
+        asks.append(first)
+        assert len(constants.done) < len(listed) and 3 in constants.done
+        return [pair]
+
+    monkeypatch.setattr(asked, "_second_choices", second)
+    monkeypatch.setattr(asked, "_whole", lambda _c, scores, _f: [Repair((), 100, 100, 0, 200)] * len(scores))
+    monkeypatch.setattr(asked, "_by_fault", lambda _c, repair, _f: repair)
+    found = asked._beside_constant(Changes(), texts, constants, tmp_path / "numbers")
+    assert bool(found) == beside and asks == ([listed[2]] if beside else [])
+    assert beside or len(constants.done) == len(listed)
 
 
 def test_two_changes_of_one_line_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
