@@ -39,6 +39,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
                 lambda s, n=by: _move_products(s, n),
                 weight=1.0,
             )
+        yield from _places(ins)
     yield from _narrow(ins)
     if ins.formats["a"].signed and ins.formats["b"].signed and ins.formats["a"].is_float:
         yield from _signs()
@@ -47,6 +48,30 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     if ins.formats["a"].specials != "ieee" and ins.formats["b"].specials != "ieee":
         return
     yield from _invalid_products(ins)
+
+
+def _places(ins: Instruction) -> Iterator[Tap]:
+    """The exponent of a product in a word that is a bit or two too short: counted from the least product, or
+    as the sum of two exponents as they are written."""
+    a, b = ins.formats["a"], ins.formats["b"]
+    least = a.min_exponent + b.min_exponent
+    most = a.max_exponent + b.max_exponent - least
+    for bits in range(most.bit_length() - 1, max(most.bit_length() - 3, 1), -1):
+        for slug, start, text in (
+            ("place", 0, "the exponent of a product, counted from the least one,"),
+            ("exponent", 2, "the sum of both exponents of a product"),
+        ):
+            yield Tap(
+                f"product-{slug}-modulo-{1 << bits}",
+                f"{text} has {bits} bits and wraps around",
+                "products",
+                lambda s, n=bits, x=least - start: _wrap(s, x, n),
+            )
+
+
+def _wrap(s: ProductSignals, least: int, bits: int) -> None:
+    above = s.products.exponent - least
+    _move_products(s, np.where(s.products.finite, above % (1 << bits) - above, 0))
 
 
 def _narrow(ins: Instruction) -> Iterator[Tap]:
@@ -121,7 +146,7 @@ def _sign_infinities(s: ProductSignals, sign: Array) -> None:
     s.products.sign = np.where(s.products.kind == Kind.INFINITY, sign, s.products.sign)
 
 
-def _move_products(s: ProductSignals, by: int) -> None:
+def _move_products(s: ProductSignals, by: int | Array) -> None:
     s.products = replace(s.products, exponent=s.products.exponent + by, lsb=s.products.lsb + by)
 
 
@@ -160,7 +185,7 @@ def _invalid_products(ins: Instruction) -> Iterator[Tap]:
                 for kind, slug, says in (
                     (Kind.INFINITY, "invalid", f"an infinite {name} times zero"),
                     (Kind.ZERO, "invalid-zero", f"zero as {name} times infinity"),
-                ):
+                )[: 2 if abs(i - j) == 1 else 1]:
                     yield Tap(
                         f"{slug}-{name}-{j}-by-{other}-{i}",
                         f"the test for {says} in product k = {j} looks at {other} of k = {i}",

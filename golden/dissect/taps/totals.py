@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import held
+from golden.dissect.datapath.arrays import Array, held, low_bits
 from golden.dissect.datapath.signals import (
     Tap,
     TotalSignals,
@@ -28,6 +28,8 @@ from golden.program.steps import (
 
 _SHORTER = 16
 """Places that a register for exact sums may be too short."""
+_CARRIES = 4
+"""Places above the largest exponent at which the leading one of a sum may be."""
 
 
 def faults(ins: Instruction) -> Iterator[Tap]:
@@ -39,7 +41,31 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _skewed(ins)
         yield from _kept_negative(ins)
         yield from _short_register(ins)
+        yield from _blind(ins)
     yield from in_each(kinds_of(ins, Sum, Additions, Fma), _zero_signs)
+
+
+def _blind(ins: Instruction) -> Iterator[Tap]:
+    """The leading one of an aligned sum is looked for in the bits that its terms have, and not in those of
+    its carries: it is shifted out."""
+    if not kinds_of(ins, Align):
+        return
+    for places in range(_CARRIES + 1):
+        yield Tap(
+            f"sum-top-plus-{places}",
+            f"the leading one of a sum is not seen from 2^{places} times the largest exponent up",
+            "total",
+            lambda s, n=places: _lose_top(s, n),
+            of=(Sum,),
+        )
+
+
+def _lose_top(s: TotalSignals, places: int) -> None:
+    """Where no lower bit is one nothing is shifted."""
+    magnitude = np.abs(s.total)
+    kept: Array = low_bits(magnitude, np.maximum(s.exponent + places - s.lsb, 0))
+    kept = np.where((kept == 0) & ~s.sticky, magnitude, kept)
+    s.total = np.where(s.total < 0, -kept, kept)
 
 
 def _zero_signs(kind: type[Step]) -> Iterator[Tap]:

@@ -614,6 +614,31 @@ def test_a_subnormal_number_that_is_taken_for_zero_by_hand(name: str) -> None:
     assert got.tolist() == [0x7FC00000, 0x7FC00000, 0x7F800000]
 
 
+@pytest.mark.parametrize(("slug", "wraps"), [("place", [True, False]), ("exponent", [True, True])])
+def test_an_exponent_of_a_product_that_wraps_by_hand(slug: str, wraps: list[bool]) -> None:
+    """The fields of 16 and 1 are 19 and 15, 32 above the two least ones; those of 4 and 1 are 30 above."""
+    ins = UNITS["per_pair_grid"]
+    a, b = np.zeros((2, 8), np.uint16), np.zeros((2, 8), np.uint16)
+    a[:, 0], b[:, 0] = (0x4C00, 0x4400), 0x3C00
+    operands = {"a": a, "b": b, "c": np.zeros(2, np.uint32)}
+    got = datapath.results(ins, (tap(ins, f"product-{slug}-modulo-32"),), operands)
+    left = [value * (2.0**-32 if wrapped else 1) for value, wrapped in zip((16.0, 4.0), wraps, strict=True)]
+    assert to_float(ins.formats["d"], got).tolist() == left
+
+
+def test_a_leading_one_that_is_not_seen_by_hand() -> None:
+    """2.25 three times and 1.5 are 8.25, whose largest exponent is that of 1 * 1 (1.5 * 1.5 is 2.25 * 2^0):
+    without its leading one 0.25; 8 has no other bit."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x3E00] * 3 + [0x3C00], [0x3E00, 0x3E00, 0x3C00, 0x3C00]], np.uint16)
+    b = np.array([[0x3E00] * 3 + [0x3E00], [0x3E00, 0x3E00, 0x3E00, 0x3E00]], np.uint16)
+    operands = {"a": a, "b": b, "c": np.array([0, 0x3F000000], np.uint32)}
+    assert to_float(ins.formats["d"], ins.dot(**operands)).tolist() == [8.25, 8.0]
+    for places, left in ((3, [0.25, 8.0]), (4, [8.25, 8.0])):
+        got = datapath.results(ins, (tap(ins, f"sum-top-plus-{places}"),), operands)
+        assert to_float(ins.formats["d"], got).tolist() == left
+
+
 def test_a_test_for_an_invalid_product_that_looks_at_another_one_by_hand() -> None:
     """0 * inf in product 0 is an infinity, and a NaN where product 1 has an infinite b."""
     ins = UNITS["packed_structs"]
