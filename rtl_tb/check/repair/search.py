@@ -262,6 +262,8 @@ class _Search:
             two = self._two(changes, singles, every, goals, texts, folder / "two")
         singles += self._partial(every)
         two = two or self._beside_constant(changes, texts, constants, folder / "numbers")
+        if two and two[0].by_one:
+            return two
         self._try_constants(texts, constants)
         if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
@@ -326,8 +328,9 @@ class _Search:
     def _beside_constant(
         self, changes: Changes, texts: Texts, constants: _Constants, folder: Path
     ) -> list[Repair]:
-        """Two faults of which a number mends nearly all, and a choice what it leaves. Other numbers of its
-        place come first: one may mend all."""
+        """Two faults of which a number mends nearly all, and a choice what it leaves: where the other fault
+        shows seldom, all that the number was tried on. Other numbers of its place come first: one may mend
+        all."""
 
         def firsts() -> list[_Score]:
             return [one for one in constants.scores if _mends_nearly_all(one)]
@@ -338,8 +341,8 @@ class _Search:
         places = {one.changes[0].place for one in firsts()}
         if places:
             self._try_constants(texts, constants, only=lambda change: change.place in places)
-        if not places or any(map(self._is_clean, constants.scores)):
-            return []
+        if (found := self._whole(changes, constants.scores, folder / "one")) or not places:
+            return found
         scores = self._second_choices(changes, None, firsts()[0].changes[0], texts, folder / "beside")
         found = self._whole(changes, scores, folder / "whole")
         return [self._by_fault(changes, one, folder / "alone") for one in found[:1]]

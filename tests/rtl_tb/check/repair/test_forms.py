@@ -429,7 +429,7 @@ def test_what_was_tried_is_not_denied(tmp_path: Path, monkeypatch: pytest.Monkey
     def late(*_: object, **__: object) -> None:
         raise RtlError("its time was up")
 
-    def tried(_self: object, _texts: object, constants: search._Constants, *_: object) -> None:
+    def tried(_self: object, _texts: object, constants: search._Constants, *_: object, **__: object) -> None:
         constants.done.add(0)
 
     verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
