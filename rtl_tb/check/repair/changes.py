@@ -630,8 +630,8 @@ class _Finder:
                 self._note(node, self._text(side))
         sides = (node.left, node.right)
         for side, other in list(zip(sides, sides[::-1], strict=True))[: _ALONE.get(operator.valueText, 0)]:
-            reversed_ = operator.valueText == "-" and side is node.right  # 7 - k for k
-            if reversed_ or bare(other).kind.name not in _NUMBERS:  # else a 0 is tried
+            from_above = operator.valueText == "-" and side is node.right  # 7 - k for k
+            if from_above or bare(other).kind.name not in _NUMBERS:  # else a 0 is tried
                 self._note(node, self._text(side), form=True)
         if operator.valueText in OPERATORS:
             self._may_lack(node, operator.valueText)

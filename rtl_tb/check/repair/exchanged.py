@@ -19,6 +19,8 @@ from rtl_tb.check.repair.missing import name_parts
 
 _PAIRS = 24
 """Exchanges that are tried among the inputs of one instance."""
+_BITS = ("1'b1", "1", "1'b0", "0")
+"""How slang says a number that a bit is given: one, and zero."""
 _SIMILAR = 0.5
 _NEAR = 3
 _WORD = re.compile(r"(?<![\w.'$])[A-Za-z_]\w*")
@@ -86,9 +88,10 @@ def set_alone(statement: Any, text: Callable[[Any], str | None]) -> tuple[Any, A
         return None
     condition, value = bare(statement.conditions[0].expr), bare(given.right)
     said = text(condition)
-    if value.kind.name != "IntegerLiteral" or said is None or condition.type.bitWidth != 1:
+    number = str(value.value) if value.kind.name == "IntegerLiteral" else ""
+    if number not in _BITS or said is None or condition.type.bitWidth != 1:
         return None
-    return condition, value, f"({said})" if int(value.value) else f"!({said})"
+    return condition, value, f"({said})" if number in _BITS[:2] else f"!({said})"
 
 
 def as_another(

@@ -108,6 +108,8 @@ module dot4 (
             out_valid <= in_valid;
             seen <= used;
             if (used) set <= 1'b1;
+            if (go) set <= 0;
+            if (sx) set <= 1'bx;
             for (int i = 0; i < 4; i++) if (ex > ey) d[i] <= some[i];
             d[31:4] <= {word.sign, sum[26:0] ^ {out, by, shift, total[3:0]}};
         end
@@ -335,9 +337,12 @@ def test_slices_are_exchanged_wherever_they_begin(found: tuple[Dut, Changes]) ->
 
 def test_a_flag_that_is_set_may_be_cleared(found: tuple[Dut, Changes]) -> None:
     changes = found[1]
-    (change,) = (one for one in changes.of_choices() if one.too and one.after == "1'b1")
-    (text,) = changes.applied([change]).values()
-    assert text == UNIT.replace("if (used) set <= 1'b1;", "if (1'b1) set <= (used);")
+    flags = [one for one in changes.of_choices() if one.too and one.after == "1'b1"]
+    texts = [next(iter(changes.applied([one]).values())) for one in flags]
+    assert texts == [
+        UNIT.replace("if (used) set <= 1'b1;", "if (1'b1) set <= (used);"),
+        UNIT.replace("if (go) set <= 0;", "if (1'b1) set <= !(go);"),
+    ]
 
 
 def test_items_of_a_case_are_exchanged(found: tuple[Dut, Changes]) -> None:
