@@ -949,9 +949,9 @@ class _Finder:
             if place is not None:
                 text = self.found.texts[place.file][place.start : place.end]
                 self._note_constant(node.sourceRange, literals(text))
-        elif isinstance(node, syntax.IdentifierNameSyntax) and not isinstance(
-            node.parent, syntax.ScopedNameSyntax
-        ):
+        elif isinstance(node, syntax.ScopedNameSyntax):  # of a package that is named with it
+            return self.ast.VisitAction.Skip
+        elif isinstance(node, syntax.IdentifierNameSyntax):
             place = self._place(node.sourceRange)
             if place is not None:
                 others = self._other_parameters(node.identifier.valueText, place.file)
