@@ -265,7 +265,10 @@ def test_what_is_more_than_a_key_away_is_looked_for_once_neighbours_were_told_ap
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
     search.bank, fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
-    other = fitting.widened(fit.candidate, -8)
+    up = [
+        replace(s, rounding="up") if isinstance(s, Additions) else s for s in ins.program.operations[0].steps
+    ]
+    other = fit.candidate.with_operations(o.with_steps(up) for o in fit.candidate.operations)
     assert other is not None
     monkeypatch.setattr(telling, "plainer", lambda *_: [fitting.Fit(other, 0)])
     monkeypatch.setattr(telling, "other_orders", lambda *_: [])
