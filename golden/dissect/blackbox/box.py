@@ -164,7 +164,7 @@ class Bank:
 
     def wrong(self, program: Program) -> Mask:
         """Where a program with the box's formats answers otherwise than the box did, (n,)."""
-        return np.asarray(self._tried(program) != self.answers)
+        return np.asarray(self.answered(program) != self.answers)
 
     def explained(self, program: Program) -> bool:
         """Whether a program answers all questions as the box did; what a few from everywhere show to be wrong
@@ -176,9 +176,10 @@ class Bank:
 
     def alike(self, program: Program, other: Program) -> bool:
         """Whether two programs answer all questions the same."""
-        return np.array_equal(self._tried(program).copy(), self._tried(other))
+        return np.array_equal(self.answered(program).copy(), self.answered(other))
 
-    def _tried(self, program: Program) -> Bits:
+    def answered(self, program: Program) -> Bits:
+        """What a program answers, (n,); the array is written again by the next call."""
         if self._trials is None:
             self._trials = Trials(self.takes, self.operands)
         return self._trials.answers(program)

@@ -76,12 +76,16 @@ _MOST_FITS, _FIRST_FITS = 6, 2
 """Starts that are fitted, and how many of them before what few terms show is asked for."""
 _HALVED, _HALVED_FITS = 16, 4
 """Starts that take a few changes each before some are fitted, where the first ones explain too little."""
-_ALTERNATIVE_SECONDS = 5.0
+_ALTERNATIVE_SECONDS, _SIMPLER_SECONDS = 5.0, 3.0
+"""Time to hold the neighbours of what was found against the questions, and to make those simpler that show
+it: all in what is left."""
 _TELLING = 3
 """Rounds of checking that find nothing wrong before a candidate is told from its rivals: they cost less. One
 where few questions are left."""
 _TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
-"""Time for that, and for orders of the sum that are rivals."""
+"""Time for that, and for other orders of the sum."""
+_RIVAL_ORDERS_SECONDS = 1.0
+"""The same for those that are rivals."""
 _ANEW = 8
 """Starts that are fitted from the beginning, where no single change of the best candidate helps."""
 _OTHERS = 3
@@ -747,7 +751,7 @@ class _Search:
         """Programs with other orders that explain the whole bank, too. They are looked for once for all
         candidates of one order: what did not explain fewer questions does not explain more."""
         if candidate.order not in self.other_orders:
-            until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
+            until = time.monotonic() + min(_RIVAL_ORDERS_SECONDS, self.dense.left / 8)
             found = telling.other_orders(candidate, self.orders, self.bank, until)
             self.other_orders[candidate.order] = list(found)
         return [one for one in self.other_orders[candidate.order] if self.bank.explained(one.program)]
@@ -940,8 +944,10 @@ class _Search:
 
     def _evidence(self, candidate: Candidate) -> Evidence:
         """What shows every rule of a candidate that explains the bank, and what no question told apart."""
-        limit = time.monotonic() + _ALTERNATIVE_SECONDS
-        return weigh(candidate, self.bank, self._neighbours(candidate), limit, self._asked_at_the_end)
+        left = max(self.dense.left, 0)
+        limit = time.monotonic() + min(_ALTERNATIVE_SECONDS, left / 2)
+        end, ask = limit + min(_SIMPLER_SECONDS, left / 4), self._asked_at_the_end
+        return weigh(candidate, self.bank, self._neighbours(candidate), limit, ask, end)
 
     def _weigh(self, candidate: Candidate) -> Evidence:
         """The same once for a candidate and a bank. What was asked for it joins the bank: questions like all

@@ -23,7 +23,7 @@ from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
 """Refuting questions among which the simplest is looked for."""
-_SHRINK_SECONDS, _SHRINK_ROUNDS = 3.0, 12
+_SHRINK_ROUNDS = 12
 _SHOWN = 2
 """Values of a key that are shown as ruled out: those that the fewest questions did."""
 
@@ -106,6 +106,7 @@ def weigh(
     neighbours: Iterable[Move],
     deadline: float,
     ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
+    end: float = 0,
 ) -> Evidence:
     """Holds the neighbours of a candidate that explains a bank against its questions.
 
@@ -113,10 +114,11 @@ def weigh(
         deadline: on time.monotonic; neighbours after it are left.
         ask: the box, which is asked about simpler forms of the questions shown, and tells them as it was
             asked (its c can be another); None: it cannot be.
+        end: on time.monotonic; no question is made simpler after it.
     """
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
     shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
-    asked = None if ask is None else _simplified(candidate, bank, shown, deadline + _SHRINK_SECONDS, ask)
+    asked = None if ask is None else _simplified(candidate, bank, shown, end, ask)
     now = settings(candidate.operations)
     properties = tuple(
         Property(
@@ -144,7 +146,7 @@ def _weighed(
         if new is None or new.key == candidate.key:
             continue
         weighed = found.setdefault(move.key, _Weighed())
-        answers = new.dot(**bank.operands)
+        answers = bank.answered(new.program)
         wrong = np.flatnonzero(answers != bank.answers)
         if len(wrong):
             weighed.witnesses.append((_witness(move.value, bank, wrong, answers), new))

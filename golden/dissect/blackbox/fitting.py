@@ -709,6 +709,8 @@ def _step(
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
     for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
+        if time.monotonic() > deadline:
+            break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
             found = Fit(new, wrong, [*best.told, move.text])
@@ -716,10 +718,10 @@ def _step(
                 break
     if found is None:
         return None
-    return _beside(sample, found, [move for _, _, _, move, _ in scored])
+    return _beside(sample, found, [move for _, _, _, move, _ in scored], deadline)
 
 
-def _beside(sample: Sample, found: Fit, more: Sequence[Move]) -> Fit:
+def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -> Fit:
     """What was found with those of more changes that still help, the best first: one that explains a part of
     what another one explains whole would stand in its way. Of each key a few: any number of its values can be
     about as good."""
@@ -730,7 +732,7 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Move]) -> Fit:
         seen[move.key] += 1
         few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
     more = few[:_BESIDE]
-    while found.wrong:
+    while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
         helping = [one for one in counted if one[0] < found.wrong]

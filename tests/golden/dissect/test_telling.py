@@ -13,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.dissect.blackbox import fitting, telling
+from golden.dissect.blackbox import dissecting, fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
@@ -217,13 +217,13 @@ def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
 def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many questions programs are held against, call by call."""
     counts: list[int] = []
-    tried = Bank._tried
+    tried = Bank.answered
 
     def counted(bank: Bank, program: Program) -> Bits:
         counts.append(len(bank))
         return tried(bank, program)
 
-    monkeypatch.setattr(Bank, "_tried", counted)
+    monkeypatch.setattr(Bank, "answered", counted)
     return counts
 
 
@@ -587,3 +587,22 @@ def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
     (start,) = telling.other_starts(now, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
     assert start.candidate.operations[0].steps_of(Align)[-1] == replace(own, cut="sticky_or")
     assert not telling.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
+
+
+@pytest.mark.parametrize(("left", "most"), [(-1.0, 0.0), (4.0, 3.0), (60.0, 8.0)])
+def test_what_shows_a_candidate_is_looked_for_in_the_time_that_is_left(
+    left: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("turing", "HMMA.1688.F32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), left, 100_000, 0, None)
+    given: list[float] = []
+
+    def weighed(
+        candidate: Candidate, bank: Bank, moves: object, limit: float, ask: object, end: float
+    ) -> None:
+        now = time.monotonic()
+        given.extend((limit - now, end - now))
+
+    monkeypatch.setattr(dissecting, "weigh", weighed)
+    search._evidence(candidate(ins))
+    assert given[0] <= given[1] <= most + 0.01 and (left < 0 or given[1] > most - 1)
