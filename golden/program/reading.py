@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, assert_never
 
 from golden.errors import OldWordWarning, UnknownNameError, nearest
@@ -288,10 +289,11 @@ class StepReader:
         Raises:
             SpecError: at the step's line.
         """
-        for name, key, _ in declared(step):
+        kind: Any = type(step)
+        for name, key in _with_registers(kind):
             if isinstance(key, Registers):
                 self._check_registers(getattr(step, name), key_name(name, key), key)
-            elif isinstance(key, Candidates):
+            else:
                 self._check_candidates(getattr(step, name), True, key_name(name, key), key)
         fmt = format_of(step)
         if step.to == "d" and fmt is not None and fmt != self.out:
@@ -370,6 +372,12 @@ class StepReader:
                 f"key 'fraction_bits' is {kept}, expected an integer from 0 to {fmt.fraction_bits}",
                 "fraction_bits",
             )
+
+
+@cache
+def _with_registers(kind: Any) -> tuple[tuple[str, Registers | Candidates], ...]:
+    """The keys of a kind of steps that name registers."""
+    return tuple((name, key) for name, key, _ in declared(kind) if isinstance(key, Registers | Candidates))
 
 
 def _orders(kinds: tuple[type[Step], ...]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import is_
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, OperandError, SpecError
@@ -29,6 +30,7 @@ from golden.program.steps import (
 from golden.yamlfile import Section
 
 _NOWHERE = Section("candidate", 1)
+_WITH_WORDS = (SpecialValues, Multiply, Additions, Fma, Round)
 EVIDENCE = Evidence("derived", "found by questions to a black box (mmagold dissect)")
 
 
@@ -112,10 +114,10 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
         if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):
             return None
         whole = one
-        if any(_lacks_word(step) for step in one.steps):
-            key = id(one.steps), one.out_format
-            if key not in filled:
-                filled[key] = tuple(with_word(step, one.out_format) for step in one.steps)
+        key = id(one.steps), one.out_format
+        if key not in filled:
+            filled[key] = _with_words(one.steps, one.out_format)
+        if filled[key] is not one.steps:
             whole = one.with_steps(filled[key])
         same = next((before.steps for before in linked if before.steps == whole.steps), whole.steps)
         if same is not whole.steps or whole.seed_format != seed:  # one object for equal steps of a chain
@@ -151,14 +153,17 @@ def meant(takes: Signature, near: Instruction) -> Candidate:
     return Candidate(takes, own, "what it is meant to be")
 
 
-def _lacks_word(step: Step) -> bool:
-    return isinstance(step, SpecialValues | Multiply | Additions | Fma | Round) and step.nan is None
+def _with_words(steps: tuple[Step, ...], out: Format) -> tuple[Step, ...]:
+    """The steps with their words; the same ones where they have them."""
+    filled = tuple([with_word(step, out) for step in steps])
+    return steps if all(map(is_, filled, steps)) else filled
 
 
 def with_word(step: Step, out: Format) -> Step:
     """The step with the word of a NaN filled in where it names none, as the loader does."""
-    if isinstance(step, SpecialValues | Multiply | Additions | Fma | Round) and step.nan is None:
-        return replace(step, nan=(format_of(step) or out).nan)
+    if isinstance(step, _WITH_WORDS) and step.nan is None:
+        word = (format_of(step) or out).nan
+        return step if word is None else replace(step, nan=word)
     return step
 
 
@@ -181,13 +186,29 @@ def _without_words(step: Step, fmt: Format) -> Step:
 
 def _sound(takes: Signature, one: Operation) -> bool:
     """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
-    checks = _root(_outline(takes, one), *_formats_of(takes))
+    checks = _begun(takes, one.k_index, one.seed == NO_SEED, len(one.addends), *one.formats)
     for step in one.steps:
         checks = checks.then(step)
         if checks is _REFUSED:
             return False
     last = one.steps[-1]
     return last.to == "d" and getattr(last, "format", None) == one.out_format
+
+
+@lru_cache(maxsize=64)
+def _begun(
+    takes: Signature,
+    k_index: tuple[int, ...],
+    no_seed: bool,
+    addends: int,
+    operands: Format | None,
+    seed: Format,
+    out: Format,
+) -> _Followed:
+    """An operation before its first step: what its checks depend on, looked up by the unit itself."""
+    seed_name = NO_SEED if no_seed else "c"
+    one = Operation(OWN_STEPS, (), k_index, seed_name, ("",) * addends, operands, seed, out, "")
+    return _root(_outline(takes, one), *_formats_of(takes))
 
 
 def _formats_of(

@@ -90,8 +90,9 @@ _ANEW = 8
 """Starts that are fitted from the beginning, where no single change of the best candidate helps."""
 _OTHERS = 3
 """Other orders that are fitted where no change of a key explains a counterexample."""
-_TELLING_DRAWN = (1000, 2000)
-"""Operands of each kind that are drawn for that, the first time and the second."""
+_TELLING_DRAWN = (1000, 1000)
+"""Operands of each kind that are drawn for that, the first time and the second. Most rivals answer nothing
+otherwise: those cost what they are run on."""
 _ASKED_AGAIN = 512
 """Questions of a dissection that is continued that the box is asked again."""
 _LEAST, _LEAST_SECONDS = 4, 1.0

@@ -545,7 +545,7 @@ def _with_key(step: Step, name: str, word: str) -> Step:
     values = {other: getattr(step, other) for other in defaults}
     for other, key, _ in declared(step):
         if other == name and isinstance(key, Choice) and word in key.words and applies(key, values, defaults):
-            return replace(step, **{name: word})  # type: ignore[arg-type]
+            return replace(step, **{name: word})
     return step
 
 

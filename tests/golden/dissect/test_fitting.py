@@ -223,11 +223,13 @@ def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -
     some = list(moves.moves(own, moves.Hints(wide=False)))[::4]
 
     def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
+        candidates._begun.cache_clear()
         candidates._root.cache_clear()
         return {move.text: move.apply(own) is None for move in tried}
 
     found = verdicts(some)
     assert found == verdicts(some[::-1]) and True in found.values() and False in found.values()
+    candidates._begun.cache_clear()
     candidates._root.cache_clear()
     frame, formats = candidates._outline(own.takes, own.operations[0]), candidates._formats_of(own.takes)
     steps = own.operations[0].steps
