@@ -7,10 +7,11 @@ between them. What is not found here may be alike all the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from golden.dissect.blackbox.candidates import Candidate
+from golden.number.formats import Format
 from golden.number.frozen import replace
 from golden.program.extents import Extent, follow, groups_of, joined, of_format, operands_of
 from golden.program.keys import Candidate as Largest
@@ -37,6 +38,10 @@ def settled(one: Candidate) -> tuple[Operation, ...]:
 
 
 def _steps(operation: Operation, takes: Signature) -> tuple[Step, ...]:
+    never = frozenset(_never(takes.formats["a"], takes.formats["b"], operation.seed_format))
+    operation = operation.with_steps(
+        _special(step, never) if isinstance(step, SpecialValues) else step for step in operation.steps
+    )
     registers = _operands(operation, takes)
     if any(isinstance(step, Align) and _has_faults(step) for step in operation.steps):
         return operation.steps
@@ -79,6 +84,25 @@ def _settled(step: Step, registers: Registers, rest: Sequence[Step]) -> Step | N
         case Round() if step.format.is_float:
             return _rounded(step, registers[step.of[0]])
     return step
+
+
+def _special(step: SpecialValues, never: Set[str]) -> SpecialValues:
+    """Without causes that no operand has, and without those behind all others that give the word which any
+    other cause gives, too."""
+    nans = [(cause, word) for cause, word in step.nans if cause not in never]
+    while nans and step.nan is not None and nans[-1][1] == step.nan:
+        nans.pop()
+    return replace(step, nans=tuple(nans))
+
+
+def _never(a: Format, b: Format, c: Format) -> Iterator[str]:
+    """Causes of NaNs that operands of these formats do not have, whatever the steps before make of them."""
+    has_nan = [fmt.is_float and fmt.nan is not None for fmt in (a, b, c)]
+    yield from (name for name, has in zip("abc", has_nan, strict=True) if not has)
+    if not any(has_nan[:2]):
+        yield "factor"
+    if not any(fmt.is_float and fmt.infinity is not None for fmt in (a, b)):
+        yield "invalid_product"
 
 
 def _nearest(mode: str) -> bool:

@@ -15,8 +15,8 @@ from golden import stimuli
 from golden.dissect.blackbox import telling
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.moves import Hints, moves
-from golden.dissect.blackbox.settled import settled
-from golden.program.steps import Align, Round, Step, Sum
+from golden.dissect.blackbox.settled import _never, settled
+from golden.program.steps import Align, Round, SpecialValues, Step, Sum
 from golden.unit import signature_of
 
 TURING = golden.instruction("turing", "HMMA.1688.F32")
@@ -55,6 +55,7 @@ def differ(one: Candidate, other: Candidate, each: int) -> int:
 
 WIDE = {"fraction_bits": (("products", 30), ("c", 30))}
 DOWN = {"rounding": "down"}
+QUIET = {"nan": 0x7FC00000}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,13 @@ DOWN = {"rounding": "down"}
         (Align, DOWN, {"spared": (("c", 104),)}, {"spared": (("c", -60),)}),
         (Sum, {}, {"rounding": "down"}, {"complement": "c"}),
         (Round, {"rounding": "nearest_even"}, {"overflow": "ieee"}, {"zero": "signed"}),
+        (SpecialValues, QUIET, {"nans": (("c", 0x7FC00000),)}, {"nans": (("c", 0x7FFFFFFF),)}),
+        (
+            SpecialValues,
+            QUIET | {"nans": (("a", 1),)},
+            {"nans": (("a", 1), ("b", 0x7FC00000))},
+            {"nans": (("b", 0x7FC00000), ("a", 1))},
+        ),
     ],
 )
 def test_a_key_that_makes_no_difference_is_left_out_and_one_further_is_not(
@@ -79,6 +87,19 @@ def test_a_key_that_makes_no_difference_is_left_out_and_one_further_is_not(
     assert differ(one, same, 20) == 0 < differ(one, other, 100)
     rivals = [("same", same), ("other", other), ("again", changed(other, kind))]
     assert [key for key, _ in telling.apart(one, rivals)] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "never"),
+    [
+        ("e2m1", "e3m2", {"a", "b", "factor", "invalid_product"}),
+        ("e4m3", "e2m1", {"b", "invalid_product"}),
+        ("e5m2", "e4m3", set()),
+        ("s8", "e5m2", {"a"}),
+    ],
+)
+def test_a_cause_that_no_operand_has_is_none(a: str, b: str, never: set[str]) -> None:
+    assert set(_never(*map(golden.get_format, (a, b, "f16")))) == never
 
 
 def test_the_exponents_that_a_later_alignment_sees_are_no_value_alone() -> None:
@@ -103,7 +124,11 @@ def test_programs_that_are_changed_at_random_answer_as_their_settled_forms() -> 
     for turn, ins in enumerate(rng.sample(lists, 8)):
         base = candidate(signature_of(ins).stateless, ins.program.operations, "")
         assert base is not None
-        some = [m for m in moves(base, Hints()) if m.key.startswith(("align", "sum", "normal", "round"))]
+        some = [
+            m
+            for m in moves(base, Hints())
+            if m.key.startswith(("align", "sum", "normal", "round", "special"))
+        ]
         for first, then in zip(rng.choices(some, k=4), rng.choices(some, k=4), strict=True) if some else ():
             one = first.apply(base) or base
             one = then.apply(one) or one
