@@ -16,6 +16,7 @@ import numpy as np
 
 from golden import stimuli
 from golden.dissect.blackbox import few_terms, fitting
+from golden.dissect.blackbox.between import Between
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves, resets
@@ -249,12 +250,17 @@ def questions(
     of_alignments = pools[:1]  # what is aligned to what shows among many terms, if it does among few
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
-    for index, (key, rival) in enumerate(rivals):
+    between = Between(candidate, [rival for _, rival in rivals])
+    for index in between.order:
+        key, rival = rivals[index]
         if time.monotonic() > deadline:
             break
-        asked = of_alignments if key.startswith(_ALIGN) else pools
-        if any(pool.tells(rival, rng(index)) for pool in asked):
-            continue
+        if not between.is_between(index):
+            asked = of_alignments if key.startswith(_ALIGN) else pools
+            told = any(pool.tells(rival, rng(index)) for pool in asked)
+            between.note(index, told)
+            if told:
+                continue
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
@@ -262,8 +268,8 @@ def questions(
             continue
         own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
         own = _joined([own, among_zeros(takes, own, rng(1000 + index, 1))])
-        told = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
-        found += [{name: codes[told] for name, codes in own.items()}] if len(told) else []
+        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
+        found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
     found += [pool.taken for pool in pools if pool.chosen.any()]
     return _joined(found) if found else None
 
