@@ -84,8 +84,8 @@ _TELLING = 3
 where few questions are left."""
 _TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
 """Time for that, and for other orders of the sum."""
-_RIVAL_ORDERS_SECONDS, _PLAINER_SECONDS = 1.0, 2.5
-"""Time for those of them that are rivals, and for programs in other words."""
+_RIVAL_ORDERS_SECONDS = 1.0
+"""The same for those that are rivals."""
 _ANEW = 8
 """Starts that are fitted from the beginning, where no single change of the best candidate helps."""
 _OTHERS = 3
@@ -742,8 +742,7 @@ class _Search:
             left, self.plainer = telling.alike(candidate, self.bank, changes, end), []
         if far:
             others = [(telling.ORDER, one) for one in self._other_orders(candidate)]
-            until = time.monotonic() + min(_PLAINER_SECONDS, self._for_telling)
-            self.plainer = telling.plainer(fit, self.bank, until)
+            self.plainer = telling.plainer(fit, self.bank, time.monotonic() + self._for_telling)
             left = [*others, *((telling.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
         left = telling.apart(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
