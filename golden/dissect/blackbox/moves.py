@@ -175,6 +175,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _aligned_first(one)
     yield from _carried(one)
     yield from _regrouped(one)
+    yield from _aligned_by_groups(one)
     yield from _evened_and_small(one)
     yield from _small_and_rounded(one)
     yield from _zeros_of_products(one)
@@ -363,6 +364,20 @@ def _regrouped(one: Candidate) -> Iterator[Move]:
             changed: dict[Step, Step] = {step: replace(step, group=group) for step in those}
             label = f"groups of {now[0]} {now[1]}"
             yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
+
+
+def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
+    """Other groups of an alignment alone, together with where and how it cuts: with groups that are not those
+    of the unit what is cut fits no width and no rounding, and any that hides it is as good."""
+    steps = [s for o in one.operations for s in o.steps if isinstance(s, Align)]
+    widths = sorted({bits for step in steps for _, bits in step.fraction_bits})
+    for step in dict.fromkeys(step for step in steps if step.group is not None):
+        for group, bits, mode in product(_groups(one), widths, keys.ROUNDING.words):
+            table = tuple((name, bits) for name in step.of)
+            changed = replace(step, group=group, fraction_bits=table, rounding=mode)
+            if group != step.group:
+                said = f"{'none' if group is None else f'{group[0]} {group[1]}'}, {bits}, {mode}"
+                yield Move(f"align of {' and '.join(step.of)}: group", said, _replacing(step, changed), 1)
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:

@@ -570,6 +570,23 @@ def test_some_operands_are_flushed_in_the_place_of_all_that_is_done_to_them_firs
     assert as_candidate(unit(PLAIN)).operations in [one.operations for one in made if one is not None]
 
 
+def test_an_alignment_by_other_groups_than_those_that_are_summed_comes_with_its_width_and_rounding() -> None:
+    """With the groups of the sum what is cut fits none of the two, and others that hide it stand there."""
+    total = "  - sum: {of: products, to: groups, group: {interleaved: 2}}\n"
+    rest = total + "  - align: {of: [groups, c], fraction_bits: 24, rounding: down}\n"
+    text = PLAIN.replace("{k: 2}", "{k: 8}").replace(TOTAL, TOTAL.replace("products", "groups"))
+    cut = "  - align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}\n"
+    start, true = (
+        as_candidate(unit(text.replace(cut, f"  - align: {{of: products, {keys}}}\n{rest}")))
+        for keys in (
+            "fraction_bits: 29, rounding: down, group: {interleaved: 2}",
+            "fraction_bits: 24, rounding: toward_zero, group: {contiguous: 2}",
+        )
+    )
+    made = [move.apply(start) for move in joint(start) if move.key == "align of products: group"]
+    assert true.operations in [one.operations for one in made if one is not None]
+
+
 def test_a_sticky_bit_may_need_another_width_of_one_register() -> None:
     both = "fraction_bits: 24, rounding: toward_zero"
     wide, true = (
