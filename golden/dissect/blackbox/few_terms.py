@@ -20,6 +20,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
 from golden.dissect.blackbox.signs import with_signs
 from golden.dissect.blackbox.simple import ALONE
+from golden.dissect.blackbox.unshown import losing
 from golden.number.formats import Kind
 from golden.number.frozen import replace
 from golden.program.program import Operation
@@ -85,11 +86,15 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons with the signs that answers to one term have and the bits that results have, whose sums leave
     out what no finite answer shows: c, or the products. Faulty units look at the special values of what they
-    do not add; or c alone is what lies too far above the other terms. Where finite operands are answered by
-    infinities those may be added, too: of products, all but zeros are."""
+    do not add; or c alone is what lies too far above the other terms; or some products are lost alone. Where
+    finite operands are answered by infinities those may be added, too: of products, all but zeros are.
+    """
     made = with_signs(bank, skeletons)
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
+    lost = losing(bank, made)
+    if lost:
+        return lost
     for kind, name in ALONE:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):

@@ -38,7 +38,7 @@ def with_signs(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     words = [_words(one) for one in skeletons]
     decided = [asked for asked in seen if any(_agree(asked, turned) for some in words for _, turned in some)]
     found = [_turning(one, some, decided) for one, some in zip(skeletons, words, strict=True)]
-    return [one for one in found if one is not None] or list(skeletons)
+    return [one for some in found for one in some] or list(skeletons)
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,12 @@ def _words(one: Candidate) -> _Words:
     return [(words, _of_program(one.operations, words, one.takes.stored_k)) for words in given]
 
 
-def _turning(one: Candidate, words: _Words, seen: Sequence[_Seen]) -> Candidate | None:
-    """A candidate that turns the signs that were seen; None where no words do."""
-    found = (said for said, turned in words if all(_agree(asked, turned) for asked in seen))
-    said = next(found, None)
-    return None if said is None else one.with_operations(map(_with_word, one.operations, said))
+def _turning(one: Candidate, words: _Words, seen: Sequence[_Seen]) -> list[Candidate]:
+    """A candidate that turns the signs that were seen; more than one where c shows none, or some products."""
+    said = [said for said, turned in words if all(_agree(asked, turned) for asked in seen)]
+    plain = [words for words in said if len(set(words)) == 1]
+    made = (one.with_operations(map(_with_word, one.operations, words)) for words in plain or said[:1])
+    return list({new.operations: new for new in made if new is not None}.values())
 
 
 def _with_word(operation: Operation, word: str) -> Operation:

@@ -7,7 +7,7 @@ it, and what a step needs to be put in is one plain value for each key without a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -288,31 +288,44 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
 
 
-def uncounted(one: Candidate, name: str) -> Candidate | None:
+def uncounted(one: Candidate, name: str, linked: bool = False) -> Candidate | None:
     """A candidate whose sums leave c out, or all that they add to c: what it does with special values, and
-    what it aligns to, stays."""
+    what it aligns to, stays. `linked`: what stands in the place of c, too."""
 
     def changed(step: Step) -> Step:
         if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
             return step
         return with_registers(step, tuple(n for n in step.of if n != "c") if name == "c" else ("c",))
 
+    return _where_c_is_read(one, changed, linked)
+
+
+def _where_c_is_read(one: Candidate, changed: Callable[[Step], Step], linked: bool) -> Candidate | None:
+    """A candidate with other steps in the operations that read c; `linked`: in those with products that read
+    c, or an earlier result in its place. None where that is no other unit."""
+    seeds = {"c", *(o.to for o in one.operations)} if linked else {"c"}
     operations = (
-        o.with_steps([changed(step) for step in o.steps]) if o.seed == "c" else o for o in one.operations
+        o.with_steps(map(changed, o.steps)) if o.seed in seeds and (o.k_index or not linked) else o
+        for o in one.operations
     )
-    return one.with_operations(operations)
+    found = one.with_operations(operations)
+    return None if found is None or found.operations == one.operations else found
 
 
 def overflowing(one: Candidate, end: int | None = None) -> Candidate | None:
     """A candidate whose products are infinite from 2^end on; by default all but zeros."""
-    a, b = (one.takes.formats[name] for name in "ab")
-    all_of_them = sum(fmt.min_exponent - fmt.fraction_bits for fmt in (a, b) if fmt.is_float)
-    least = all_of_them if end is None else end
+    least = _all_products(one) if end is None else end
 
     def changed(step: Step) -> Step:
         return replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
 
     return one.with_each_step(changed)
+
+
+def _all_products(one: Candidate) -> int:
+    """The exponent of the least product."""
+    factors = (one.takes.formats[name] for name in "ab")
+    return sum(fmt.min_exponent - fmt.fraction_bits for fmt in factors if fmt.is_float)
 
 
 def in_complement(one: Candidate) -> Iterator[Candidate]:
@@ -342,21 +355,34 @@ def in_complement_without_c(one: Candidate) -> Candidate | None:
     return None if found is None or found.operations == one.operations else found
 
 
-def dropped_above(one: Candidate) -> Candidate | None:
+def dropped_above(one: Candidate, linked: bool = False) -> Candidate | None:
     """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
-    their maximum has a floor, below which no result is. None where c is aligned with nothing."""
+    their maximum has a floor, below which no result is. None where c is aligned with nothing. `linked`: what
+    stands in the place of c, too."""
+    return _left_out(one, "dropped", _least(one), linked)
+
+
+def unshifted(one: Candidate, floor: int | None) -> Candidate | None:
+    """A candidate whose alignments add c, or what stands in its place, where it stands when it lies above all
+    that it is aligned with: alone, at a floor, by default one that no result shows. None where c is aligned
+    with nothing."""
+    least = min(_least(one) - 2, _all_products(one)) if floor is None else floor
+    return _left_out(one, "unshifted", least, linked=True)
+
+
+def _least(one: Candidate) -> int:
+    """The exponent of the least number that a result is."""
     d = one.formats["d"]
-    rest: dict[str, Any] = {"maximum": (), "left_out": (("c", "dropped"),)}
-    rest["floor"] = d.min_exponent - d.fraction_bits if d.is_float else 0
+    return d.min_exponent - d.fraction_bits if d.is_float else 0
+
+
+def _left_out(one: Candidate, rule: str, floor: int, linked: bool) -> Candidate | None:
+    rest: dict[str, Any] = {"maximum": (), "left_out": (("c", rule),), "floor": floor}
 
     def changed(step: Step) -> Step:
         return replace(step, **rest) if isinstance(step, Align) and {"c"} < set(step.of) else step
 
-    operations = (
-        o.with_steps([changed(step) for step in o.steps]) if o.seed == "c" else o for o in one.operations
-    )
-    found = one.with_operations(operations)
-    return None if found is None or found.operations == one.operations else found
+    return _where_c_is_read(one, changed, linked)
 
 
 def twins(one: Candidate) -> Iterator[Candidate]:

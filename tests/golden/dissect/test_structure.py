@@ -16,7 +16,7 @@ import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import order
+from golden.dissect.blackbox import order, structure
 from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.few_terms import counted
@@ -27,6 +27,7 @@ from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.partners import partners
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import grouped, skeletons
+from golden.dissect.blackbox.unshown import losing
 from golden.instruction import Instruction
 from golden.model import trials
 from golden.model.trials import Trials
@@ -449,6 +450,19 @@ def test_in_a_chain_that_turns_the_sum_so_far_each_product_has_a_sign_of_its_own
     assert true.operations in [one.operations for one in found]
     assert all(sum(bool(o.k_index) for o in one.operations) > 1 for one in found)
     assert counted(asked(two.instruction), made) == made
+
+
+def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answer_shows() -> None:
+    """Those of the first operation: what stands in the place of c is left out, dropped or not shifted."""
+    made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
+    two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
+    rules = (structure.uncounted(two, "c", linked=True), structure.dropped_above(two, linked=True))
+    for true in (*rules, structure.unshifted(two, -60)):
+        assert true is not None
+        found = losing(asked(true.instruction), made)
+        assert true.operations in [one.operations for one in found]
+        assert all(one.operations[0].k_index == two.operations[0].k_index for one in found)
+    assert not losing(asked(two.instruction), made)
 
 
 def test_an_alignment_to_leading_bits_can_stand_in_the_place_of_a_normalized_sum() -> None:

@@ -1,0 +1,71 @@
+"""Products that no answer shows when they are alone, while others do, and programs that lose those.
+
+Of a chain that adds nothing to what it made before, or leaves that where it stands, whatever lies between the
+two, the products of the last operation alone show: an order is near the unit with such sums only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.dissect.blackbox import structure
+from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.simple import ALONE
+from golden.number.formats import to_float
+
+_ASKED = 4
+"""Questions to a product alone, at least, of which none shows it."""
+_PRODUCTS = frozenset(kind for kind, name in ALONE if name == "products")
+
+
+def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons that lose the products that no answer shows; empty where all are shown, or none is, or no
+    skeleton loses those."""
+    takes = bank.takes
+    if not all(takes.formats[name].is_float for name in "abd"):
+        return []
+    lost, floor = _lost(bank.of_kinds(_PRODUCTS))
+    if not lost or len(lost) == takes.stored_k:
+        return []
+    chains = (one for one in skeletons if _before_the_last(one) == lost)
+    return [new for one in chains for new in _without_earlier(one, floor)]
+
+
+def _lost(alone: Bank) -> tuple[frozenset[int], int | None]:
+    """The products that are not shown, and the exponent that all their answers have, where those are numbers:
+    it is that of no product."""
+    factors = [np.asarray(to_float(alone.takes.formats[n], alone.operands[n]), np.float64) for n in "ab"]
+    with np.errstate(all="ignore"):
+        each = np.prod(factors, axis=0)
+    answers = np.asarray(to_float(alone.takes.formats["d"], alone.answers), np.float64)
+    place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)
+    known = np.isfinite(each).all(axis=1) & (each[np.arange(len(each)), place] != 0) & np.isfinite(answers)
+    exponents = {k: _exponents(answers[known & (place == k)]) for k in range(alone.takes.stored_k)}
+    lost = {k: told for k, told in exponents.items() if told is not None and len(told) <= 1}
+    every = {exponent for told in lost.values() for exponent in told}
+    return frozenset(lost if len(every) <= 1 else ()), min(every, default=None)
+
+
+def _exponents(answers: npt.NDArray[np.float64]) -> frozenset[int] | None:
+    """The exponents of answers other than zero; None where there are few answers."""
+    if len(answers) < _ASKED:
+        return None
+    return frozenset((np.frexp(answers[answers != 0])[1] - 1).tolist())
+
+
+def _before_the_last(one: Candidate) -> frozenset[int]:
+    """The products of all operations but the last one that has any."""
+    *earlier, _ = [frozenset(o.k_index) for o in one.operations if o.k_index] or [frozenset()]
+    return frozenset().union(*earlier)
+
+
+def _without_earlier(one: Candidate, floor: int | None) -> Iterator[Candidate]:
+    """A chain whose sums of products leave out what was made before, whose alignments drop it, or add it as
+    it stands: it shows at a floor then, where that is not below all results."""
+    dropped = structure.dropped_above(one, linked=True)
+    unshifted = structure.unshifted(one, floor)
+    yield from filter(None, (structure.uncounted(one, "c", linked=True), dropped, unshifted))
