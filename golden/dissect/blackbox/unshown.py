@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.box import Bank
@@ -28,33 +27,31 @@ def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     takes = bank.takes
     if not all(takes.formats[name].is_float for name in "abd"):
         return []
-    lost, floor = _lost(bank.of_kinds(_PRODUCTS))
-    if not lost or len(lost) == takes.stored_k:
+    exponents = _exponents(bank.of_kinds(_PRODUCTS))
+    lost = {k for k, told in exponents.items() if len(told) <= 1}
+    every = {exponent for k in lost for exponent in exponents[k]}  # that of no product where there is one
+    shown = exponents.keys() - lost
+    if not lost or not shown or len(every) > 1:
         return []
-    chains = (one for one in skeletons if _before_the_last(one) == lost)
-    return [new for one in chains for new in _without_earlier(one, floor)]
+    earlier = [(one, _before_the_last(one)) for one in skeletons]
+    chains = [one for one, before in earlier if lost <= before and not shown & before]
+    return [new for one in chains for new in _without_earlier(one, min(every, default=None))]
 
 
-def _lost(alone: Bank) -> tuple[frozenset[int], int | None]:
-    """The products that are not shown, and the exponent that all their answers have, where those are numbers:
-    it is that of no product."""
+def _exponents(alone: Bank) -> dict[int, frozenset[int]]:
+    """By product, the exponents of answers to it alone; of those that were asked often enough."""
     factors = [np.asarray(to_float(alone.takes.formats[n], alone.operands[n]), np.float64) for n in "ab"]
     with np.errstate(all="ignore"):
         each = np.prod(factors, axis=0)
     answers = np.asarray(to_float(alone.takes.formats["d"], alone.answers), np.float64)
     place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)
     known = np.isfinite(each).all(axis=1) & (each[np.arange(len(each)), place] != 0) & np.isfinite(answers)
-    exponents = {k: _exponents(answers[known & (place == k)]) for k in range(alone.takes.stored_k)}
-    lost = {k: told for k, told in exponents.items() if told is not None and len(told) <= 1}
-    every = {exponent for told in lost.values() for exponent in told}
-    return frozenset(lost if len(every) <= 1 else ()), min(every, default=None)
-
-
-def _exponents(answers: npt.NDArray[np.float64]) -> frozenset[int] | None:
-    """The exponents of answers other than zero; None where there are few answers."""
-    if len(answers) < _ASKED:
-        return None
-    return frozenset((np.frexp(answers[answers != 0])[1] - 1).tolist())
+    found = {k: answers[known & (place == k)] for k in range(alone.takes.stored_k)}
+    return {
+        k: frozenset((np.frexp(told[told != 0])[1] - 1).tolist())
+        for k, told in found.items()
+        if len(told) >= _ASKED
+    }
 
 
 def _before_the_last(one: Candidate) -> frozenset[int]:
