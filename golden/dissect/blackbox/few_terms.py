@@ -18,6 +18,7 @@ from golden.dissect.blackbox import fitting, structure
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.fitting import Fit
+from golden.dissect.blackbox.rounded import as_rounded
 from golden.dissect.blackbox.signs import with_signs
 from golden.dissect.blackbox.simple import ALONE
 from golden.dissect.blackbox.unshown import losing
@@ -84,12 +85,13 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 
 
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons with the signs that answers to one term have and the bits that results have, whose sums leave
-    out what no finite answer shows: c, or the products. Faulty units look at the special values of what they
-    do not add; or c alone is what lies too far above the other terms; or some products are lost alone. Where
-    finite operands are answered by infinities those may be added, too: of products, all but zeros are.
+    """Skeletons with the signs and the last rounding that answers to one term have and the bits that results
+    have, whose sums leave out what no finite answer shows: c, or the products. Faulty units look at the
+    special values of what they do not add; or c alone is what lies too far above the other terms; or some
+    products are lost alone. Where finite operands are answered by infinities those may be added, too: of
+    products, all but zeros are.
     """
-    made = with_signs(bank, skeletons)
+    made = as_rounded(bank, with_signs(bank, skeletons))
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
     lost = losing(bank, made)

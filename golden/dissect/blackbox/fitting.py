@@ -24,10 +24,12 @@ from golden import stimuli
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets, sticky
+from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.simple import KINDS
 from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
+from golden.program.keys import CUT
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
 _WRONG, _GLANCE, _PART = 224, 48, 1024
@@ -61,6 +63,7 @@ _MORE_BITS = 5
 _NEAR = 200
 """Starts are near each other that are apart by less than one in so many questions."""
 _ALONE = frozenset(("c alone",))
+_MASKS = frozenset((MASKS,))
 _BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
 """Answers to c of each sign that show whether those are as far from it as these, the share of them that is
 compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
@@ -226,10 +229,23 @@ def _directed(
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
         turned += [_complemented(one, width) for width in complemented if _in_complement(one)]
+        turned += [_cut(one, word) for word in CUT.words] if _aligns(one) and _no_count(few, one) else []
         found = [new for new in turned if new is not None]
         best = min(found, key=lambda new: wrong_of(few, new), default=None)
         if best is not None and wrong_of(few, best) < wrong_of(few, one):
             yield best
+
+
+def _no_count(few: Bank, one: Candidate) -> bool:
+    """Whether a skeleton is wrong on most of what masks were answered: sticky bits leave more than what is
+    small in every order of the sum, so that no order that drops what is cut is nearer than others."""
+    masks = few.of_kinds(_MASKS)
+    return wrong_of(masks, one) > len(masks) // 2
+
+
+def _cut(one: Candidate, word: str) -> Candidate | None:
+    """A skeleton whose alignments keep so whether anything was cut."""
+    return one.with_each_step(lambda step: replace(step, cut=word) if isinstance(step, Align) else step)
 
 
 def _rounding(one: Candidate, mode: str) -> Candidate | None:

@@ -16,7 +16,7 @@ import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import order, structure
+from golden.dissect.blackbox import fitting, order, structure
 from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import Candidate, candidate
 from golden.dissect.blackbox.few_terms import counted
@@ -25,6 +25,7 @@ from golden.dissect.blackbox.held import held
 from golden.dissect.blackbox.moves import Hints, joint, moves, rare
 from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.partners import partners
+from golden.dissect.blackbox.rounded import as_rounded
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.unshown import losing
@@ -463,6 +464,33 @@ def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answ
         assert true.operations in [one.operations for one in found]
         assert all(one.operations[0].k_index == two.operations[0].k_index for one in found)
     assert not losing(asked(two.instruction), made)
+
+
+def test_one_term_shows_how_results_are_rounded_before_orders_are_compared() -> None:
+    narrow = PLAIN.replace("c: f32, d: f32", "c: f32, d: f16")
+    for mode in ("down", "to_odd"):
+        bank = asked(unit(narrow.replace("total, rounding: toward_zero", f"total, rounding: {mode}")), 4)
+        made = as_rounded(bank, list(skeletons(bank.takes, None)))
+        last = [one.operations[-1].final for one in made]
+        assert {step.rounding for step in last if isinstance(step, Round)} == {mode}
+    exact = asked(
+        unit(PLAIN.replace("a: f16, b: f16", "a: e4m3, b: e4m3")), 4
+    )  # no term lies between results
+    made = list(skeletons(exact.takes, None))
+    assert as_rounded(exact, made) == made
+
+
+def test_where_masks_leave_more_than_what_is_small_alignments_keep_sticky_bits_to_begin_with() -> None:
+    """No order that drops what is cut is nearer than others then."""
+    wide = PLAIN.replace("{k: 2}", "{k: 8}")
+    box = unit(wide.replace("24, rounding: toward_zero", "24, rounding: toward_zero, cut: sticky_added"))
+    bank = Bank(signature_of(box))
+    assert order.find_order(Box(box, 50_000, time.monotonic() + 60), bank) is None
+    start = as_candidate(unit(wide))
+    best = [one for one in fitting._directed(bank, [start], time.monotonic() + 60) if one is not start]
+    assert [step.cut for one in best for o in one.operations for step in o.steps_of(Align)] == [
+        "sticky_added"
+    ]
 
 
 def test_an_alignment_to_leading_bits_can_stand_in_the_place_of_a_normalized_sum() -> None:
