@@ -21,7 +21,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import few_terms, fitting, memory, structure, telling
+from golden.dissect.blackbox import between_orders, few_terms, fitting, memory, structure, telling
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate, meant
 from golden.dissect.blackbox.candidates import candidate as made_candidate
@@ -54,6 +54,8 @@ from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 Progress = Callable[[str, int, int], None]
 _FIRST = 96
 """Questions of each kind before the first candidate."""
+_BETWEEN = 3
+"""Times that orders which are ranked alike are told apart before one is fitted."""
 _SIMPLE, _OF_SIMPLE = 20, 800
 """The same of each number of terms and kind; of so many questions that may be asked, one at most is one of
 those."""
@@ -531,12 +533,28 @@ class _Search:
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """What the nearest of some skeletons come to, or a candidate that was kept."""
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
+        for turn in range(_BETWEEN if self.end is not None and self.own.pattern is None else 0):
+            if not self._ask_between_orders(ordinary, turn):
+                break
+            ordinary = of_numbers(self.bank.of_kinds(frozenset(_ORDINARY)))
+            self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
         first = fitting.of_both_kinds(self.ranked, _FIRST_FITS)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
         if now is not None and 0 < now.wrong <= _HANDFUL:
             self._ask_beside(now)
         return self.state.fit
+
+    def _ask_between_orders(self, ordinary: Bank, turn: int) -> bool:
+        """Asks what tells the orders apart that are ranked first; whether anything was found that does."""
+        those = between_orders.alike(self.orders, len(ordinary))
+        if len(those) < 2 or self.end is None:
+            return False
+        found = between_orders.questions(those, self.end, partial(self._rng, 2000 + turn))
+        if found is not None and len(found["a"]) <= self.dense.asks // _OF_LOWERED:
+            self.bank.add(telling.TIES, *self.dense.ask(found))
+            return True
+        return False
 
     def _ask_beside(self, near: fitting.Fit) -> None:
         """Asks more about a candidate that is wrong on a handful: those say little of what it lacks, and

@@ -168,7 +168,7 @@ def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
 
 
 def anew(best: Candidate, ranked: Iterable[Fit], bank: Bank, most: int) -> list[Fit]:
-    """Skeletons that align and sum as they were made, with what the best candidate does before and after that:
+    """Skeletons that align and sum as they were made, with what the best candidate does before and after:
     widths that explained what was asked at first can stand in the way of those that explain all, and no few
     changes lead from one to the other. The nearest first, of each shape one."""
     found: dict[object, Fit] = {}

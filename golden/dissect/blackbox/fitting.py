@@ -30,6 +30,7 @@ from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import CUT
+from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
 _WRONG, _GLANCE, _PART = 224, 48, 1024
@@ -297,10 +298,11 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
     counts what has not c's sign in one's complement; that cuts, too; one that keeps more bits, as a bit too
-    few decides many results, and some too many only few; and one that adds c in a rounded addition with that
-    alone rounded to a side."""
+    few decides many results, and some too many only few; one that cuts what it rounds before the result; and
+    one that adds c in a rounded addition with that alone rounded to a side."""
     yield widened(one, _MORE_BITS)
     yield _rounding(one, "to_odd")
+    yield _cut_on_the_way(one)
     yield from (_adding(one, mode) for mode in _SIDES if isinstance(one.operations[-1].final, Additions))
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 
@@ -314,6 +316,21 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
         yield one.with_operations(
             o.with_steps([changed(step, o.steps[-1]) for step in o.steps]) for o in one.operations
         )
+
+
+def _cut_on_the_way(one: Candidate) -> Candidate | None:
+    """A candidate that cuts all but its last result; None where it rounds only that."""
+    last = one.operations[-1].steps[-1]
+
+    def changed(operation: Operation) -> Operation:
+        inner = operation is not one.operations[-1]
+        return operation.with_steps(
+            replace(s, rounding="toward_zero") if isinstance(s, Round) and (inner or s is not last) else s
+            for s in operation.steps
+        )
+
+    found = one.with_operations(map(changed, one.operations))
+    return None if found is None or found.operations == one.operations else found
 
 
 def _adding(one: Candidate, mode: str) -> Candidate | None:
