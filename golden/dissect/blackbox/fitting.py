@@ -336,7 +336,7 @@ def _cut_on_the_way(one: Candidate) -> Candidate | None:
 def _adding(one: Candidate, mode: str) -> Candidate | None:
     """A candidate whose last step alone rounds this way."""
     *head, last = one.operations
-    final: Step = replace(last.final, rounding=mode)  # type: ignore[call-arg]
+    final: Step = replace(last.final, rounding=mode)
     return one.with_operations((*head, last.with_steps((*last.steps[:-1], final))))
 
 
