@@ -603,7 +603,9 @@ class _Search:
     def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
         """More starts than widths alone show, by how near a few changes bring them: skeletons with the ends
         that one product and c show, and those that were ranked."""
-        until = time.monotonic() + self.dense.left / _SHARERS
+        until, now = time.monotonic() + self.dense.left / _SHARERS, self.state.fit
+        if now is not None and not fitting.wrong_of(ordinary, now.candidate):
+            ordinary = self.bank  # what is wrong lies elsewhere: ordinary questions tell no order any more
         more = few_terms.starts(self.bank, ordinary, made, until)
         ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, _HALVED))
         hints = replace(fitting.hints(self.bank), wide=False)

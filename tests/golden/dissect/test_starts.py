@@ -170,3 +170,22 @@ def test_a_start_that_explains_more_from_the_beginning_goes_on_with_the_least_ef
         search._check()
     assert done == [Effort.SINGLE, Effort.FEW, Effort.ANY, "round", "anew", then]
     assert dissecting._ANEW > 1
+
+
+@pytest.mark.parametrize("wrong", ["ordinary", "special"])
+def test_where_ordinary_questions_are_explained_orders_are_compared_on_all(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all products are infinite, only special values tell orders."""
+    ins, one = golden.instruction("volta", "HMMA.884.F32.F32"), plain()
+    search, ordinary = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None), Bank(one.takes)
+    operands = {
+        name: np.zeros((4, *codes.shape[1:]), codes.dtype) for name, codes in ordinary.operands.items()
+    }
+    ordinary.add("ordinary", operands, one.dot(**operands) ^ np.uint32(wrong == "ordinary"))
+    search.state.fit = Fit(one, 1)
+    used: list[Bank] = []
+    monkeypatch.setattr(few_terms, "starts", lambda bank, some, *rest: used.append(some) or [])
+    monkeypatch.setattr(fitting, "halved", lambda bank, *rest: used.append(bank) or [])
+    search._nearer(ordinary, [one])
+    assert used == [ordinary if wrong == "ordinary" else search.bank] * 2
