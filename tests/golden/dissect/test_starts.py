@@ -184,6 +184,7 @@ def test_where_ordinary_questions_are_explained_orders_are_compared_on_all(
     }
     ordinary.add("ordinary", operands, one.dot(**operands) ^ np.uint32(wrong == "ordinary"))
     search.state.fit = Fit(one, 1)
+    search.bank.add("special", operands, one.dot(**operands) ^ np.uint32(1))
     used: list[Bank] = []
     monkeypatch.setattr(few_terms, "starts", lambda bank, some, *rest: used.append(some) or [])
     monkeypatch.setattr(fitting, "halved", lambda bank, *rest: used.append(bank) or [])
