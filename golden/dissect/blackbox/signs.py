@@ -60,9 +60,8 @@ class _Seen:
 
 def _seen(alone: Bank, name: str) -> _Seen:
     """Of questions to c, or to a product, alone those where both the term and the answer have a sign."""
-    read = ["c"] if name == "c" else ["a", "b"]
-    signs = [_signs(alone.takes.formats[one], alone.operands[one]).reshape(len(alone), -1) for one in read]
-    terms = np.prod(signs, axis=0)
+    signs = {one: _signs(alone.takes.formats[one], alone.operands[one]) for one in "abc"}
+    terms = signs["c"][:, None] if name == "c" else signs["a"] * signs["b"]
     answers = _signs(alone.takes.formats["d"], alone.answers)
     known = (answers != 0) & (terms != 0).any(axis=1)
     return _Seen(name == "c", terms[known], answers[known])
