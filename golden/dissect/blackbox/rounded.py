@@ -37,7 +37,8 @@ def _told(alone: Bank, name: str) -> Iterator[_Told]:
     """Terms that lie between two normal results."""
     takes = alone.takes
     d = takes.formats["d"]
-    codes = [alone.operands[one].reshape(len(alone), -1).tolist() for one in ("c" if name == "c" else "ab")]
+    given = [alone.operands[one] for one in ("c" if name == "c" else "ab")]
+    codes = [(some[:, None] if name == "c" else some).tolist() for some in given]
     for *rows, code in zip(*codes, alone.answers.tolist(), strict=True):
         answer = d.decode(code)
         value = _term([takes.formats[one] for one in ("c" if name == "c" else "ab")], rows)
