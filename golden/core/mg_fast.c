@@ -123,6 +123,16 @@ static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
 #endif
 }
 
+/* Whether exponents are bytes, of which a vector holds four times as many as of words: where all that it needs of them is the maximum of a sum. */
+static int mg_plan_bytes(const mg_fast_form *f) {
+    const mg_program *p = f->program;
+    const mg_call *call = f->call;
+    const mg_tile *t = &f->tile;
+    const int table = (p->table_a && p->table_a->looked_up) || (p->table_b && p->table_b->looked_up);
+    return f->widest->decode_bytes && mg_fits_bytes(&p->a) && mg_fits_bytes(&p->b) && !table && call->a.column == 1 && call->b.column == 1 && !t->per_lane && !t->paired &&
+           p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && t->quick && t->plain && f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
+}
+
 /* Chooses the length of vectors, and how the tile runs through them. */
 static void mg_plan_tile(mg_fast_form *f) {
     const mg_program *p = f->program;
@@ -154,6 +164,7 @@ static void mg_plan_tile(mg_fast_form *f) {
         for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
         odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
     }
+    t->bytes = mg_plan_bytes(f);
     f->integers = p->operations[0].fast == MG_FAST_INTEGER || p->operations[0].fast == MG_FAST_GDFS;
     mg_plan_integers(f, odd);
     t->a_row = (ptrdiff_t)p->k << t->paired >> t->share;
@@ -174,7 +185,8 @@ static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, i
     }
     for (ptrdiff_t i = 0; i < rows; i++) {
         const char *at = data + i * row;
-        if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)columns * (size_t)width);
+        if (f->tile.bytes) specials |= f->widest->decode_bytes(format, at, columns, plane->value + i * columns, (uint8_t *)plane->exponent + i * columns);
+        else if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)columns * (size_t)width);
         else if (plane->raw)
             for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
         else

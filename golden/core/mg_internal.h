@@ -119,6 +119,16 @@ static inline int mg_fits_single(const mg_format *f) {
            f->sign_shift == f->ignored_low + f->fraction_bits + 8;
 }
 
+/* Whether FP16 has all numbers of a format times a power of two: the machine's conversion of FP16, with subnormal numbers as
+ * quick as others, decodes it then. */
+static inline int mg_fits_halves(const mg_format *f) {
+    const int specials = f->specials == MG_SPECIALS_IEEE ? f->exponent_bits == 5 : f->exponent_bits < 5 && f->specials != MG_SPECIALS_NEGATIVE_ZERO_NAN;
+    return f->is_float && f->storage <= 16 && f->has_zero && !f->ignored_low && f->fraction_bits >= 1 && f->fraction_bits <= 10 && f->exponent_bits >= 1 && specials;
+}
+
+/* Whether exponents of such a format, which are small, can stand in bytes (MG_BYTE_BIAS). */
+static inline int mg_fits_bytes(const mg_format *f) { return f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32; }
+
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
 /* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two or four that
@@ -135,6 +145,7 @@ typedef struct {
 typedef struct {
     const mg_program *program;
     int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
+    int32_t bytes; /* whether exponents of a and b are bytes (mg_plan_bytes) */
     int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
@@ -153,6 +164,7 @@ typedef struct {
     int32_t lanes; /* 0: no more */
     int (*run)(const mg_tile *tile); /* whether a chain of fused multiply-adds made a NaN, whose word is still to be found */
     mg_decoder decode;
+    int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, float *value, uint8_t *exponent); /* null: it has none */
     void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,
                      int64_t other, int32_t flip, void *words);
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */

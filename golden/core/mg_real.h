@@ -818,13 +818,6 @@ static void mg_take_reals(const mg_format *f, const mg_words codes, int powers, 
 }
 
 #ifdef MG_NATIVE_HALVES
-/* Whether FP16 has all numbers of a format times a power of two: the machine's conversion of FP16, with subnormal numbers as
- * quick as others, decodes it then. */
-static int mg_fits_halves(const mg_format *f) {
-    const int specials = f->specials == MG_SPECIALS_IEEE ? f->exponent_bits == 5 : f->exponent_bits < 5 && f->specials != MG_SPECIALS_NEGATIVE_ZERO_NAN;
-    return f->is_float && f->storage <= 16 && f->has_zero && !f->ignored_low && f->fraction_bits >= 1 && f->fraction_bits <= 10 && f->exponent_bits >= 1 && specials;
-}
-
 /* The elements of an operand at these places. */
 static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
     typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));

@@ -15,6 +15,7 @@
 #define mg_vf MG_OF(mg_vf)
 #define mg_vh MG_OF(mg_vh)
 #define mg_vb MG_OF(mg_vb)
+#define mg_bytes MG_OF(mg_bytes)
 #define mg_many MG_OF(mg_many)
 #define mg_fours MG_OF(mg_fours)
 #define mg_half MG_OF(mg_half)
@@ -25,6 +26,7 @@ typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias)
 typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
 typedef int16_t mg_many __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef int8_t mg_fours __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef uint8_t mg_bytes __attribute__((vector_size(4 * MG_V), aligned(1), may_alias));
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
 typedef int32_t mg_half __attribute__((vector_size(2 * MG_V), aligned(4), may_alias));
 typedef int64_t MG_OF(mg_vp) __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -48,13 +50,14 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_EACH_HALF _Pragma("GCC unroll 2") for (int h = 0; h < 2; h++)
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
 #define MG_POWER(x) ((mg_vf)(((x) + 127) << 23)) /* 2^x, -126 <= x <= 127 */
+#define MG_BYTE_BIAS 96                          /* of an exponent in a byte, which is then in 65 ... 127, or 0 of zero: products of zero are below 128, others above */
 #define MG_MOST_UNITS 126                        /* of a quick sum, as a power of two */
 #define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
 #define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
 
-/* How codes are decoded: by their fields, or shorter ways. */
-enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
+/* How codes are decoded: by their fields, or shorter ways: as FP16, moved to where FP16 has them, or to where FP32 has. */
+enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SMALL, MG_DECODE_SINGLE };
 
 /* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
@@ -70,6 +73,7 @@ typedef struct {
     const ptrdiff_t *row_of_b;         /* where the row of B begins that element k of A meets */
     const float *scale_a, *scale_b;
     const int32_t *scale_a_exponent, *scale_b_exponent; /* groups with scales */
+    const uint8_t *tops;               /* largest exponents of products in bytes (mg_byte_tops), or null */
 } mg_part;
 #endif
 
@@ -82,6 +86,14 @@ MG_INLINE mg_vi MG_OF(mg_max)(mg_vi x, mg_vi y) {
     return (mg_vi)MG_NATIVE_MAX(x, y);
 #else
     return MG_PICK((mg_vi)(x > y), x, y);
+#endif
+}
+
+MG_INLINE mg_bytes MG_OF(mg_max_bytes)(mg_bytes x, mg_bytes y) {
+#ifdef MG_NATIVE_MAX_BYTES
+    return (mg_bytes)MG_NATIVE_MAX_BYTES(x, y);
+#else
+    return MG_PICK((mg_bytes)(x > y), x, y);
 #endif
 }
 
@@ -232,15 +244,16 @@ static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
     if (significands) return MG_DECODE_FIELDS;
 #ifdef MG_NATIVE_HALF
     if (mg_is_ieee(f, 5, 10)) return MG_DECODE_HALF;
+    if (f->storage == 8 && mg_fits_halves(f) && f->bias > -64 && f->bias < 64) return MG_DECODE_SMALL; /* floats have the power */
 #endif
     return mg_fits_single(f) ? MG_DECODE_SINGLE : MG_DECODE_FIELDS;
 }
 
 /* Codes to values (or significands) and exponents; raises `top` to the exponent field of infinities and NaNs. */
 MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, mg_vi code, int significands, mg_vf *value, mg_vi *exponent, mg_vi *top) {
-    if (kind == MG_DECODE_HALF || kind == MG_DECODE_SINGLE) { /* they are values already, or the upper bits of one */
-        const mg_vi bits = kind == MG_DECODE_HALF ? code : code >> f->ignored_low << (f->ignored_low + 31 - f->sign_shift);
-        const mg_vi magnitude = bits & INT32_MAX, e = magnitude >> 23, least = MG_SPLAT(kind == MG_DECODE_HALF ? 127 - 14 : 1);
+    if (kind != MG_DECODE_FIELDS) { /* they are values already, or the upper bits of one */
+        const mg_vi bits = kind != MG_DECODE_SINGLE ? code : code >> f->ignored_low << (f->ignored_low + 31 - f->sign_shift);
+        const mg_vi magnitude = bits & INT32_MAX, e = magnitude >> 23, least = MG_SPLAT(kind == MG_DECODE_HALF ? 127 - 14 : 128 - f->bias);
         *value = (mg_vf)bits;
         *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, least) - 127, MG_SPLAT(MG_E_ZERO));
         *top = MG_OF(mg_max)(*top, e);
@@ -251,12 +264,25 @@ MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, mg_vi code,
     }
 }
 
-/* Codes; of FP16 the values, where the machine can convert them. */
-MG_INLINE mg_vi MG_OF(mg_load_codes)(const char *at, int32_t storage, int kind) {
+#ifdef MG_NATIVE_HALF
+/* The values of codes of 8 bits in a format that mg_fits_halves. */
+MG_INLINE mg_vf MG_OF(mg_small_values)(const mg_format *f, const char *at) {
+    const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
+    const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
+    const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift;
+    const mg_vh word = __builtin_convertvector(MG_AT(mg_vb, at), mg_vh), fields = word & fields_mask;
+    const mg_vh half = fields << up | (word << sign_up & sign) | ((mg_vh)(fields == nan) & quiet);
+    return (mg_vf)MG_NATIVE_HALF(&half) * MG_POWER(MG_SPLAT(15 - f->bias));
+}
+#endif
+
+/* Codes; the values, where the machine can convert them from FP16. */
+MG_INLINE mg_vi MG_OF(mg_load_codes)(const mg_format *f, const char *at, int32_t storage, int kind) {
 #ifdef MG_NATIVE_HALF
     if (kind == MG_DECODE_HALF) return (mg_vi)MG_NATIVE_HALF(at);
+    if (kind == MG_DECODE_SMALL) return (mg_vi)MG_OF(mg_small_values)(f, at);
 #endif
-    (void)kind;
+    (void)f, (void)kind;
     return MG_OF(mg_load)(at, storage);
 }
 
@@ -277,7 +303,7 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const cha
         mg_vf x;
         if (step * 8 != storage || count - i < MG_V) /* what is past the end of a plane's row is overwritten, or nobody's */
             at = MG_OF(mg_collect)(at, step, storage / 8, count - i, some);
-        MG_OF(mg_decode_values)(&f, kind, MG_OF(mg_load_codes)(at, storage, kind), significands, &x, &e, &top);
+        MG_OF(mg_decode_values)(&f, kind, MG_OF(mg_load_codes)(&f, at, storage, kind), significands, &x, &e, &top);
         *(mg_vf *)(value + i) = x;
         *(mg_vi *)(exponent + i) = e;
     }
@@ -368,7 +394,10 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
     }
     mg_format format = *f;
 #define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(format, kind, storage, data, step, count, significands, value, exponent)
+#ifdef MG_NATIVE_HALF
     if (kind == MG_DECODE_HALF) MG_DECODE(MG_DECODE_HALF, 16);
+    if (kind == MG_DECODE_SMALL) MG_DECODE(MG_DECODE_SMALL, 8);
+#endif
     if (kind == MG_DECODE_SINGLE && f->storage == 16) MG_DECODE(MG_DECODE_SINGLE, 16);
     if (kind == MG_DECODE_SINGLE) MG_DECODE(MG_DECODE_SINGLE, 32);
     if (f->storage == 8 && f->exponent_bits == 4 && f->fraction_bits == 3 && f->specials == MG_SPECIALS_ALL_ONES_NAN) { /* E4M3 with constants, too */
@@ -382,6 +411,29 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
     MG_DECODE(MG_DECODE_FIELDS, 32);
 #undef MG_DECODE
 }
+
+#ifdef MG_NATIVE_HALF
+/* Decodes `count` codes of 8 bits side by side, in a format that mg_fits_bytes, to values and to exponents in bytes; returns whether there is an
+ * infinity or a NaN. */
+static int MG_OF(mg_decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, float *value, uint8_t *exponent) {
+    const int fraction_bits = f->fraction_bits, all = (1 << (f->exponent_bits + fraction_bits)) - 1;
+    const int special = f->specials == MG_SPECIALS_ALL_ONES_NAN ? all : f->specials == MG_SPECIALS_IEEE ? all >> fraction_bits << fraction_bits : 256;
+    const mg_format format = *f;
+    mg_bytes top = {0};
+    int any = 0;
+    for (ptrdiff_t i = 0; i < count; i += 4 * MG_V) {
+        char some[4 * MG_V] = {0};
+        const char *at = count - i < 4 * MG_V ? memcpy(some, data + i, (size_t)(count - i)) : data + i;
+        const mg_bytes fields = MG_AT(mg_bytes, at) & (uint8_t)all, field = fields >> fraction_bits, least = (mg_bytes)(field == 0) & 1;
+        *(mg_bytes *)(exponent + i) = (field + least + (uint8_t)(MG_BYTE_BIAS - f->bias)) & (mg_bytes)(fields != 0);
+        top = MG_OF(mg_max_bytes)(top, fields);
+        MG_UNROLL for (ptrdiff_t v = 0; v < 4 * MG_V; v += MG_V)
+            if (v < count - i) *(mg_vf *)(value + i + v) = MG_OF(mg_small_values)(&format, at + v);
+    }
+    for (int l = 0; l < 4 * MG_V; l++) any |= top[l] >= special;
+    return any;
+}
+#endif
 
 /* Whether what is not zero in a plane has an exponent beyond least ... most. */
 static int MG_OF(mg_reaches)(const mg_plane *plane, int32_t least, int32_t most) {
@@ -514,6 +566,18 @@ MG_INLINE void MG_OF(mg_tops)(const mg_operation *o, const mg_part *x, int32_t f
     }
 }
 
+/* The largest exponents of all products of MG_ROWS rows of A and 4 * MG_V columns of B: of element i of a row of A the sum with that of B, in
+ * bytes, four times as many at once as words. */
+MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const mg_tile *t, ptrdiff_t row, ptrdiff_t column, uint8_t tops[MG_ROWS][4 * MG_V]) {
+    const uint8_t *a = (const uint8_t *)t->a.exponent + row * t->a_row + o->k_index[0], *b = (const uint8_t *)t->b.exponent + o->k_index[0] * (ptrdiff_t)t->columns + column;
+    mg_bytes top[MG_ROWS] = {{0}};
+    for (ptrdiff_t k = 0; k < o->k_count; k++) {
+        const mg_bytes y = MG_AT(mg_bytes, b + k * t->columns);
+        MG_UNROLL for (int r = 0; r < MG_ROWS; r++) top[r] = MG_OF(mg_max_bytes)(top[r], y + a[r * t->a_row + k]);
+    }
+    MG_UNROLL for (int r = 0; r < MG_ROWS; r++) *(mg_bytes *)tops[r] = top[r];
+}
+
 /* Products as large as that are infinite. */
 MG_INLINE mg_vf MG_OF(mg_overflowing)(mg_vf p, mg_vi exponent, int32_t least) {
     const mg_vi two = (mg_vi)(((mg_vi)p & INT32_MAX) >= 0x40000000), large = (mg_vi)(exponent - two >= least);
@@ -619,7 +683,14 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
         top[r] = MG_OF(mg_max)(late[r], MG_SPLAT(floor));
         end[r] = (mg_vf){0};
     }
-    MG_OF(mg_tops)(o, x, 0, 1, top);
+    if (x->tops) {
+        MG_EACH_ROW {
+            const mg_vi sum = MG_OF(mg_load)((const char *)x->tops + r * 4 * MG_V, 8);
+            top[r] = MG_OF(mg_max)(top[r], MG_PICK((mg_vi)(sum > 127), sum - 2 * MG_BYTE_BIAS, MG_SPLAT(MG_E_ZERO)));
+        }
+    } else {
+        MG_OF(mg_tops)(o, x, 0, 1, top);
+    }
     MG_EACH_ROW units[r] = kept - top[r];
     MG_OF(mg_totals)(o, x, 0, 1, units, total, NULL, end);
     MG_EACH_ROW {
@@ -1083,17 +1154,20 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
 }
 
 MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials,
-                                  const int quick, const int plain, const int groups) {
+                                  const int quick, const int plain, const int groups, const int bytes) {
     const mg_program *p = t->program;
     const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
     const ptrdiff_t width = (ptrdiff_t)t->columns << paired;
+    uint8_t tops[MG_ROWS][4 * MG_V];
     for (ptrdiff_t i = 0; i < t->rows; i += rows)
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
+            if (bytes && j % (4 * MG_V) == 0) MG_OF(mg_byte_tops)(p->operations, t, i, j, tops);
             const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
             const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, t->a.value + a, t->b.value + b,
                                   t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
-                                  t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
+                                  t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b,
+                                  bytes ? tops[0] + j % (4 * MG_V) : NULL}, *x = &part;
             MG_EACH_ROW {
                 results[0][r] = MG_OF(mg_load_rows)(t->c + ((i + r) << paired) * t->c_row + b * (c_storage / 8), t->c_row, c_storage, paired);
                 results[1][r] = (mg_vi){0};
@@ -1103,16 +1177,22 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         }
 }
 
+/* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
+static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
+    if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 1);
+    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 0, 1, 1, 0, 1);
+}
+
 /* Rows of A that all columns share, compiled once for each combination that has to be quick. */
 MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     const int significands = t->significands;
-    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0);
-    else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16);
-    else if (t->groups == 32) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32);
-    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0);
-    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0);
-    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0);
-    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 1, 1, 0);
+    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0, 0);
+    else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16, 0);
+    else if (t->groups == 32) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32, 0);
+    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0, 0);
+    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0, 0);
+    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0, 0);
+    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 1, 1, 0, 0);
 }
 
 static int MG_OF(mg_run_tile)(const mg_tile *t) {
@@ -1133,8 +1213,9 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     if (one_sum && t->share && !t->per_lane) {
         if (differ) MG_OF(mg_integer_rows)(t, 1, 0, 1);
         else MG_OF(mg_integer_rows)(t, 1, 0, 0);
-    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0);
-    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0);
+    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0, 0);
+    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0, 0);
+    else if (t->bytes) MG_OF(mg_run_bytes)(t);
 #ifdef MG_HALF
     else if (t->paired) MG_OF(mg_run_shared)(t, 1);
 #endif
@@ -1148,6 +1229,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_EVEN
 #undef MG_NATIVE_ODD
 #undef MG_NATIVE_MAX
+#undef MG_NATIVE_MAX_BYTES
 #undef MG_NATIVE_ANY
 #undef MG_NATIVE_WIDEN_8
 #undef MG_NATIVE_WIDEN_16

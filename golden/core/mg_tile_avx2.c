@@ -22,7 +22,7 @@
 #include "mg_block.h"
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, mg_decode_integers_8, mg_reaches_8, 0, 0}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 0}}, mg_run_block_steps, mg_run_real_block};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

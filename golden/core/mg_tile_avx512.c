@@ -19,6 +19,7 @@
 #define MG_V 16
 #define MG_DOUBLES 8
 #define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_MAX_BYTES(x, y) _mm512_max_epu8((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_HALF(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_TRUNCATED(x) _mm512_cvt_roundepi32_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_ADD_DOT_FOURS MG_ADD_DOT_FOURS
@@ -53,7 +54,7 @@
 #include "mg_block.h"
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, mg_run_block_steps, mg_run_real_block};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
