@@ -18,6 +18,7 @@ from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_f
 from instruction_sets import instruction_sets
 from long_run import long_after
 from random_units import load
+from tiles import CLASSES, Tiles
 
 import golden
 from golden import yamlfile
@@ -170,3 +171,35 @@ def test_a_floor_may_lie_above_all_floats(floor: int, simd: str, monkeypatch: py
     c = np.array([0, 1, 0xBE6D5DE6, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0xFE800000], np.uint32)
     a, b = (np.full((c.size, 2), code, np.uint16) for code in (0x3A00, 0xB400))
     assert ins.dot(a, b, c).tolist() == [ins.reference_dot(*row) for row in zip(a, b, c, strict=True)]
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("bias", [0, 7, 15, 32])
+@pytest.mark.parametrize("columns", [8, 40])
+def test_exponents_in_bytes(bias: int, columns: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formats of 8 bits whose exponents reach the ends of what a byte holds, in matrices that end within a
+    vector of bytes; where products are zero, c stays whole however small it is."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng = np.random.default_rng(bias)
+    small = {"kind": "float", "storage": 8, "bias": bias, "signed": True}
+    own = {
+        "x": small | {"exponent_bits": 5, "fraction_bits": 2, "specials": "ieee"},
+        "y": small | {"exponent_bits": 4, "fraction_bits": 2, "specials": "all_ones_nan"},
+        "z": small | {"exponent_bits": 4, "fraction_bits": 3, "specials": "none"},
+    }
+    for a, b in (("x", "x"), ("x", "z"), ("y", "e2m3"), ("z", "y"), ("e4m3", "e5m2")):
+        unit = {
+            "unit": "bytes",
+            "shape": {"m": 4, "n": columns, "k": 5},
+            "define_formats": own,
+            "formats": {"a": a, "b": b, "c": "f32", "d": "f32"},
+            "program": [{"fda": {"fraction_bits": 13, "nan": 0x7FFFFFFF}}],
+        }
+        ins = load(json.dumps(unit))
+        assert ins.engine.fast
+        tiles = Tiles(ins, rng)
+        for operands in (
+            *(getattr(tiles, what)() for what in CLASSES),
+            tiles.zero_tiles() | {"c": tiles.codes("c")},
+        ):
+            assert np.array_equal(ins(**operands), ins.engine.compute(operands, True, general=True))
