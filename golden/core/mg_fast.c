@@ -86,14 +86,14 @@ static mg_significands mg_needs_significands(const mg_program *p) {
     return needs;
 }
 
-/* Whether a sum of 32 bits does for most lanes of an operation. */
-static int mg_is_quick(const mg_operation *o, mg_significands significands) {
+/* Whether a sum of 32 bits does for most lanes of an operation, or so many for as many chunks of its products. */
+static int mg_is_quick(const mg_operation *o, mg_significands significands, int32_t chunks) {
     if (!mg_is_ieee(&o->seed_format, 8, 23) || !mg_is_ieee(&o->out_format, 8, 23)) return 0;
     if (o->fast == MG_FAST_FDRDA)
         return significands == MG_VALUES && o->result_fraction_bits == 23 && o->fraction_bits >= 23 && o->fraction_bits <= 24 && 4 * o->k_count <= o->chunk &&
                o->dot_fraction_bits >= o->fraction_bits + 2 && o->sum_fraction_bits >= 31;
     /* above the largest float's exponent a floor would make units that are no floats */
-    return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23 && o->floor <= 127;
+    return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= chunks * o->chunk && o->result_fraction_bits <= 23 && o->floor <= 127;
 }
 
 /* How many integers that follow each other in k share a word, as a power of two: pairs of 16 bits, or four bytes, where the machine multiplies
@@ -130,7 +130,7 @@ static int mg_plan_bytes(const mg_fast_form *f) {
     const mg_tile *t = &f->tile;
     const int table = (p->table_a && p->table_a->looked_up) || (p->table_b && p->table_b->looked_up);
     return f->widest->decode_bytes && mg_fits_bytes(&p->a) && mg_fits_bytes(&p->b) && !table && call->a.column == 1 && call->b.column == 1 && !t->per_lane && !t->paired &&
-           p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && t->quick && t->plain && f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
+           p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2) && t->plain && f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
 }
 
 /* Chooses the length of vectors, and how the tile runs through them. */
@@ -160,7 +160,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->plain = t->per_lane || !p->sparsity; /* lanes have their rows of B selected */
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
-        t->quick &= mg_is_quick(o, f->significands);
+        t->quick &= mg_is_quick(o, f->significands, 1);
         for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
         odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
     }

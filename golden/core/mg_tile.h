@@ -64,9 +64,9 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SMALL, MG_DECODE_SINGLE };
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
  * operation lie side by side; `share` and `swapped`, how integers that follow each other in k share a word (mg_plan_integers); `groups`, a program is one sum of scaled
- * groups, of so many. */
+ * groups, of so many; `halves`, a quick sum has up to twice as many products as 32 bits hold. */
 typedef struct {
-    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups;
+    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups, halves;
     const float *a, *b;
     const int32_t *a_exponent, *b_exponent;
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
@@ -613,7 +613,8 @@ MG_INLINE void MG_OF(mg_totals)(const mg_operation *o, const mg_part *x, int32_t
         total[r] = (mg_vi){0};
     }
     if (x->quick) {
-        MG_UNROLL for (int32_t i = from; i < o->k_count; i += step) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
+        const int32_t end = x->halves && !from ? o->chunk : o->k_count;
+        MG_UNROLL for (int32_t i = from; i < end; i += step) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
         return;
     }
     MG_EACH_ROW MG_EACH_HALF wide[r][h] = (mg_df){0};
@@ -662,13 +663,21 @@ MG_INLINE mg_vi MG_OF(mg_quick_specials)(const mg_operation *o, const mg_part *x
 }
 
 /* The lanes of a quick sum that are not, by their sign bit in `slow`: in doubles, NaN or infinity. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, int significands, mg_vi code, mg_vi slow, mg_vi total, mg_vi c, mg_vi units, mg_vf end) {
+MG_INLINE mg_vi MG_OF(mg_repair_sum)(const mg_operation *o, int significands, mg_vi code, mg_vi slow, mg_vi total, mg_vi rest, mg_vi c, mg_vi units, mg_vf end) {
     const mg_vi exponent = MG_OF(mg_max)((c >> 23 & 255) - 127, MG_SPLAT(-126)), alone = o->fraction_bits - MG_OF(mg_max)(exponent, MG_SPLAT(o->floor));
     const mg_vi true_units = MG_PICK((mg_vi)(units > MG_MOST_UNITS) & (significands - 1), alone, units);
     const mg_vi added = MG_OF(mg_cut_c)(o, c, exponent, true_units);
     mg_df sum[2];
-    MG_EACH_HALF sum[h] = MG_OF(mg_whole_doubles)(total, h) + MG_OF(mg_whole_doubles)(added, h);
+    MG_EACH_HALF sum[h] = MG_OF(mg_whole_doubles)(total, h) + MG_OF(mg_whole_doubles)(rest, h) + MG_OF(mg_whole_doubles)(added, h);
     return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_round_sums)(o, o->result_fraction_bits, 0, sum, -true_units), code));
+}
+
+static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, int significands, mg_vi code, mg_vi slow, mg_vi total, mg_vi c, mg_vi units, mg_vf end) {
+    return MG_OF(mg_repair_sum)(o, significands, code, slow, total, (mg_vi){0}, c, units, end);
+}
+
+static __attribute__((noinline)) mg_vi MG_OF(mg_repair_halves)(const mg_operation *o, mg_vi code, mg_vi slow, mg_vi total, mg_vi rest, mg_vi c, mg_vi units, mg_vf end) {
+    return MG_OF(mg_repair_sum)(o, 0, code, slow, total, rest, c, units, end);
 }
 
 /* All terms, c too, are cut to F bits below the largest exponent (or the floor), summed exactly and rounded once, toward zero to
@@ -676,12 +685,13 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, i
  * number; beyond them, values are all zero. */
 MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
     const int32_t kept = o->fraction_bits, least = kept - MG_MOST_UNITS - 1, floor = x->significands || o->floor > least ? o->floor : least;
-    mg_vi top[MG_ROWS], late[MG_ROWS], units[MG_ROWS], total[MG_ROWS], slow[MG_ROWS], some = {0};
+    mg_vi top[MG_ROWS], late[MG_ROWS], units[MG_ROWS], total[MG_ROWS], rest[MG_ROWS], slow[MG_ROWS], some = {0};
     mg_vf end[MG_ROWS];
     MG_EACH_ROW {
         late[r] = MG_OF(mg_exponent_of_c)(x, c[r]);
         top[r] = MG_OF(mg_max)(late[r], MG_SPLAT(floor));
         end[r] = (mg_vf){0};
+        rest[r] = (mg_vi){0};
     }
     if (x->tops) {
         MG_EACH_ROW {
@@ -693,11 +703,12 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
     }
     MG_EACH_ROW units[r] = kept - top[r];
     MG_OF(mg_totals)(o, x, 0, 1, units, total, NULL, end);
+    if (x->halves) MG_OF(mg_totals)(o, x, o->chunk, 1, units, rest, NULL, end);
     MG_EACH_ROW {
         const mg_vi unit = top[r] - kept, special = 127 - late[r];
         mg_vi added = __builtin_convertvector((mg_vf)((mg_vi)(late[r] >= unit) & c[r]) * MG_POWER(-unit), mg_vi);
         if (x->significands) added = MG_OF(mg_cut_c)(o, c[r], late[r], units[r]);
-        const mg_vi sum = MG_PLUS(total[r], added);
+        const mg_vi dot = MG_PLUS(total[r], rest[r]), sum = MG_PLUS(dot, added);
         mg_vf rounded = (mg_vf)((mg_vi)MG_OF(mg_truncated)(sum) & -(1 << (23 - o->result_fraction_bits)));
         if (x->significands) { /* in two steps, as one can be too large for a float */
             const mg_vi rest = MG_OF(mg_max)(unit - 127, MG_SPLAT(0));
@@ -706,15 +717,17 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
             rounded *= MG_POWER(unit);
         }
         out[r] = (mg_vi)rounded;
-        slow[r] = ((total[r] ^ sum) & (added ^ sum)) | (unit + MG_MOST_UNITS);
+        slow[r] = ((dot ^ sum) & (added ^ sum)) | ((total[r] ^ dot) & (rest[r] ^ dot)) | (unit + MG_MOST_UNITS);
         out[r] = MG_OF(mg_quick_specials)(o, x, out[r], c[r], special, &end[r], &slow[r]);
         some |= slow[r];
     }
     if (!MG_OF(mg_any)(some)) return;
     MG_EACH_ROW {
-        slow[r] &= (mg_vi)((total[r] | c[r] << 1) != 0);
+        slow[r] &= (mg_vi)((total[r] | rest[r] | c[r] << 1) != 0);
         if (!x->specials) end[r] = (mg_vf)(MG_IS_TOP(c[r]) & c[r]);
-        if (MG_OF(mg_any)(slow[r])) out[r] = MG_OF(mg_repair)(o, x->significands, out[r], slow[r], total[r], c[r], units[r], end[r]);
+        if (!MG_OF(mg_any)(slow[r])) continue;
+        if (x->halves) out[r] = MG_OF(mg_repair_halves)(o, out[r], slow[r], total[r], rest[r], c[r], units[r], end[r]);
+        else out[r] = MG_OF(mg_repair)(o, x->significands, out[r], slow[r], total[r], c[r], units[r], end[r]);
     }
 }
 
@@ -1164,7 +1177,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
             if (bytes && j % (4 * MG_V) == 0) MG_OF(mg_byte_tops)(p->operations, t, i, j, tops);
             const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, t->a.value + a, t->b.value + b,
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, bytes == 2, t->a.value + a, t->b.value + b,
                                   t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b,
                                   bytes ? tops[0] + j % (4 * MG_V) : NULL}, *x = &part;
@@ -1179,7 +1192,8 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 
 /* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
 static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
-    if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 1);
+    if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 2);
+    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 1);
     else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 0, 1, 1, 0, 1);
 }
 
