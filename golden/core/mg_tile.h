@@ -17,6 +17,7 @@
 #define mg_vb MG_OF(mg_vb)
 #define mg_bytes MG_OF(mg_bytes)
 #define mg_many MG_OF(mg_many)
+#define mg_wraps MG_OF(mg_wraps)
 #define mg_fours MG_OF(mg_fours)
 #define mg_half MG_OF(mg_half)
 #define mg_vs MG_OF(mg_vs)
@@ -25,6 +26,7 @@ typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_ali
 typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
 typedef int16_t mg_many __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef uint16_t mg_wraps __attribute__((vector_size(4 * MG_V), aligned(4), may_alias)); /* of mg_many, sums modulo 2^16 */
 typedef int8_t mg_fours __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint8_t mg_bytes __attribute__((vector_size(4 * MG_V), aligned(1), may_alias));
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
@@ -325,8 +327,8 @@ MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, i
 #endif
     }
     if (share == 2) {
-        const int8_t sign = (int8_t)(has_sign << (bits - 1));
-        return units ? (mg_vi)x : (mg_vi)((x ^ sign) - sign);
+        const uint8_t sign = (uint8_t)(has_sign << (bits - 1)); /* bytes that wrap: 128 may be a sign, or not */
+        return units ? (mg_vi)x : (mg_vi)(((mg_bytes)x ^ sign) - sign);
     }
     mg_many y = (mg_many)x;
     if (has_sign) y = y << unused >> unused;
@@ -874,7 +876,7 @@ MG_INLINE void MG_OF(mg_small_sums)(const mg_operation *o, const mg_part *x, int
         MG_EACH_ROW sum[r] = begin;
         MG_UNROLL for (int32_t i = 0; i < words; i++) {
             const mg_vi b = MG_OF(mg_of_b)(x, x->b + at + i * x->b_row);
-            MG_EACH_ROW sum[r] = (mg_vi)((mg_many)sum[r] + MG_OF(mg_dot_bytes)(MG_OF(mg_of_a)(x, x->a + r * x->a_row, word + i), b));
+            MG_EACH_ROW sum[r] = (mg_vi)((mg_wraps)sum[r] + (mg_wraps)MG_OF(mg_dot_bytes)(MG_OF(mg_of_a)(x, x->a + r * x->a_row, word + i), b));
         }
         MG_EACH_ROW {
             sum[r] = MG_OF(mg_dot_pairs)(sum[r], MG_SPLAT(0x10001));
@@ -1106,8 +1108,8 @@ MG_INLINE void MG_OF(mg_begin_groups)(const mg_tile *t, const int32_t words) {
     for (ptrdiff_t i = 0; i < of_a; i += MG_V) *(mg_vi *)(t->a.exponent + i) = MG_OF(mg_marks)(t->a.value + i, words, lanes, t->flip);
     for (ptrdiff_t i = 0; i < count; i += words * columns)
         for (ptrdiff_t j = i; j < i + columns; j += MG_V) {
-            mg_many sum = {0};
-            MG_UNROLL for (int32_t w = 0; w < words; w++) sum -= MG_OF(mg_dot_bytes)(MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + j + w * columns));
+            mg_wraps sum = {0};
+            MG_UNROLL for (int32_t w = 0; w < words; w++) sum -= (mg_wraps)MG_OF(mg_dot_bytes)(MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + j + w * columns));
             *(mg_vi *)(t->b.exponent + j) = (mg_vi)sum;
             *(mg_vi *)(t->b.exponent + 2 * count + j) = MG_OF(mg_marks)(t->b.value + j, words, columns, 0);
         }
