@@ -50,6 +50,7 @@ typedef struct {
 /* Small things ------------------------------------------------------------------------------------------------------ */
 
 #define mg_two_sum MG_JOIN(mg_two_sum, MG_WORDS) /* mg_odd.h */
+#define MG_LOST mg_f __attribute__((aligned(8 * MG_WORDS))) /* what that loses: mg_odd.h's vectors are aligned, those of registers need not be */
 #define mg_odd_sum MG_JOIN(mg_odd_sum, MG_WORDS)
 #define mg_odd_sum_of_three MG_JOIN(mg_odd_sum_of_three, MG_WORDS)
 
@@ -480,7 +481,7 @@ static void mg_sum_lost(mg_reals *s, mg_real *const *terms, int32_t count, mg_f 
         mg_f total = terms[0]->value[l];
         low[l] = (mg_f){0};
         for (int32_t i = 1; i + 1 < count; i++) {
-            mg_f error, beyond;
+            MG_LOST error, beyond;
             total = mg_two_sum(total, terms[i]->value[l], &error);
             low[l] = mg_two_sum(low[l], error, &beyond);
             s->left[l] |= (mg_w)(beyond != 0) & ~s->done[l];
@@ -497,7 +498,7 @@ static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f
         total[l] = terms[0]->value[l];
         lost[l] = mg_splat(0);
         for (int32_t i = 1; i + 1 < count; i++) {
-            mg_f error;
+            MG_LOST error;
             total[l] = mg_two_sum(total[l], terms[i]->value[l], &error);
             lost[l] |= mg_up((mg_w)error, mg_splat(1)); /* of a zero nothing */
         }
