@@ -595,18 +595,20 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
 
 
 def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> None:
-    """Where one change explains most, the next ones are judged beside it: an alignment to leading bits says
-    on many questions what a conversion of a and b says on all, and stood in its way."""
+    """Where one change explains most, the next ones are judged beside it: products that are
+    normalised say on many questions what a conversion of a and b says on all, and stood in its way."""
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32")
     true = candidate(ins, {})
     bank = bank_of(true, 24)
     plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
     assert plain is not None
-    start = plain.with_each_step(lambda s: replace(s, nan=None) if isinstance(s, Additions) else s)
-    assert start is not None
-    first = fitting.Fit(start, fitting.wrong_of(bank, start))
-    found = fitting.fit(bank, first, time.monotonic() + 60)
-    assert first.wrong and not found.wrong, found.told
+    every = {move.text: move for move in moves.moves(plain, moves.Hints())}
+    more = [every["multiply of a and b: normalize = True"], every["a and b: format = f16"]]
+    first = fitting.Fit(plain, fitting.wrong_of(bank, plain), ["another = change"])
+    found = fitting._beside(fitting.sample_of(bank, plain, 1), first, more, time.monotonic() + 60)
+    normalized = more[0].apply(plain)
+    assert normalized is not None and 0 < fitting.wrong_of(bank, normalized) < first.wrong  # it helps, too
+    assert not found.wrong and found.told[1:] == [more[1].text]
 
 
 def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
