@@ -149,8 +149,8 @@ def meant(takes: Signature, near: Instruction) -> Candidate:
         own = ", ".join(f"{name} {fmt.name}" for name, fmt in takes.formats.items())
         wrong = ", ".join(f"{name} {fmt.name}" for name, fmt in formats.items()) or f"k {near.stored_k}"
         raise OperandError(f"argument 'near' has {wrong}, expected the box's {own}, k {takes.k}")
-    own = tuple(one.arithmetic for one in near.program.operations)
-    return Candidate(takes, own, "what it is meant to be")
+    operations = tuple(one.arithmetic for one in near.program.operations)
+    return Candidate(takes, operations, "what it is meant to be")
 
 
 def _with_words(steps: tuple[Step, ...], out: Format) -> tuple[Step, ...]:

@@ -108,10 +108,6 @@ def test_the_terms_of_every_second_operation_are_turned_where_each_turns_the_res
     made = few_terms.counted(bank, made)
     assert box.operations in [one.operations for one in made]
     assert start.operations not in [one.operations for one in made]
-    told = Bank(box.takes)
-    told.add("one product", bank.operands, start.dot(**bank.operands))
-    made = few_terms.counted(told, [start])
-    assert [one.operations for one in made] == [start.operations], "nothing is turned in it"
 
 
 def test_orders_are_told_apart_where_products_overflow_early() -> None:
