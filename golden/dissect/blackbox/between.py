@@ -11,32 +11,48 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from golden.dissect.blackbox.candidates import Candidate
+from golden.program.steps import Step
 
 _BOTH_ENDS = 2
+_WORDS = ("nan", "nans")
 
 
 def number_of(candidate: Candidate, rival: Candidate) -> tuple[object, int] | None:
     """Which number of which step a rival has otherwise, and its value there; None where it differs in
     anything else. Operations of a chain differ in the same."""
-    pairs = zip(candidate.operations, rival.operations, strict=False)
-    alike = ((x, y) for one, other in pairs for x, y in zip(one.steps, other.steps, strict=False))
-    place, (mine, yours) = next(
-        ((place, pair) for place, pair in enumerate(alike) if pair[0] != pair[1]), (0, (None, None))
-    )
-    if mine is None or yours is None or type(mine) is not type(yours):
+    if len(candidate.operations) != len(rival.operations):
+        return None
+    found = None
+    for one, other in zip(candidate.operations, rival.operations, strict=True):
+        if one.with_steps(other.steps).arithmetic != other.arithmetic or len(one.steps) != len(other.steps):
+            return None
+        for place, (mine, yours) in enumerate(zip(one.steps, other.steps, strict=True)):
+            if mine == yours:
+                continue
+            told = _number(mine, yours)
+            if told is None or found not in (None, (place, told)):
+                return None
+            found = place, told
+    return None if found is None else ((found[0], *found[1][0]), found[1][1])
+
+
+def _number(mine: Step, yours: Step) -> tuple[tuple[object, ...], int] | None:
+    """The key of a step that another one has otherwise, with the register where it has several, and its
+    number there; None where they differ in more, or in no number: words of NaNs have no order."""
+    if type(mine) is not type(yours):
         return None
     names = [one.name for one in fields(mine) if getattr(mine, one.name) != getattr(yours, one.name)]
-    if len(names) != 1:
+    if len(names) != 1 or names[0] in _WORDS:
         return None
     before, now = getattr(mine, names[0]), getattr(yours, names[0])
     if type(now) is int:
-        return (place, names[0]), now
-    if not (isinstance(before, tuple) and isinstance(now, tuple)):
+        return (names[0],), now
+    if not (isinstance(before, tuple) and isinstance(now, tuple)) or len(before) > len(now):
         return None
     new = [one for one in now if one not in before]
     if len(new) != 1 or not isinstance(new[0], tuple) or len(new[0]) != 2 or type(new[0][1]) is not int:
         return None
-    return (place, names[0], new[0][0]), new[0][1]
+    return (names[0], new[0][0]), new[0][1]
 
 
 class Between:

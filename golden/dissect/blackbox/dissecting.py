@@ -9,7 +9,7 @@ again. What stands at the end was held against every answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -195,8 +195,9 @@ def dissect(
         if resume is not None:
             raise OperandError(f"{name_of(unit)} has modes: {_RESUME} is for a unit of one mode")
         return _mode_by_mode(unit, seconds, asks, seed, progress, near)
-    starts = () if near is None else (meant(signature_of(dense_view(unit)), near),)
-    search = _Search(unit, seconds, asks, seed, progress, starts)
+    if near is not None and near.mode_units:
+        raise OperandError(f"argument 'near' has modes, {name_of(unit)} has none: name a unit without")
+    search = _Search(unit, seconds, asks, seed, progress, near=None if near is None else _meant(unit, near))
     if resume is None:
         return search.run()
     output.check(resume)
@@ -234,6 +235,10 @@ def _as_unit(
     return unit
 
 
+def _meant(unit: Unit, near: Instruction) -> Candidate:
+    return meant(signature_of(dense_view(unit)), near)
+
+
 def _mode_by_mode(
     unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None, near: Instruction | None
 ) -> Found:
@@ -246,17 +251,19 @@ def _mode_by_mode(
         raise OperandError(
             f"argument 'asks' is {asks}, expected {_SMALLEST} or more for each of {len(codes)} modes"
         )
+    views = {code: mode_view(unit, code) for code in codes}
+    own = (
+        {} if near is None else {code: _meant(views[code], near.mode_units.get(code, near)) for code in codes}
+    )
     found: dict[int, Found] = {}
-    starts: tuple[Candidate, ...] = ()
+    before: Candidate | None = None
     share = min(asks // _SHARE_IN_TURNS, 2 * len(stimuli.KINDS) * _LAST)
     for turn, code in enumerate(codes):
         left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / _SHARE_IN_TURNS)
-        view = mode_view(unit, code)
-        if near is not None:
-            starts = (meant(signature_of(dense_view(view)), near.mode_units.get(code, near)), *starts[-1:])
-        search = _Search(view, left, (asks - share) // len(codes), seed, progress, starts)
+        each = (asks - share) // len(codes)
+        search = _Search(views[code], left, each, seed, progress, before, own.get(code))
         found[code] = search.run()
-        starts = starts if search.state.fit is None else (search.state.fit.candidate,)
+        before = before if search.state.fit is None else search.state.fit.candidate
     whole = of_modes(name_of(unit), modes, found)
     return whole if whole.instruction is None else _in_turns(unit, whole, share, started + seconds, seed)
 
@@ -316,7 +323,8 @@ class _Search:
         asks: int,
         seed: int,
         progress: Progress | None,
-        starts: tuple[Candidate, ...] = (),
+        before: Candidate | None = None,
+        near: Candidate | None = None,
     ) -> None:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
@@ -325,7 +333,8 @@ class _Search:
         self.dense = Box(dense_view(unit), asks, self.deadline)
         self.own, self.takes = self.box.own, self.dense.takes
         self.bank = Bank(self.takes)
-        self.seed, self.progress, self.state, self.starts = seed, progress, _State(), starts
+        self.seed, self.progress, self.state = seed, progress, _State()
+        self.starts, self.near = [one for one in (near, before) if one is not None], near
         self.ranked: list[fitting.Fit] = []
         self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
         self.kept_back = asks // _KEPT_BACK
@@ -475,7 +484,7 @@ class _Search:
         if (np.isfinite(plus) & np.isfinite(minus) & (plus != minus)).any():
             self.bank.add(SIGNS, operands, answers)
 
-    def _begin_with(self, starts: tuple[Candidate, ...]) -> None:
+    def _begin_with(self, starts: Sequence[Candidate]) -> None:
         """The nearest of what the box is meant to be and the candidate of another mode, with what one change
         at a time makes of it."""
         made = [made_candidate(self.takes, one.operations, one.order) for one in starts]
@@ -486,11 +495,13 @@ class _Search:
 
     def _first_candidate(self) -> None:
         kept = self.state.fit
-        if kept is not None and not kept.wrong:
-            return
-        self._tell("fitting orders of the sum", 0, 1)
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         ordinary = ordinary if self.end is None else of_numbers(ordinary)
+        if kept is not None and not kept.wrong:
+            if self.near is not None:  # what it is meant to be has to hold against other orders, as any start
+                self.ranked = self.orders = fitting.rank(ordinary, self.bank, self._made(), self.deadline)
+            return
+        self._tell("fitting orders of the sum", 0, 1)
         of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
         of_groups = few_terms.counted(self.bank, of_groups)  # where masks show nothing, among all orders
         subtracted = self._made_in_complement(of_groups)

@@ -282,6 +282,9 @@ class _Search:
         if refused is not None and not found:
             tried = len(constants.done)
             raise Unfinished(f"{tried:,} numbers and widths: {refused}") if tried else refused
+        if self.unanswered and not found:
+            count = f"{len(self.unanswered)} that mend all they were tried on"
+            raise Unfinished(f"all but {count} and could not be run on the whole check")
         found.sort(key=lambda repair: -repair.mended)
         if found and not found[0].whole and self.beside:
             found = self._with_rest(found)
@@ -590,7 +593,6 @@ class _Search:
         if work is None or any(map(work.enough, work.scores)):
             return [] if work is None else work.scores
         left = [number for number in range(len(work.many)) if number not in work.done]
-        failed: list[MmagoldError] = []
 
         def some(places: range) -> list[_Score]:
             if self.budget.over(part) or stop():
@@ -600,14 +602,14 @@ class _Search:
             try:
                 scores = work.run([work.many[number] for number in numbers])
             except MmagoldError as error:
-                failed.append(error)
+                work.failed.append(error)
                 return []
             work.scores += [score for score in scores if score.mended > score.broken]
             return scores
 
         self._tried(some, len(left), work.enough, work.at_once)
-        if failed and not work.scores:
-            raise failed[0]
+        if work.failed and not work.scores:
+            raise work.failed[0]
         work.scores.sort(key=_order)
         return work.scores
 
@@ -1110,7 +1112,8 @@ class _Pass:
         run: what some of them do.
         at_once: how many one program tries.
         enough: whether the others need not be tried.
-        done: those that were tried; `scores`: of those that mend more than they break.
+        done: those that were tried; `scores`: of those that mend more than they break; `failed`: why some
+            could not be run.
     """
 
     many: Sequence[tuple[int, ...]]
@@ -1119,6 +1122,7 @@ class _Pass:
     enough: Callable[[_Score], bool] = lambda _score: False
     done: set[int] = field(default_factory=set)
     scores: list[_Score] = field(default_factory=list)
+    failed: list[MmagoldError] = field(default_factory=list)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,8 @@ import golden
 from golden.dissect.blackbox import telling
 from golden.dissect.blackbox.between import Between, number_of
 from golden.dissect.blackbox.candidates import Candidate, candidate
-from golden.program.steps import Align
+from golden.dissect.blackbox.garbage import seldom_collected
+from golden.program.steps import Align, Flush, SpecialValues
 from golden.unit import signature_of
 
 TURING = golden.instruction("turing", "HMMA.1688.F32")
@@ -63,3 +65,32 @@ def test_rivals_between_others_are_not_run_on_all_operands(monkeypatch: pytest.M
     monkeypatch.setattr(telling._Pool, "tells", lambda pool, rival, rng: bool(run.append(rival)))
     telling.questions(own(), rivals, 2, lambda *numbers: np.random.default_rng(numbers), 1e99)
     assert len({id(one) for one in run}) == 2
+
+
+def test_thresholds_of_the_garbage_are_put_back_by_the_last_of_several_searches() -> None:
+    before = gc.get_threshold()
+    first, second = seldom_collected(), seldom_collected()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold() != before, "one of them still searches"
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
+
+
+def test_what_differs_in_more_than_a_number_is_of_no_family() -> None:
+    """A step more behind the one that differs, another register, another word for NaNs."""
+    one = own()
+    (operation,) = one.operations
+    longer = operation.with_steps(
+        (
+            *own(floor=-130).operations[0].steps[:-1],
+            Flush(of=("total",), sign="positive"),
+            operation.steps[-1],
+        )
+    )
+    assert number_of(one, Candidate(one.takes, (longer,), "")) is None
+    moved = replace(own(floor=-130).operations[0], k_index=operation.k_index[::-1])
+    assert number_of(one, Candidate(one.takes, (moved,), "")) is None
+    words = [replace(s, nan=0x7F800001) if isinstance(s, SpecialValues) else s for s in operation.steps]
+    assert number_of(one, Candidate(one.takes, (operation.with_steps(words),), "")) is None

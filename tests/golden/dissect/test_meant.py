@@ -40,9 +40,16 @@ def minus(a: Any, b: Any, c: Any) -> Any:
 
 
 def test_a_fault_is_a_change_of_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dissecting.fitting, "rank", None)  # no other start is needed
+    ranked, rank = list[int](), dissecting.fitting.rank
+
+    def counted(*given: Any) -> Any:
+        ranked.append(len(rank(*given)))
+        return rank(*given)
+
+    monkeypatch.setattr(dissecting.fitting, "rank", counted)
     found = golden.dissect(FunctionUnit.like(INTEGERS, minus), near=INTEGERS, **LIMITS)
     assert found.explains and found.instruction is not None and found.rules[0] == MEANT
+    assert len(ranked) == 1 and ranked[0] > 0, "other orders are its rivals, and no start is needed"
     multiply, *others = found.instruction.program.operations[0].steps
     assert isinstance(multiply, Multiply) and multiply.negate == "c"
     assert others == list(INTEGERS.program.operations[0].steps[1:])
@@ -54,6 +61,12 @@ def test_what_it_is_meant_to_be_is_not_believed() -> None:
     found = golden.dissect(FunctionUnit.like(INTEGERS, plus), near=saturating, **LIMITS)
     assert found.explains and found.instruction is not None
     assert found.instruction.program.operations[0].steps == INTEGERS.program.operations[0].steps
+
+
+def test_a_unit_of_one_mode_is_not_near_one_with_several() -> None:
+    near = replace(INTEGERS, mode_units={0: INTEGERS})
+    with pytest.raises(OperandError, match="'near' has modes"):
+        golden.dissect(FunctionUnit.like(INTEGERS, plus), near=near, **LIMITS)
 
 
 @pytest.mark.parametrize(
