@@ -4,9 +4,10 @@
 
 The units are those of rtl_tb/mutants/units, in styles of their own, and with `--reference` those of
 rtl_tb/rtl/duts; the mutants the arithmetic ones of rtl_tb/mutants. Of a sound unit the search knows formats
-and K alone; of a mutant the instruction, too, from which it starts. What is found is held against the DUT on
-fresh operands of every kind, aimed at the specification that was meant. The seconds are CPU time of the
-search, the simulation not in them, and what limits it, too.
+and K alone; of a mutant the instruction, too, from which it starts, and where it does not explain one, what
+the diagnosis says stands beside. What is found is held against the DUT on fresh operands of every kind, aimed
+at the specification that was meant. The seconds are CPU time of the search, the simulation not in them, and
+what limits it, too.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from golden.files import output
 from golden.program.signature import Operands
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import dissection
+from rtl_tb.check.check import Options, check_dut
 from rtl_tb.check.latency import measure
 from rtl_tb.check.unit import DutRun
 from rtl_tb.dut.description import load_dut
@@ -94,7 +96,16 @@ def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
                 count += each
             fresh = f"{wrong:,} of {count:,}"
         said = "; ".join(found.differs) if found.differs else found.sentence
+        if mutant is not None and not box.explains:
+            said = f"{said}. The diagnosis says: {diagnosed(mutant, Path(folder))}"
         return Row(unit, fault, f"{box.wrong:,} of {box.compared:,}", fresh, said, spent, box.explains)
+
+
+def diagnosed(mutant: Mutant, folder: Path) -> str:
+    """What `rtl check` says of a mutant before it dissects."""
+    options = Options(failures=None, build=folder / "checked" / "build")
+    found = check_dut(mutant.plant(folder / "checked" / "rtl"), options).as_dict()["diagnosis"]
+    return "nothing" if found is None else str(found["sentence"])
 
 
 def table(rows: list[Row]) -> str:
