@@ -15,6 +15,7 @@ that is wrong with other ones passes with a note.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -149,6 +150,9 @@ def find_open(dut: Dut, file: Path) -> Open:
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"slang finds what a text leaves open; install it: {GET_PYSLANG}")
     wrapper = kept_text(file.parent, NAME, wrapper_of(dut))
+    # Nodes of an earlier text that wait in a circle to be collected stand for memory that was given back:
+    # where a new object of slang comes to lie there, nanobind ends the process ("unexpected collision").
+    gc.collect()
     compilation, _ = elaborated(Design((file, wrapper), NAME))
     ast = importlib.import_module("pyslang.ast")
     sources, whole, found = compilation.sourceManager, file.resolve(), Open()
