@@ -499,7 +499,7 @@ class _Search:
         ordinary = ordinary if self.end is None else of_numbers(ordinary)
         if kept is not None and not kept.wrong:
             if self.near is not None:  # what it is meant to be has to hold against other orders, as any start
-                self.ranked = self.orders = fitting.rank(ordinary, self.bank, self._made(), self.deadline)
+                self._rank(ordinary, self._made())
             return
         self._tell("fitting orders of the sum", 0, 1)
         of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
@@ -526,6 +526,10 @@ class _Search:
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
 
+    def _rank(self, ordinary: Bank, made: list[Candidate]) -> None:
+        """Puts skeletons in the order of how near they are: the starts, and the rivals of what is found."""
+        self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
+
     def _made(self) -> list[Candidate]:
         """The skeletons of the order that masks showed."""
         found = held(self.bank, few_terms.counted(self.bank, skeletons(self.takes, self.state.tree)))
@@ -543,12 +547,12 @@ class _Search:
 
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """What the nearest of some skeletons come to, or a candidate that was kept."""
-        self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
+        self._rank(ordinary, made)
         for turn in range(_BETWEEN if self.end is not None and self.own.pattern is None else 0):
             if not self._ask_between_orders(ordinary, turn):
                 break
             ordinary = of_numbers(self.bank.of_kinds(frozenset(_ORDINARY)))
-            self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
+            self._rank(ordinary, made)
         first = fitting.of_both_kinds(self.ranked, _FIRST_FITS)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
