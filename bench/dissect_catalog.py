@@ -6,9 +6,12 @@
 
 The second asks the GPU in this machine, nothing else. One unit for each class: instructions that differ in
 the width of a, the format of d, the algorithms and their widths, sparsity, scales, and whether K is above 16;
-`--all`: every distinct program. A box is a function: the search gets formats and K alone. The seconds are CPU
-time of the search and of the box together, the limit, too: what else the machine does ends no search.
-MMAGOLD_THREADS=1 for those of one core.
+`--all`: every distinct program. `--undecided N`: the changes of one key that are called undecided are held
+against what was found, on N operands of each kind aimed at either: none should show a difference.
+
+A box is a function: the search gets formats and K alone. The seconds are CPU time of the search and of the
+box together, the limit, too: what else the machine does ends no search. MMAGOLD_THREADS=1 for those of one
+core.
 """
 
 from __future__ import annotations
@@ -26,13 +29,18 @@ import numpy as np
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
+from golden.dissect.blackbox import telling
+from golden.dissect.blackbox.candidates import Candidate, meant
+from golden.dissect.blackbox.found import Found
+from golden.dissect.blackbox.moves import nan_words
+from golden.dissect.blackbox.views import dense_view
 from golden.files import output
 from golden.instruction import Instruction
-from golden.unit import FunctionUnit, Unit
+from golden.unit import FunctionUnit, Unit, signature_of
 from hw_capture.kernels import kernels
 from hw_capture.record.black_box import open_box as open_gpu
 
-SEED = 5
+SEED, OF_UNDECIDED = 5, 6
 
 
 def distinct() -> list[Instruction]:
@@ -66,20 +74,58 @@ def wrong(box: Unit, ins: Instruction, found: Instruction, each: int) -> int:
     return count
 
 
+def decidable(box: Unit, found: Found, each: int) -> tuple[list[str], int]:
+    """The changes of one key that are called undecided and that operands show, of how many: `each` of every
+    kind, also of those that no vectors have, aimed at what was found and at the changed one."""
+    if found.instruction is None:
+        return [], 0
+    one = meant(signature_of(dense_view(box)), found.instruction)
+    drawn = _drawn(one, each)
+    answers = [one.dot(**operands) for operands in drawn]
+    d = one.takes.formats["d"]
+    words = nan_words(d, np.concatenate(answers).tolist()) if d.is_float else ()
+    others: dict[object, tuple[str, Candidate]] = {}
+    for move in telling.neighbours(one, words):
+        new = move.apply(one) if move.value in found.alternatives.get(move.key, ()) else None
+        if new is not None and new.key != one.key:
+            others.setdefault(new.key, (f"{move.key}: {move.value}", new))
+    shown = []
+    for said, new in others.values():
+        count = sum(int((new.dot(**o) != told).sum()) for o, told in zip(drawn, answers, strict=True))
+        count += sum(int((new.dot(**o) != one.dot(**o)).sum()) for o in _drawn(new, each))
+        shown += [f"{said} ({count})"] if count else []
+    return shown, len(others)
+
+
+def _drawn(one: Candidate, each: int) -> list[dict[str, np.ndarray]]:
+    kinds = enumerate((*stimuli.KINDS, *stimuli.BESIDE))
+    rngs = ((kind, np.random.default_rng([OF_UNDECIDED, index])) for index, kind in kinds)
+    return [stimuli.generate(one.instruction, kind, each, rng) for kind, rng in rngs]
+
+
 @dataclass(frozen=True)
 class Row:
-    """What came out for one unit; `fresh`: None where there is no candidate."""
+    """What came out for one unit.
+
+    Attributes:
+        fresh: None where there is no candidate.
+        shown: the changes that are called undecided and are not, of `undecided`.
+    """
 
     name: str
     differ: int
     compared: int
     fresh: int | None
     seconds: float
+    shown: tuple[str, ...] = ()
+    undecided: int = 0
 
     def text(self) -> str:
         """As a row of the table."""
         fresh = "" if self.fresh is None else f"{self.fresh:,}"
-        return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {self.seconds:.1f} |"
+        told = f" {len(self.shown)} of {self.undecided}" + "".join(f"; {one}" for one in self.shown)
+        last = f"{self.seconds:.1f} |" + f"{told} |" * bool(self.undecided)
+        return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {last}"
 
 
 def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
@@ -94,7 +140,8 @@ def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
     found = golden.dissect(box, seconds=given.seconds, asks=given.asks)
     spent = time.process_time() - before
     fresh = None if found.instruction is None else wrong(box, ins, found.instruction, given.each)
-    return Row(name, found.wrong, found.compared, fresh, spent)
+    shown, of = decidable(box, found, given.undecided) if given.undecided else ([], 0)
+    return Row(name, found.wrong, found.compared, fresh, spent, tuple(shown), of)
 
 
 def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
@@ -122,9 +169,13 @@ def _lines(rows: list[Row], names: list[str], given: argparse.Namespace) -> list
     seconds = sorted(one.seconds for one in rows)
     said = f"{exact} of {len(rows)} (of {len(names)}) without a difference; "
     middle = seconds[len(seconds) // 2] if seconds else 0.0
+    said += (
+        f"{sum(len(one.shown) for one in rows)} of {sum(one.undecided for one in rows):,} undecided shown; "
+    )
+    more = (" Undecided that operands show |", " --- |") if given.undecided else ("", "")
     return [
-        f"| Instruction | Differ while asked | Of {fresh:,} fresh ones | CPU s |",
-        "| --- | ---: | ---: | ---: |",
+        f"| Instruction | Differ while asked | Of {fresh:,} fresh ones | CPU s |{more[0]}",
+        f"| --- | ---: | ---: | ---: |{more[1]}",
         *(one.text() for one in rows),
         "",
         f"{said}CPU s: median {middle:.1f}, most {seconds[-1] if seconds else 0.0:.1f}.",
@@ -145,6 +196,9 @@ def main() -> None:
     """Prints the table as it grows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--each", type=int, default=1000, help="fresh operands of each kind")
+    parser.add_argument(
+        "--undecided", type=int, default=0, help="operands of each kind for what is left open"
+    )
     parser.add_argument("--seconds", type=float, default=60, help="for each dissection")
     parser.add_argument("--asks", type=int, default=150_000, help="for each dissection")
     parser.add_argument("--all", action="store_true", help="every distinct program, not one of each class")

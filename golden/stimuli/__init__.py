@@ -25,9 +25,10 @@ from golden.stimuli.codes import (
     special_codes,
     tiniest_exponent,
 )
-from golden.stimuli.kinds import KINDS, SEARCH_KINDS, describe, generate
+from golden.stimuli.kinds import BESIDE, KINDS, SEARCH_KINDS, describe, generate
 
 __all__ = [
+    "BESIDE",
     "KINDS",
     "SEARCH_KINDS",
     "corner_codes",

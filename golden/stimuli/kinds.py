@@ -57,6 +57,7 @@ _BESIDE: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
 }
 """Kinds for who asks for them by name: no vectors have them, and no campaign draws them."""
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
+BESIDE: tuple[str, ...] = tuple(_BESIDE)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
 """The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds
 the same example."""

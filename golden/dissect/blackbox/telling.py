@@ -280,7 +280,7 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
-        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count), partial(rng, place))
+        _aimed_at(target, dict.fromkeys((*stimuli.KINDS, TIES), count), partial(rng, place))
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     takes = candidate.takes
