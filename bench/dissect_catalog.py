@@ -29,10 +29,8 @@ import numpy as np
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.dissect.blackbox import telling
-from golden.dissect.blackbox.candidates import Candidate, meant
+from golden.dissect.blackbox.candidates import meant
 from golden.dissect.blackbox.found import Found
-from golden.dissect.blackbox.moves import nan_words
 from golden.dissect.blackbox.views import dense_view
 from golden.files import output
 from golden.instruction import Instruction
@@ -79,28 +77,22 @@ def decidable(box: Unit, found: Found, each: int) -> tuple[list[str], int]:
     kind, also of those that no vectors have, aimed at what was found and at the changed one."""
     if found.instruction is None:
         return [], 0
-    one = meant(signature_of(dense_view(box)), found.instruction)
+    one = meant(signature_of(dense_view(box)), found.instruction).instruction
     drawn = _drawn(one, each)
     answers = [one.dot(**operands) for operands in drawn]
-    d = one.takes.formats["d"]
-    words = nan_words(d, np.concatenate(answers).tolist()) if d.is_float else ()
-    others: dict[object, tuple[str, Candidate]] = {}
-    for move in telling.neighbours(one, words):
-        new = move.apply(one) if move.value in found.alternatives.get(move.key, ()) else None
-        if new is not None and new.key != one.key:
-            others.setdefault(new.key, (f"{move.key}: {move.value}", new))
-    shown = []
-    for said, new in others.values():
-        count = sum(int((new.dot(**o) != told).sum()) for o, told in zip(drawn, answers, strict=True))
-        count += sum(int((new.dot(**o) != one.dot(**o)).sum()) for o in _drawn(new, each))
-        shown += [f"{said} ({count})"] if count else []
-    return shown, len(others)
+    shown, count = [], 0
+    for key, value, other in ((p.key, *alike) for p in found.properties for alike in p.alike):
+        told = sum(int((other.dot(**o) != own).sum()) for o, own in zip(drawn, answers, strict=True))
+        told += sum(int((other.dot(**o) != one.dot(**o)).sum()) for o in _drawn(other, each))
+        shown += [f"{key}: {value} ({told})"] if told else []
+        count += 1
+    return shown, count
 
 
-def _drawn(one: Candidate, each: int) -> list[dict[str, np.ndarray]]:
+def _drawn(one: Instruction, each: int) -> list[dict[str, np.ndarray]]:
     kinds = enumerate((*stimuli.KINDS, *stimuli.BESIDE))
     rngs = ((kind, np.random.default_rng([OF_UNDECIDED, index])) for index, kind in kinds)
-    return [stimuli.generate(one.instruction, kind, each, rng) for kind, rng in rngs]
+    return [stimuli.generate(one, kind, each, rng) for kind, rng in rngs]
 
 
 @dataclass(frozen=True)

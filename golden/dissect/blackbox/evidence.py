@@ -19,6 +19,7 @@ from golden.dissect.blackbox.box import Bank, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Move, settings
 from golden.dissect.minimising import costs, minimise
+from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
@@ -56,6 +57,7 @@ class Property:
         ruled_out: how many other values were refuted.
         witnesses: of those, the ones that the fewest questions refute.
         undecided: values with which every question kept had the same answer.
+        alike: the units that have them, by value; several where one value stands in different places.
     """
 
     key: str
@@ -63,6 +65,7 @@ class Property:
     ruled_out: int
     witnesses: tuple[Witness, ...]
     undecided: tuple[str, ...]
+    alike: tuple[tuple[str, Instruction], ...] = ()
 
     @property
     def confidence(self) -> int:
@@ -98,6 +101,7 @@ class Evidence:
 class _Weighed:
     witnesses: list[tuple[Witness, Candidate]] = field(default_factory=list)
     undecided: dict[str, None] = field(default_factory=dict)
+    alike: list[tuple[str, Instruction]] = field(default_factory=list)
 
 
 def weigh(
@@ -127,6 +131,7 @@ def weigh(
             len(one.witnesses),
             tuple(witness for witness, _ in shown[key]),
             tuple(one.undecided),
+            tuple(one.alike),
         )
         for key, one in found.items()
     )
@@ -152,6 +157,7 @@ def _weighed(
             weighed.witnesses.append((_witness(move.value, bank, wrong, answers), new))
         else:
             weighed.undecided[move.value] = None
+            weighed.alike.append((move.value, new.instruction))
     return found, len(listed), len(listed)
 
 
