@@ -57,6 +57,7 @@ _ALIGN = "align of "
 _MANY, _SOME = 12, 4
 """How many times more of them, and of operands near overflow and between links."""
 _LINKS = "between_links"
+_EVERY = (*stimuli.KINDS, *stimuli.BESIDE)
 _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
@@ -280,7 +281,7 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
-        _aimed_at(target, dict.fromkeys((*stimuli.KINDS, TIES), count), partial(rng, place))
+        _aimed_at(target, dict.fromkeys(_EVERY, count) | {_LINKS: _SOME * count}, partial(rng, place))
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     takes = candidate.takes
@@ -288,8 +289,7 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     few = among_zeros(takes, few, rng(len(drawn), 1))
     over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
     few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
-    links = _aimed_at(candidate, {_LINKS: _SOME * each}, partial(rng, len(drawn), 4))
-    pools = (_joined([*drawn, links]), few)
+    pools = (_joined(drawn), few)
     return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
 
 

@@ -64,6 +64,7 @@ def assert_shown(found: Found, unit: Any) -> None:
         assert int(unit.dot(**operands)[0]) == one.box != one.other
     assert all(one.confidence > 0 or one.undecided or not one.witnesses for one in found.properties)
     assert {one.key for one in found.properties if one.undecided} == set(found.alternatives)
+    assert all({value for value, _ in one.alike} == set(one.undecided) for one in found.properties)
 
 
 def check(unit: Any, tmp_path: Path, **options: Any) -> Found:
