@@ -119,12 +119,17 @@ def _is_term(j: int, s: ShiftSignals) -> Any:
 
 def _left_out(ins: Instruction) -> Iterator[Tap]:
     """Terms that the search for the largest exponent does not see."""
-    rules = {"dropped": "lost", "unshifted": "not shifted", "moved-left": "shifted left"}
+    rules = {
+        "dropped": "lost where it lies above",
+        "lost": "lost where it lies above, or alone",
+        "unshifted": "not shifted where it lies above",
+        "moved-left": "shifted left where it lies above",
+    }
     for slug, text, mask in _terms_of(ins):
         for rule, word in rules.items() if slug != "c" else ():
             yield Tap(
                 f"maximum-without-{slug}-{rule}",
-                f"{text} left out of the largest exponent ({word} where it lies above)",
+                f"{text} left out of the largest exponent ({word})",
                 "shifts",
                 lambda s, m=mask, r=rule: _leave_out(s, m(s), r),
                 weight=1.05 if slug == "products" else 1.15,
@@ -133,7 +138,8 @@ def _left_out(ins: Instruction) -> Iterator[Tap]:
 
 
 def _leave_out(s: ShiftSignals, left_out: Any, rule: str) -> None:
-    """Where there is another term, the maximum is that of the others."""
+    """Where there is another term, the maximum is that of the others. Of a term alone it is far below all: a
+    shift by a negative distance, which is a large one without its sign, takes the term, too ("lost")."""
     others = s.terms.finite & ~left_out
     some = others.any(axis=1, keepdims=True)
     own = np.where(others, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
@@ -141,8 +147,10 @@ def _leave_out(s: ShiftSignals, left_out: Any, rule: str) -> None:
     floor = s.maximum - np.where(s.terms.finite, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
     lower = np.where(floor > 0, s.maximum, lower)  # the floor decides, whoever takes part
     shift = s.shift - (s.maximum - lower)
-    if rule == "dropped":
+    if rule in ("dropped", "lost"):
         s.jammed = s.jammed | (shift < 0)
+    if rule == "lost":
+        s.jammed = s.jammed | (left_out & s.terms.finite & ~some)
     s.shift = shift if rule == "moved-left" else np.maximum(shift, 0)
     s.maximum = lower
 

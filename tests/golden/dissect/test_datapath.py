@@ -133,15 +133,16 @@ def test_scales_that_count_half_by_hand() -> None:
 
 def test_a_term_left_out_of_the_maximum_by_hand() -> None:
     """4 * 4 and 1 * 1 with c = 0: without the first product the largest exponent is 0, and the first product
-    is lost, counts as 1, or is shifted left."""
+    is lost, counts as 1, or is shifted left. Alone it is lost at most."""
     ins = UNITS["packed_structs"]
     a = np.array([[0x4400, 0x3C00, 0, 0]], np.uint16)
     operands = {"a": a, "b": a.copy(), "c": np.zeros(1, np.uint32)}
-    want = {"": 17, "dropped": 1, "unshifted": 2, "moved-left": 17}
-    for rule, value in want.items():
+    want = {"": (17, 16), "dropped": (1, 16), "lost": (1, 0), "unshifted": (2, 16), "moved-left": (17, 16)}
+    alone = operands | {"a": a * np.array([1, 0, 0, 0], np.uint16)}
+    for rule, values in want.items():
         faults = (tap(ins, f"maximum-without-term-0-{rule}"),) if rule else ()
-        got = to_float(ins.formats["d"], datapath.results(ins, faults, operands))[0]
-        assert got == value, rule
+        got = [datapath.results(ins, faults, those)[0] for those in (operands, alone)]
+        assert tuple(to_float(ins.formats["d"], np.array(got))) == values, rule
 
 
 def test_a_sticky_bit_that_does_not_see_c_by_hand() -> None:
