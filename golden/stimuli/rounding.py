@@ -192,18 +192,22 @@ def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals halfway between two results, or halfway to the least one, and one bit at any weight below that,
-    or two in a row: how much of it is kept, and how it is rounded, shows in the rounding alone. What leads,
-    the half of a place and the bits are a term each, one of them c or none; what leads and the half may be
-    one term, too."""
+    two in a row, or 1.5 * 1.5: how much of it is kept, and how it is rounded, shows in the rounding alone.
+    What leads, the half of a place and the bits are a term each, one of them c or none; what leads and the
+    half may be one term, too."""
     size, kept = (draw.count,), draw.kept_bits
     last, highest = lowest_exponent(draw.d) - kept, min(highest_exponent(draw.d), draw.high)
     in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.pick(0, 1, size)
     reach = tiniest_exponent(draw.c)
     lowest = np.maximum(last - 1, np.choose(in_c, [last - 1, reach, reach + 1, last - 1]))
     least = draw.chance(0.4, size) & (lowest == last - 1)  # of results that are subnormal
-    half = np.where(least, lowest, draw.pick(lowest, highest - kept - 1, size))
+    window, most = draw.rng.choice(draw.window_bits, size=draw.count), highest - kept - 1
+    deep = np.minimum(
+        np.maximum(lowest, draw.tiniest + window - kept), most
+    )  # there are bits below the window
+    half = np.where(least, lowest, draw.pick(np.where(draw.chance(0.5, size), deep, lowest), most, size))
     top = half + np.where(least, draw.pick(1, kept + 1, size), kept + 1)
-    near = top - draw.rng.choice(draw.window_bits, size=draw.count)
+    near = top - window
     near = np.where(least & draw.chance(0.5, size), draw.rng.choice(_edges(draw), size=draw.count), near)
     reach = np.minimum(np.where(in_c == 2, reach, draw.tiniest), half - 1)
     off = np.where(draw.chance(0.5, size), draw.pick(-3, 3, size), 0)
@@ -272,11 +276,13 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
 
 
 def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
-    """Products of two bits in a row with these exponents, of random signs, at a place each; -1: nowhere."""
+    """Products of two bits in a row that lead at these exponents, of random signs, at a place each; -1:
+    nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry."""
     rows = np.flatnonzero(place >= 0)
-    of_a, of_b = draw.split(exponent, draw.a, draw.b, normal=False)
+    carry = (draw.chance(0.5, exponent.shape) & (exponent > draw.tiniest)).astype(np.int64)
+    of_a, of_b = draw.split(exponent - carry, draw.a, draw.b, normal=False)
     a[rows, place[rows]] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))[rows]
-    b[rows, place[rows]] = _of_digits(draw, draw.b, of_b, np.ones_like(of_b))[rows]
+    b[rows, place[rows]] = _of_digits(draw, draw.b, of_b, 1 + carry)[rows]
 
 
 def _few_powers(

@@ -297,7 +297,8 @@ def test_beside_tie_is_a_tie_and_one_bit_or_two() -> None:
         if (total / Fraction(2) ** (exponent - 11)) % 2 == 1:
             ties[len(others), least == Fraction(c[row])] += 1
             digits[least == Fraction(c[row]), odd_part(least)] += 1
-    assert {odd for _, odd in digits} == {1, 3}, "one bit, or two next to each other"
+    assert {odd for _, odd in digits} == {1, 3, 9}, "one bit, two next to each other, or 1.5 * 1.5"
+    assert digits[False, 9] > 30, "the significands carry"
     assert all(digits[in_c, 3] > 15 for in_c in (False, True)), "more than half of a place, less than all"
     assert sum(ties.values()) > 1000
     assert all(ties[count, in_c] > 30 for count in (1, 2) for in_c in (False, True))
