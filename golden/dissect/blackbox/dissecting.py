@@ -72,6 +72,9 @@ _LAST = 48
 """Questions of each kind that are asked at once, where there are no more for a third of them."""
 _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
+_MOST_CHECKED = 1 << 17
+"""Questions of the rounds of checking that are kept beside the bank: no fit looks at them, but no candidate
+is asked about that is wrong on one, and what they rule out is not called undecided."""
 _SHRUNK, _SHRUNK_ASKS = 3, 192
 """Counterexamples that are made simpler in one round, and questions at once for that."""
 _MOST_FITS, _FIRST_FITS = 6, 2
@@ -111,7 +114,7 @@ _CHECKED = (*stimuli.KINDS, telling.TIES, "split_tie")
 """Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
-_SHOWN = "shown in the report"
+_SHOWN, _CHECKING = "shown in the report", "checking"
 _AIMS = 3
 """Draws of each kind in a round of checking."""
 _WIDER = (8, 2, 16, 4)
@@ -332,7 +335,7 @@ class _Search:
         self.box = Box(unit, asks, self.deadline)
         self.dense = Box(dense_view(unit), asks, self.deadline)
         self.own, self.takes = self.box.own, self.dense.takes
-        self.bank = Bank(self.takes)
+        self.bank, self.checked = Bank(self.takes), Bank(self.takes)
         self.seed, self.progress, self.state = seed, progress, _State()
         self.starts, self.near = [one for one in (near, before) if one is not None], near
         self.ranked: list[fitting.Fit] = []
@@ -341,6 +344,7 @@ class _Search:
         self.weighed: tuple[object, Evidence] | None = None
         self.told: dict[object, int] = {}
         self.clean: dict[object, int] = {}
+        self.recalled: object = None
         self.pace = 1.0  # seconds for a question of the last round
         self.orders: list[fitting.Fit] = []
         self.tried: set[str] = set()
@@ -699,6 +703,8 @@ class _Search:
                 continue
             efforts, explained = list(fitting.Effort), fit
             self.tried.clear()
+            if self._recall(fit):
+                continue
             wrong = self._round(share)
             turns = self.told.get(candidate.key, 0)
             self.clean[candidate.key] = 0 if wrong else self.clean.get(candidate.key, 0) + 1
@@ -712,6 +718,21 @@ class _Search:
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 self.state.differing = {}
         return False
+
+    def _recall(self, fit: fitting.Fit) -> bool:
+        """Holds a candidate that explains the bank against the questions of earlier rounds, which others
+        answered right: counterexamples that cost no question. Whether there are any; a few join the bank."""
+        if self.recalled == fit.candidate.key:
+            return False
+        self.recalled = fit.candidate.key
+        wrong = np.flatnonzero(self.checked.wrong(fit.candidate.program))
+        if len(wrong):
+            some = wrong[np.linspace(0, len(wrong) - 1, min(len(wrong), _TAKEN)).astype(int)]
+            part = self.checked.part(some)
+            self.bank.add(_CHECKING, part.operands, part.answers)
+            now = fitting.wrong_of(self.bank, fit.candidate)
+            self.state.fit, self.state.differing = replace(fit, wrong=now), {}
+        return bool(len(wrong))
 
     def _anew(self, fit: fitting.Fit) -> bool:
         """Whether another start than those that were changed so far, from the beginning, explains more."""
@@ -822,6 +843,8 @@ class _Search:
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
+        if len(self.checked) < _MOST_CHECKED:
+            self.checked.add(_CHECKING, selected(self.own, operands), answers)
         self.pace = max(time.monotonic() - begun, _SHORTEST) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
@@ -983,7 +1006,7 @@ class _Search:
         left = max(self.dense.left, 0)
         limit = time.monotonic() + min(_ALTERNATIVE_SECONDS, left / 2)
         end, ask = limit + min(_SIMPLER_SECONDS, left / 4), self._asked_at_the_end
-        return weigh(candidate, self.bank, self._neighbours(candidate), limit, ask, end)
+        return weigh(candidate, (self.bank, self.checked), self._neighbours(candidate), limit, ask, end)
 
     def _weigh(self, candidate: Candidate) -> Evidence:
         """The same once for a candidate and a bank. What was asked for it joins the bank: questions like all

@@ -43,9 +43,9 @@ _CAUSES = ": nans"
 _WORDS_OF_NANS = (": nan", _CAUSES)
 _AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
 """The same for words of NaNs: which cause comes first shows only where two meet."""
-_WINDOW = ": window"
-_AT_WINDOWS = {TIES: 4096}
-"""The same for windows that hide one bit below a tie, where significands carry."""
+_FAR_BELOW = (": window", ": spared")
+_AT_FAR_BELOW = {TIES: 4096, "cancelling": 4096}
+"""The same for terms far below the others, of which one bit decides a tie, or what cancels."""
 _AIMED = dict.fromkeys(
     (
         *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
@@ -382,6 +382,6 @@ def _aims(key: str) -> dict[str, int]:
         return _AT_FLOORS
     if key.endswith(_TINY):
         return _AT_LEAST
-    if key.endswith(_WINDOW):
-        return _AIMED | _AT_WINDOWS
+    if key.endswith(_FAR_BELOW):
+        return _AIMED | _AT_FAR_BELOW
     return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED

@@ -17,6 +17,7 @@ from golden.dissect.blackbox import dissecting, fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
+from golden.dissect.blackbox.evidence import weigh
 from golden.dissect.blackbox.moves import resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align, skeletons
@@ -77,6 +78,37 @@ def test_questions_tell_what_the_bank_left_open() -> None:
     only = rivals[1:]
     none = telling.questions(own, only, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
     assert none is None
+
+
+def test_what_an_earlier_round_ruled_out_is_not_undecided() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    narrow, every = bank_of(ins, 200).of_kinds(frozenset({"narrow"})), bank_of(ins, 200)
+    left = {}
+    for banks in ((narrow,), (narrow, every)):
+        changes = telling.neighbours(candidate(ins), ())
+        found = weigh(candidate(ins), banks, changes, time.monotonic() + 60).properties
+        left[len(banks)] = {(one.key, value) for one in found for value in one.undecided}
+        assert left[len(banks)] == {(one.key, value) for one in found for value, _ in one.alike}
+    assert ("align of products and c: floor", "-123") in left[1] - left[2], "subnormal operands show it"
+    assert left[2] < left[1]
+
+
+def test_a_candidate_is_held_against_earlier_rounds_before_it_is_asked_about() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 10_000, 0, None)
+    every = bank_of(ins, 20)
+    search.checked.add("checking", every.operands, every.answers)
+    right = fitting.Fit(candidate(ins), 0)
+    down = [
+        o.with_steps([replace(s, rounding="down") if isinstance(s, Round) else s for s in o.steps])
+        for o in ins.program.operations
+    ]
+    other = candidate(ins).with_operations(down)
+    assert other is not None
+    assert not search._recall(right)
+    assert search._recall(fitting.Fit(other, 0))
+    assert search.state.fit is not None and search.state.fit.wrong == len(search.bank) > 0
+    assert search.dense.asked == search.box.asked == 0
 
 
 @pytest.mark.parametrize("first", ["first to f32, nearest_even", "first to f32, toward_zero"])
