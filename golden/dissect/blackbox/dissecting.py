@@ -74,7 +74,7 @@ _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
 _MOST_CHECKED = 1 << 17
 """Questions of the rounds of checking that are kept beside the bank: no fit looks at them, but no candidate
-is asked about that is wrong on one, and what they rule out is not called undecided."""
+stays that is wrong on one, and what they rule out is not called undecided."""
 _SHRUNK, _SHRUNK_ASKS = 3, 192
 """Counterexamples that are made simpler in one round, and questions at once for that."""
 _MOST_FITS, _FIRST_FITS = 6, 2
@@ -703,9 +703,7 @@ class _Search:
                 continue
             efforts, explained = list(fitting.Effort), fit
             self.tried.clear()
-            if self._recall(fit):
-                continue
-            wrong = self._round(share)
+            wrong = self._round(share) or self._recall(fit)
             turns = self.told.get(candidate.key, 0)
             self.clean[candidate.key] = 0 if wrong else self.clean.get(candidate.key, 0) + 1
             ready = self.clean[candidate.key] >= (_TELLING if share > _LAST else 1)
@@ -720,7 +718,7 @@ class _Search:
         return False
 
     def _recall(self, fit: fitting.Fit) -> bool:
-        """Holds a candidate that explains the bank against the questions of earlier rounds, which others
+        """Holds a candidate that a round found right against the questions of earlier rounds, which others
         answered right: counterexamples that cost no question. Whether there are any; a few join the bank."""
         if self.recalled == fit.candidate.key:
             return False
@@ -730,8 +728,6 @@ class _Search:
             some = wrong[np.linspace(0, len(wrong) - 1, min(len(wrong), _TAKEN)).astype(int)]
             part = self.checked.part(some)
             self.bank.add(_CHECKING, part.operands, part.answers)
-            now = fitting.wrong_of(self.bank, fit.candidate)
-            self.state.fit, self.state.differing = replace(fit, wrong=now), {}
         return bool(len(wrong))
 
     def _anew(self, fit: fitting.Fit) -> bool:
