@@ -101,7 +101,8 @@ class Row:
 
     Attributes:
         fresh: None where there is no candidate.
-        shown: the changes that are called undecided and are not, of `undecided`.
+        undecided: changes of one key that were tried and called undecided; None where none was looked at.
+        shown: those of them that operands show.
     """
 
     name: str
@@ -110,13 +111,13 @@ class Row:
     fresh: int | None
     seconds: float
     shown: tuple[str, ...] = ()
-    undecided: int = 0
+    undecided: int | None = None
 
     def text(self) -> str:
         """As a row of the table."""
         fresh = "" if self.fresh is None else f"{self.fresh:,}"
         told = f" {len(self.shown)} of {self.undecided}" + "".join(f"; {one}" for one in self.shown)
-        last = f"{self.seconds:.1f} |" + f"{told} |" * bool(self.undecided)
+        last = f"{self.seconds:.1f} |" + f"{told} |" * (self.undecided is not None)
         return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {last}"
 
 
@@ -132,7 +133,7 @@ def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
     found = golden.dissect(box, seconds=given.seconds, asks=given.asks)
     spent = time.process_time() - before
     fresh = None if found.instruction is None else wrong(box, ins, found.instruction, given.each)
-    shown, of = decidable(box, found, given.undecided) if given.undecided else ([], 0)
+    shown, of = decidable(box, found, given.undecided) if given.undecided else ([], None)
     return Row(name, found.wrong, found.compared, fresh, spent, tuple(shown), of)
 
 

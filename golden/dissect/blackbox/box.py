@@ -6,7 +6,7 @@ The search never sees more of a unit than this: formats, K, and codes for codes.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,12 +135,15 @@ class Bank:
 
     def add(self, kind: str, operands: Operands, answers: Bits) -> None:
         """Keeps questions (n, ...) and their answers (n,)."""
-        if kind not in self.kinds:
-            self.kinds.append(kind)
+        self.add_each([kind] * len(answers), operands, answers)
+
+    def add_each(self, kinds: Sequence[str], operands: Operands, answers: Bits) -> None:
+        """The same with a kind for each question."""
+        self.kinds += [kind for kind in dict.fromkeys(kinds) if kind not in self.kinds]
         self.operands = {name: np.concatenate([old, operands[name]]) for name, old in self.operands.items()}
         self.answers = np.concatenate([self.answers, answers])
-        number = np.full(len(answers), self.kinds.index(kind))
-        self._kind = np.concatenate([self._kind, number])
+        numbers = {kind: number for number, kind in enumerate(self.kinds)}
+        self._kind = np.concatenate([self._kind, np.array([numbers[kind] for kind in kinds], np.int64)])
         self._trials = None
         self._of_kinds, self._by_parts, self.spent, self.read_off = {}, [], {}, {}
 
@@ -150,6 +153,20 @@ class Bank:
         found.operands = {name: codes[index] for name, codes in self.operands.items()}
         found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
         return found
+
+    def some_wrong(self, program: Program, each: int) -> Bank:
+        """Of the questions that a program answers otherwise than the box did, so many of each kind."""
+        wrong = np.flatnonzero(self.wrong(program))
+        taken = [
+            of_kind[:each]
+            for n in np.unique(self._kind[wrong])
+            for of_kind in [wrong[self._kind[wrong] == n]]
+        ]
+        return self.part(np.concatenate([np.zeros(0, np.int64), *taken]))
+
+    def take(self, other: Bank) -> None:
+        """Keeps the questions of another bank, too."""
+        self.add_each([other.kinds[number] for number in other.numbers], other.operands, other.answers)
 
     def of_kinds(self, kinds: frozenset[str]) -> Bank:
         """The questions of some kinds; the same bank until more are added."""

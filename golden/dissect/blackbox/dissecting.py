@@ -72,9 +72,10 @@ _LAST = 48
 """Questions of each kind that are asked at once, where there are no more for a third of them."""
 _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
-_MOST_CHECKED = 1 << 17
-"""Questions of the rounds of checking that are kept beside the bank: no fit looks at them, but no candidate
-stays that is wrong on one, and what they rule out is not called undecided."""
+_MOST_CHECKED, _RULING_OUT_SECONDS = 1 << 21, 2.5
+"""Products in questions of the rounds of checking from which on no more are kept beside the bank: no fit
+looks at them, but no candidate stays that is wrong on one, and what they rule out is not called undecided.
+The time for that."""
 _SHRUNK, _SHRUNK_ASKS = 3, 192
 """Counterexamples that are made simpler in one round, and questions at once for that."""
 _MOST_FITS, _FIRST_FITS = 6, 2
@@ -114,7 +115,7 @@ _CHECKED = (*stimuli.KINDS, telling.TIES, "split_tie")
 """Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
-_SHOWN, _CHECKING = "shown in the report", "checking"
+_SHOWN = "shown in the report"
 _AIMS = 3
 """Draws of each kind in a round of checking."""
 _WIDER = (8, 2, 16, 4)
@@ -703,7 +704,7 @@ class _Search:
                 continue
             efforts, explained = list(fitting.Effort), fit
             self.tried.clear()
-            wrong = self._round(share) or self._recall(fit)
+            wrong = self._round(share) or self._recall(candidate)
             turns = self.told.get(candidate.key, 0)
             self.clean[candidate.key] = 0 if wrong else self.clean.get(candidate.key, 0) + 1
             ready = self.clean[candidate.key] >= (_TELLING if share > _LAST else 1)
@@ -717,18 +718,16 @@ class _Search:
                 self.state.differing = {}
         return False
 
-    def _recall(self, fit: fitting.Fit) -> bool:
-        """Holds a candidate that a round found right against the questions of earlier rounds, which others
-        answered right: counterexamples that cost no question. Whether there are any; a few join the bank."""
-        if self.recalled == fit.candidate.key:
+    def _recall(self, candidate: Candidate) -> bool:
+        """Holds a candidate against the questions of all rounds, most of which others answered right:
+        counterexamples that cost no question. Whether there are any; some of each kind join the bank."""
+        known = candidate.key, len(self.checked)
+        if self.recalled == known:
             return False
-        self.recalled = fit.candidate.key
-        wrong = np.flatnonzero(self.checked.wrong(fit.candidate.program))
-        if len(wrong):
-            some = wrong[np.linspace(0, len(wrong) - 1, min(len(wrong), _TAKEN)).astype(int)]
-            part = self.checked.part(some)
-            self.bank.add(_CHECKING, part.operands, part.answers)
-        return bool(len(wrong))
+        self.recalled = known
+        wrong = self.checked.some_wrong(candidate.program, _TAKEN)
+        self.bank.take(wrong)
+        return len(wrong) > 0
 
     def _anew(self, fit: fitting.Fit) -> bool:
         """Whether another start than those that were changed so far, from the beginning, explains more."""
@@ -774,7 +773,8 @@ class _Search:
     def _take_other(self, fit: fitting.Fit, wrong: bool) -> bool:
         """Takes a program with other keys that explains all, too, where the candidate is wrong on what was
         asked between the two, or says the same in more words. It is checked as any other then."""
-        left = [one for one in self.plainer if self.bank.explained(one.candidate.program)]
+        banks = self.bank, self.checked
+        left = [one for one in self.plainer if all(b.explained(one.candidate.program) for b in banks)]
         if not left or not (wrong or telling.words(left[0].candidate) < telling.words(fit.candidate)):
             return False
         self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].told), {}
@@ -839,8 +839,9 @@ class _Search:
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
-        if len(self.checked) < _MOST_CHECKED:
-            self.checked.add(_CHECKING, selected(self.own, operands), answers)
+        if len(self.checked) * self.takes.k < _MOST_CHECKED:
+            kinds = [kind for kind, part in drawn for _ in part["a"]]
+            self.checked.add_each(kinds, selected(self.own, operands), answers)
         self.pace = max(time.monotonic() - begun, _SHORTEST) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
@@ -925,10 +926,12 @@ class _Search:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
             return Found(name, None, None, {}, undecided, seconds=seconds, asked=self._asked, **common)
+        self._recall(fit.candidate)
         clean = not any(count for count, _ in self._all_counts(fit.candidate).values())
-        evidence = self._weigh(fit.candidate) if clean else Evidence()
+        evidence = self._weigh(fit) if clean else Evidence()
         differing = self._all_counts(fit.candidate)
         wrong = any(count for count, _ in differing.values())
+        evidence = Evidence() if wrong else evidence  # what was asked for it showed a difference
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         unit = as_taken(fit.candidate.instruction, self.own)
         text = self._text(fit.candidate, f"dissected: {name}")
@@ -1002,17 +1005,30 @@ class _Search:
         left = max(self.dense.left, 0)
         limit = time.monotonic() + min(_ALTERNATIVE_SECONDS, left / 2)
         end, ask = limit + min(_SIMPLER_SECONDS, left / 4), self._asked_at_the_end
-        return weigh(candidate, (self.bank, self.checked), self._neighbours(candidate), limit, ask, end)
+        return weigh(candidate, self.bank, self._neighbours(candidate), limit, ask, end)
 
-    def _weigh(self, candidate: Candidate) -> Evidence:
+    def _weigh(self, fit: fitting.Fit) -> Evidence:
         """The same once for a candidate and a bank. What was asked for it joins the bank: questions like all
         others, a wrong one is a difference."""
+        candidate = fit.candidate
         if self.weighed is None or self.weighed[0] != (candidate.key, len(self.bank)):
+            self._rule_out(fit)
             evidence = self._evidence(candidate)
             if evidence.asked is not None:
                 self.bank.add(_SHOWN, *evidence.asked)
             self.weighed = (candidate.key, len(self.bank)), evidence
         return self.weighed[1]
+
+    def _rule_out(self, fit: fitting.Fit) -> None:
+        """Questions of the rounds that show what the bank leaves open join it; keys that every unit has come
+        first, as the time may end."""
+        rivals = sorted(self._rivals(fit, far=False), key=lambda rival: telling.is_extra(rival[0]))
+        until = time.monotonic() + min(_RULING_OUT_SECONDS, max(self.dense.left, 0) / 4)
+        for _, one in rivals:
+            if time.monotonic() > until:
+                break
+            if self.bank.explained(one.program) and not self.checked.explained(one.program):
+                self.bank.take(self.checked.some_wrong(one.program, 1))
 
     def _shown_wrong(self) -> bool:
         """Whether a question that shows the rules of a candidate, which explained all before, has another
@@ -1020,7 +1036,8 @@ class _Search:
         fit = self.state.fit
         if fit is None or fit.wrong or not self.state.differing or self.dense.left < self.reserve:
             return False
-        self._weigh(fit.candidate)
+        if not self._recall(fit.candidate):
+            self._weigh(fit)
         wrong = fitting.wrong_of(self.bank, fit.candidate)
         if wrong:
             self.state.fit, self.state.differing = replace(fit, wrong=wrong), {}

@@ -9,7 +9,7 @@ question shows the rule; where it answers all as the box did, the rule is not de
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Move, settings
 from golden.dissect.minimising import costs, minimise
 from golden.instruction import Instruction
-from golden.program.signature import Bits, Operands, Signature
+from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
 """Refuting questions among which the simplest is looked for."""
@@ -106,24 +106,23 @@ class _Weighed:
 
 def weigh(
     candidate: Candidate,
-    banks: Sequence[Bank],
+    bank: Bank,
     neighbours: Iterable[Move],
     deadline: float,
     ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
     end: float = 0,
 ) -> Evidence:
-    """Holds the neighbours of a candidate that explains banks against their questions.
+    """Holds the neighbours of a candidate that explains a bank against its questions.
 
     Args:
-        banks: of those that refute a neighbour, the first one shows it.
         deadline: on time.monotonic; neighbours after it are left.
         ask: the box, which is asked about simpler forms of the questions shown, and tells them as it was
             asked (its c can be another); None: it cannot be.
         end: on time.monotonic; no question is made simpler after it.
     """
-    found, tried, of = _weighed(candidate, banks, neighbours, deadline)
+    found, tried, of = _weighed(candidate, bank, neighbours, deadline)
     shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
-    asked = None if ask is None else _simplified(candidate, banks[0].takes, shown, end, ask)
+    asked = None if ask is None else _simplified(candidate, bank, shown, end, ask)
     now = settings(candidate.operations)
     properties = tuple(
         Property(
@@ -140,7 +139,7 @@ def weigh(
 
 
 def _weighed(
-    candidate: Candidate, banks: Sequence[Bank], neighbours: Iterable[Move], deadline: float
+    candidate: Candidate, bank: Bank, neighbours: Iterable[Move], deadline: float
 ) -> tuple[dict[str, _Weighed], int, int]:
     """By key: what is refuted and what is not; how many neighbours were tried, of how many."""
     listed = list(neighbours)
@@ -152,21 +151,18 @@ def _weighed(
         if new is None or new.key == candidate.key:
             continue
         weighed = found.setdefault(move.key, _Weighed())
-        witness = next(filter(None, (_witness(move.value, bank, new) for bank in banks)), None)
-        if witness is not None:
-            weighed.witnesses.append((witness, new))
+        answers = bank.answered(new.program)
+        wrong = np.flatnonzero(answers != bank.answers)
+        if len(wrong):
+            weighed.witnesses.append((_witness(move.value, bank, wrong, answers), new))
         else:
             weighed.undecided[move.value] = None
             weighed.alike.append((move.value, new.instruction))
     return found, len(listed), len(listed)
 
 
-def _witness(value: str, bank: Bank, other: Candidate) -> Witness | None:
-    """The simplest of the questions that refute a value, which another candidate has; None: none does."""
-    answers = bank.answered(other.program)
-    wrong = np.flatnonzero(answers != bank.answers)
-    if not len(wrong):
-        return None
+def _witness(value: str, bank: Bank, wrong: np.ndarray[Any, Any], answers: np.ndarray[Any, Any]) -> Witness:
+    """The simplest of the questions that refute a value."""
     some = wrong[:_LOOKED_AT]
     operands = {name: codes[some] for name, codes in bank.operands.items()}
     place = int(np.argmin(costs(bank.takes, operands)))
@@ -176,7 +172,7 @@ def _witness(value: str, bank: Bank, other: Candidate) -> Witness | None:
 
 def _simplified(
     candidate: Candidate,
-    takes: Signature,
+    bank: Bank,
     shown: dict[str, list[tuple[Witness, Candidate]]],
     deadline: float,
     ask: Callable[[Operands], tuple[Operands, Bits]],
@@ -191,10 +187,10 @@ def _simplified(
             def differ(batch: Operands, other: Candidate = other) -> Any:
                 return other.dot(**batch) != candidate.dot(**batch)
 
-            least[key] = minimise(takes, found[0][0].operands, differ, rounds=_SHRINK_ROUNDS)
+            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=_SHRINK_ROUNDS)
     if not least:
         return None
-    batch = {name: np.stack([one[name] for one in least.values()]) for name in next(iter(least.values()))}
+    batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
     try:
         told, answers = ask(batch)
     except BudgetEnded:

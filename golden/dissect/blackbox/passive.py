@@ -165,7 +165,7 @@ class _Passive:
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
         neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
         limit = time.monotonic() + _WEIGHED_SECONDS
-        evidence = weigh(candidate, (self.whole,), neighbours, limit) if explained else Evidence()
+        evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         named = any(one.key == candidate.key for one in known)
         rivals = tuple(self._rivals(candidate, known, evidence, neighbours)) if explained else ()

@@ -150,7 +150,7 @@ def _leave_out(s: ShiftSignals, left_out: Any, rule: str) -> None:
     if rule in ("dropped", "lost"):
         s.jammed = s.jammed | (shift < 0)
     if rule == "lost":
-        s.jammed = s.jammed | (left_out & s.terms.finite & ~some)
+        s.jammed = s.jammed | (left_out & s.terms.finite & ~some & (floor <= 0))
     s.shift = shift if rule == "moved-left" else np.maximum(shift, 0)
     s.maximum = lower
 

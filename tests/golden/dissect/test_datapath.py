@@ -145,6 +145,15 @@ def test_a_term_left_out_of_the_maximum_by_hand() -> None:
         assert tuple(to_float(ins.formats["d"], np.array(got))) == values, rule
 
 
+def test_a_term_left_out_of_the_maximum_is_not_lost_below_the_floor() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32.BF16")
+    a = np.zeros((1, 16), np.uint16)
+    a[0, 0] = (127 - 69) << 7  # 2^-138 as a product: the floor is at -132
+    operands = {"a": a, "b": a.copy(), "c": np.zeros(1, np.uint32)}
+    lost = (tap(ins, "maximum-without-term-0-lost"),)
+    assert datapath.results(ins, lost, operands)[0] == ins.dot(**operands)[0] == 1 << 11
+
+
 def test_a_sticky_bit_that_does_not_see_c_by_hand() -> None:
     """2 + 2^-23 is halfway between two f32 numbers; 2^-60 decides, if the sticky bit sees it."""
     ins = golden.load_instruction(EXAMPLES / "sticky_rne.yaml")

@@ -17,7 +17,6 @@ from golden.dissect.blackbox import dissecting, fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
-from golden.dissect.blackbox.evidence import weigh
 from golden.dissect.blackbox.moves import resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align, skeletons
@@ -80,34 +79,44 @@ def test_questions_tell_what_the_bank_left_open() -> None:
     assert none is None
 
 
+def searched(ins: Instruction, kinds: tuple[str, ...], beside: tuple[str, ...]) -> _Search:
+    """A search that has asked some kinds of questions, and others in rounds that found nothing wrong."""
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    for place, (bank, asked) in enumerate(((search.bank, kinds), (search.checked, beside))):
+        for index, kind in enumerate(asked):
+            operands = stimuli.generate(ins, kind, 200, np.random.default_rng([7, place, index]))
+            bank.add(kind, operands, ins.dot(**operands))
+    return search
+
+
 def test_what_an_earlier_round_ruled_out_is_not_undecided() -> None:
     ins = golden.instruction("ampere", "HMMA.16816.F32")
-    narrow, every = bank_of(ins, 200).of_kinds(frozenset({"narrow"})), bank_of(ins, 200)
-    left = {}
-    for banks in ((narrow,), (narrow, every)):
-        changes = telling.neighbours(candidate(ins), ())
-        found = weigh(candidate(ins), banks, changes, time.monotonic() + 60).properties
-        left[len(banks)] = {(one.key, value) for one in found for value in one.undecided}
-        assert left[len(banks)] == {(one.key, value) for one in found for value, _ in one.alike}
-    assert ("align of products and c: floor", "-123") in left[1] - left[2], "subnormal operands show it"
-    assert left[2] < left[1]
+    left = []
+    for beside in ((), stimuli.KINDS):
+        search = searched(ins, ("narrow",), beside)
+        found = search._weigh(fitting.Fit(candidate(ins), 0)).properties
+        left.append({(one.key, value) for one in found for value in one.undecided})
+        assert left[-1] == {(one.key, value) for one in found for value, _ in one.alike}
+        assert len(search.bank) < 1000, "the rounds stay where they are"
+    assert ("align of products and c: floor", "-123") in left[0] - left[1], "subnormal operands show it"
+    assert len(left[1]) < len(left[0])
 
 
 def test_a_candidate_is_held_against_earlier_rounds() -> None:
+    """Also where the time ended before it was asked about: the report counts what is known."""
     ins = golden.instruction("ampere", "HMMA.16816.F32")
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 10_000, 0, None)
-    every = bank_of(ins, 20)
-    search.checked.add("checking", every.operands, every.answers)
-    right = fitting.Fit(candidate(ins), 0)
     down = [
         o.with_steps([replace(s, rounding="down") if isinstance(s, Round) else s for s in o.steps])
         for o in ins.program.operations
     ]
     other = candidate(ins).with_operations(down)
     assert other is not None
-    assert not search._recall(right)
-    assert search._recall(fitting.Fit(other, 0))
-    assert 0 < len(search.bank) == search.bank.wrong(other.program).sum()
+    search = searched(ins, ("zeros",), ("narrow", "below_power"))
+    search.state.fit = fitting.Fit(other, 0)
+    found = search._found()
+    assert set(found.differing) == {"zeros", "narrow", "below_power"}
+    assert found.differing["narrow"][0] > 0 and found.wrong and not found.explains and not found.properties
+    assert not search._recall(candidate(ins))
     assert search.dense.asked == search.box.asked == 0
 
 
