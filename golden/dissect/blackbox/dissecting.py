@@ -72,7 +72,7 @@ _LAST = 48
 """Questions of each kind that are asked at once, where there are no more for a third of them."""
 _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
-_MOST_CHECKED, _RULING_OUT_SECONDS = 1 << 21, 2.5
+_MOST_CHECKED, _RULING_OUT_SECONDS = 1 << 22, 2.5
 """Products in questions of the rounds of checking from which on no more are kept beside the bank: no fit
 looks at them, but no candidate stays that is wrong on one, and what they rule out is not called undecided.
 The time for that."""
