@@ -81,16 +81,20 @@ MG_INLINE mg_w mg_leading(mg_w x) {
 #endif
 }
 
+MG_INLINE int mg_any_word(mg_w mask) {
+#ifdef MG_NATIVE_ANY_WORD
+    return MG_NATIVE_ANY_WORD(mask) != 0;
+#else
+    int64_t any = 0;
+    for (int w = 0; w < MG_WORDS; w++) any |= mask[w];
+    return any != 0;
+#endif
+}
+
 MG_INLINE int mg_any_of(const mg_words mask) {
     mg_w all = {0};
     MG_EACH all |= mask[l];
-#ifdef MG_NATIVE_ANY_WORD
-    return MG_NATIVE_ANY_WORD(all) != 0;
-#else
-    int64_t any = 0;
-    for (int w = 0; w < MG_WORDS; w++) any |= all[w];
-    return any != 0;
-#endif
+    return mg_any_word(all);
 }
 
 /* How a rounding adds before it cuts: masks of what each direction needs. */
@@ -129,22 +133,57 @@ static void mg_note_specials(mg_block *s, const mg_numbers *x) {
     s->specials |= mg_any_of(special);
 }
 
+/* A vector of codes side by side in their storage, of 16 or 32 bits, or more, and back; GCC does this in many steps. */
+typedef uint16_t mg_half_codes __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
+typedef uint32_t mg_single_codes __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
+
+MG_INLINE mg_w mg_wide_16(const char *at) {
+#ifdef MG_NATIVE_WIDE_16
+    return (mg_w)MG_NATIVE_WIDE_16(at);
+#else
+    return __builtin_convertvector(*(const mg_half_codes *)at, mg_w);
+#endif
+}
+
+MG_INLINE mg_w mg_wide_32(mg_single_codes codes) {
+#ifdef MG_NATIVE_WIDE_32
+    return (mg_w)MG_NATIVE_WIDE_32(codes);
+#else
+    return (mg_w)__builtin_convertvector(codes, mg_u);
+#endif
+}
+
+MG_INLINE mg_single_codes mg_narrow_32(mg_w codes) {
+#ifdef MG_NATIVE_NARROW_32
+    return (mg_single_codes)MG_NATIVE_NARROW_32(codes);
+#else
+    return __builtin_convertvector((mg_u)codes, mg_single_codes);
+#endif
+}
+
+MG_INLINE mg_half_codes mg_narrow_16(mg_w codes) {
+#ifdef MG_NATIVE_NARROW_16
+    return (mg_half_codes)MG_NATIVE_NARROW_16(codes);
+#else
+    return __builtin_convertvector((mg_u)codes, mg_half_codes);
+#endif
+}
+
 /* Codes of MG_BLOCK_LANES lanes, side by side in their storage. */
 MG_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
     typedef uint8_t bytes __attribute__((vector_size(MG_BLOCK_LANES), aligned(1), may_alias));
     typedef uint16_t wide_bytes __attribute__((vector_size(2 * MG_BLOCK_LANES)));
-    typedef uint16_t halves __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
-    typedef uint32_t words __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
     wide_bytes all;
+#ifdef MG_NATIVE_WIDE_8
+    if (storage == 8) MG_EACH codes[l] = (mg_w)MG_NATIVE_WIDE_8(at + MG_WORDS * l);
+    if (storage == 8) return;
+#endif
     if (storage == 8) { /* compilers widen bytes well where they fill a register */
         all = __builtin_convertvector(*(const bytes *)at, wide_bytes);
         at = (const char *)&all;
     }
-    MG_EACH switch (storage) {
-    case 8:
-    case 16: codes[l] = __builtin_convertvector(((const halves *)at)[l], mg_w); break;
-    default: codes[l] = __builtin_convertvector(((const words *)at)[l], mg_w); break;
-    }
+    if (storage == 32) MG_EACH codes[l] = mg_wide_32(((const mg_single_codes *)at)[l]);
+    else MG_EACH codes[l] = mg_wide_16(at + 2 * MG_WORDS * l);
 }
 
 static void mg_decode_integers(const mg_format *f, const mg_w *codes, mg_numbers *x) {
@@ -889,11 +928,9 @@ static void mg_run_steps(mg_block *s) {
 
 /* Writes the codes of d; returns the lanes that are left, a bit each. */
 static uint32_t mg_block_results(const mg_program *p, const mg_words d, const mg_words left, char *codes) {
-    typedef uint16_t halves __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
-    typedef uint32_t words __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
     uint32_t lanes = 0;
-    if (p->d.storage == 32) MG_EACH ((words *)codes)[l] = __builtin_convertvector((mg_u)d[l], words);
-    else if (p->d.storage == 16) MG_EACH ((halves *)codes)[l] = __builtin_convertvector((mg_u)d[l], halves);
+    if (p->d.storage == 32) MG_EACH ((mg_single_codes *)codes)[l] = mg_narrow_32(d[l]);
+    else if (p->d.storage == 16) MG_EACH ((mg_half_codes *)codes)[l] = mg_narrow_16(d[l]);
     else
         for (int lane = 0; lane < MG_BLOCK_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];
     if (!mg_any_of(left)) return 0;

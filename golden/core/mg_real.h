@@ -12,11 +12,12 @@
 #define MG_TIMES_POWER(x, n) ((mg_f)((mg_u)(x) + ((uint64_t)(n) << 52))) /* x * 2^n */
 
 typedef mg_wide_double mg_f;
-typedef float mg_single __attribute__((vector_size(4 * MG_WORDS)));
+typedef float mg_single __attribute__((vector_size(4 * MG_WORDS), may_alias));
 typedef int32_t mg_single_words __attribute__((vector_size(4 * MG_WORDS)));
-typedef uint16_t mg_half_codes __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
-typedef uint32_t mg_single_codes __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
+typedef float mg_wide_single __attribute__((vector_size(8 * MG_WORDS), may_alias));
+typedef int32_t mg_wide_words __attribute__((vector_size(8 * MG_WORDS)));
 typedef mg_f mg_fs[MG_PARTS] __attribute__((aligned(64)));
+typedef mg_single mg_singles[MG_PARTS] __attribute__((aligned(64)));
 
 /* `power`: two to the exponent that alignment compares, zero for a zero that no alignment has moved; kept only where a step
  * reads it. */
@@ -24,10 +25,15 @@ typedef struct {
     mg_fs value, power;
 } mg_real;
 
-/* What a step is told: registers whose powers it or a later step reads, or a later one alone, a bit each; and what a rounding
- * is, as in blocks of integers (mg_block.h), and in doubles. */
+/* Number i of a register in floats, twice as many a vector; whether it is such a one. */
+#define MG_EACH_WIDE for (int l = 0; l < MG_PARTS / 2; l++)
+#define MG_WIDE_SINGLES(s, name, i) ((mg_wide_single *)((mg_singles *)(s)->registers[name])[i])
+#define MG_IS_SINGLE(s, name) ((s)->singles >> (name) & 1)
+
+/* What a step is told: registers whose powers it or a later step reads, or a later one alone, and those that it makes (a and b: that the
+ * first step finds) in floats, a bit each; and what a rounding is, as in blocks of integers (mg_block.h), and in doubles. */
 typedef struct {
-    int powers, later;
+    int powers, later, singles;
     mg_rounder codes;
     int rounding, hands_nans; /* NaNs keep their payloads */
     int narrow, single; /* the machine's conversion to FP32 rounds, and what is left is to flush; makes the codes */
@@ -41,6 +47,7 @@ typedef struct {
     MG_BLOCK_FIELDS(mg_real)
     mg_real_rounder *rounder; /* of the step that runs */
     const mg_format *held[MG_REGISTER_COUNT]; /* a format that has all numbers of a register, or null */
+    int singles;          /* registers that hold mg_singles instead, a bit each */
     int sticks;           /* `cut` is of this alignment */
     int aligned, finite;  /* registers that its last alignment has moved, and products of formats without infinities and NaNs, a bit each */
     mg_words cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
@@ -57,6 +64,20 @@ typedef struct {
 MG_INLINE mg_f mg_size(mg_f x) { return (mg_f)((mg_w)x & INT64_MAX); }
 MG_INLINE mg_f mg_where(mg_w mask, mg_f x, mg_f y) { return (mg_f)MG_CHOOSE(mask, (mg_w)x, (mg_w)y); }
 MG_INLINE mg_w mg_is_nan(mg_f x) { return (mg_w)(x != x); }
+
+MG_INLINE mg_f mg_doubles_of(mg_single x) {
+#ifdef MG_NATIVE_REALS /* GCC does this in many steps */
+    return (mg_f)MG_NATIVE_REALS(x);
+#else
+    return __builtin_convertvector(x, mg_f);
+#endif
+}
+
+/* Number i of a register. */
+MG_INLINE mg_f mg_value_of(const mg_reals *s, const int single, int name, int32_t i, int l) {
+    if (single) return mg_doubles_of(((const mg_singles *)s->registers[name])[i][l]);
+    return s->registers[name][i].value[l];
+}
 
 MG_INLINE mg_f mg_larger(mg_f x, mg_f y) {
 #ifdef MG_NATIVE_DOUBLE_MAX
@@ -155,7 +176,7 @@ MG_INLINE mg_single_place mg_place_of_single(const mg_format *f) {
     return (mg_single_place){up, ~((UINT32_C(1) << f->ignored_low << up) - 1)};
 }
 
-MG_INLINE mg_f mg_real_of_single(mg_single_place at, mg_single_codes codes) { return __builtin_convertvector((mg_single)(codes << at.up & at.mask), mg_f); }
+MG_INLINE mg_f mg_real_of_single(mg_single_place at, mg_single_codes codes) { return mg_doubles_of((mg_single)(codes << at.up & at.mask)); }
 
 /* A double of a code without sign, not zero or subnormal. */
 static double mg_double_of(const mg_format *f, int64_t code) {
@@ -217,7 +238,7 @@ MG_INLINE void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
     if (!r->codes.format->is_float) return; /* they are integers */
     if (!r->narrow) mg_round_slowly(r, x);
     else MG_EACH {
-        const mg_f size = mg_size(x[l]), y = __builtin_convertvector(__builtin_convertvector(x[l], mg_single), mg_f);
+        const mg_f size = mg_size(x[l]), y = mg_doubles_of(__builtin_convertvector(x[l], mg_single));
         const mg_f kept = (mg_f)((mg_w)y & ~((mg_w)(size < r->tiny) & INT64_MAX));
         x[l] = r->clear | r->clear_exact | r->clear_flushed ? mg_cleared(r, size, kept) : kept;
     }
@@ -248,7 +269,7 @@ MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_w
     }
     const int64_t fraction_bits = f->fraction_bits, bias = 1023 + f->min_exponent, infinity = (int64_t)f->infinity, low = f->ignored_low, sign = f->sign_shift;
     const double last = mg_power_of_two(52 - fraction_bits), least = r->least;
-    if (r->single) MG_EACH codes[l] = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
+    if (r->single) MG_EACH codes[l] = mg_wide_32((mg_single_codes)__builtin_convertvector(x[l], mg_single));
     else MG_EACH {
         const mg_f size = mg_size(x[l]), power = mg_leading_power(size, least);
         const mg_w infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP), significand = (mg_w)(size + power * last) & (MG_UNIT_STEP - 1);
@@ -278,12 +299,18 @@ static mg_members mg_members_of(const mg_step *step, int32_t count, int32_t g) {
 
 MG_COLLECT_TERMS(mg_collect_reals, mg_reals)
 
+/* Whether the step behind rounds what a step makes. */
+static int mg_rounds_next(const mg_operation *o, const mg_step *step) {
+    return step + 1 < o->steps + o->step_count && step[1].op == MG_STEP_ROUND && step[1].of[0] == step->to;
+}
+
 /* A register has new numbers, all of a format (or null), whole units of the last alignment or not. */
 static void mg_note_written(mg_reals *s, int name, int32_t count, const mg_format *held, int aligned) {
     s->count[name] = count;
     s->held[name] = held;
     s->aligned = (s->aligned & ~(1 << name)) | aligned << name;
     s->finite &= ~(1 << name);
+    s->singles = (s->singles & ~(1 << name)) | (s->rounder->singles & 1 << name);
 }
 
 /* What a step makes: numbers of a register, or the result. Powers of rounded numbers are those of their values. */
@@ -300,6 +327,14 @@ static void mg_put_reals(mg_reals *s, const mg_step *step, int32_t count, const 
     mg_note_written(s, step->to, count, held, aligned);
 }
 
+MG_BLOCK_CALL void mg_flush_singles(mg_reals *s, int name, int32_t keep_sign) {
+    const int32_t least = (s->held[name]->min_exponent + 127) << 23;
+    for (int32_t i = 0; i < s->count[name]; i++) MG_EACH_WIDE {
+        const mg_wide_words code = (mg_wide_words)MG_WIDE_SINGLES(s, name, i)[l];
+        MG_WIDE_SINGLES(s, name, i)[l] = (mg_wide_single)(code & ((mg_wide_words)((code & INT32_MAX) >= least) | keep_sign));
+    }
+}
+
 static void mg_flush_reals(mg_reals *s, const mg_step *step) {
     const int64_t keep_sign = step->sign == MG_FLUSH_POSITIVE ? 0 : MG_SIGN;
     for (int r = 0; r < step->of_count; r++) {
@@ -307,6 +342,10 @@ static void mg_flush_reals(mg_reals *s, const mg_step *step) {
         const int powers = s->rounder->later >> name & 1;
         const double least = mg_power_of_two(s->held[name]->min_exponent);
         mg_real *x = s->registers[name];
+        if (MG_IS_SINGLE(s, name)) {
+            mg_flush_singles(s, name, keep_sign ? INT32_MIN : 0);
+            continue;
+        }
         for (const mg_real *end = x + s->count[name]; x < end; x++) MG_EACH {
             const mg_w kept = ~(mg_w)(mg_size(x->value[l]) < least); /* a NaN, too */
             x->value[l] = (mg_f)((mg_w)x->value[l] & (kept | keep_sign));
@@ -324,13 +363,23 @@ static int mg_holds_products(const mg_reals *s, const mg_format *f) {
 
 static int mg_has_specials(const mg_format *f) { return f->has_infinity || f->has_nan; }
 
+/* Products of elements in floats, which are exact there. */
+MG_BLOCK_CALL void mg_multiply_singles(mg_reals *s, int to) {
+    for (int32_t i = 0; i < s->count[to]; i++) {
+        const mg_wide_single *a = MG_WIDE_SINGLES(s, MG_REGISTER_A, i), *b = MG_WIDE_SINGLES(s, MG_REGISTER_B, i);
+        MG_EACH_WIDE MG_WIDE_SINGLES(s, to, i)[l] = a[l] * b[l];
+    }
+}
+
 static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
     mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
     s->finite |= (!step->has_format && !step->has_overflow_exponent && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
     const int powers = s->rounder->later >> step->to & 1, own = s->rounder->powers >> MG_REGISTER_A & 1; /* an alignment gave the factors powers of their own */
     const double least_a = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_A]->min_exponent), least_b = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_B]->min_exponent);
-    for (int32_t i = 0; i < s->count[step->to]; i++) {
+    const int32_t single = MG_IS_SINGLE(s, step->to), count = single ? 0 : s->count[step->to];
+    if (single) mg_multiply_singles(s, step->to);
+    for (int32_t i = 0; i < count; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
         if (powers && !own && !step->normalize) MG_EACH {
@@ -440,15 +489,26 @@ static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *open,
     }
 }
 
+/* Adds the floats that a step reads. */
+MG_BLOCK_CALL void mg_special_singles(const mg_reals *s, const mg_step *step, mg_f *total) {
+    mg_fs sum;
+    MG_KEPT sum[l] = total[l];
+    for (int r = 0; r < step->of_count; r++)
+        if ((s->singles & ~s->finite) >> step->of[r] & 1)
+            for (int32_t i = 0; i < s->count[step->of[r]]; i++) MG_KEPT sum[l] += mg_value_of(s, 1, step->of[r], i, l);
+    memcpy(total, sum, sizeof sum);
+}
+
 /* A sum of infinities and NaNs, if any, is what the operation answers. */
 static void mg_special_reals(mg_reals *s, const mg_step *step) {
     mg_fs total;
     mg_words special;
     MG_KEPT total[l] = (mg_f){0};
     for (int r = 0; r < step->of_count; r++) {
-        const mg_real *x = s->registers[step->of[r]], *end = s->finite >> step->of[r] & 1 ? x : x + s->count[step->of[r]];
+        const mg_real *x = s->registers[step->of[r]], *end = (s->finite | s->singles) >> step->of[r] & 1 ? x : x + s->count[step->of[r]];
         for (; x < end; x++) MG_KEPT total[l] += x->value[l];
     }
+    if (s->singles & ~s->finite) mg_special_singles(s, step, total);
     MG_KEPT special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
     if (!mg_any_of(special)) return;
     const mg_rounder *r = &s->rounder->codes;
@@ -587,7 +647,7 @@ static void mg_reduce_reals(const mg_step *step, const mg_real_rounder *r, int e
     }
     mg_single sum[MG_PARTS] __attribute__((aligned(64)));
     mg_reduce_singles(step, r, exact, terms, count, sum);
-    MG_EACH total[l] = __builtin_convertvector(sum[l], mg_f);
+    MG_EACH total[l] = mg_doubles_of(sum[l]);
 }
 
 /* Whether a format has every number of a register. */
@@ -604,8 +664,34 @@ static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
     return fits;
 }
 
+/* Sums of groups of floats. Where their powers are read they are that of the step, of any that is not zero. */
+MG_BLOCK_CALL void mg_sum_singles(mg_reals *s, const mg_step *step) {
+    const int name = step->of[0], powers = s->rounder->later >> step->to & 1;
+    const int32_t count = s->count[name], groups = mg_group_count(step, count);
+    for (int32_t g = 0; g < groups; g++) {
+        mg_wide_single some[MG_PARTS / 2];
+        mg_fs total;
+        MG_KEPT total[l] = -(mg_f){0}; /* which changes no sign of a zero */
+        MG_EACH_WIDE some[l] = (mg_wide_single){0};
+        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
+            MG_KEPT total[l] += mg_value_of(s, 1, name, m.at, l);
+            _Pragma("GCC unroll 16") MG_EACH_WIDE some[l] = (mg_wide_single)((mg_wide_words)some[l] | (mg_wide_words)MG_WIDE_SINGLES(s, name, m.at)[l]);
+        }
+        memcpy(s->sums[g].value, total, sizeof total);
+        MG_EACH {
+            const mg_f any = mg_doubles_of(((const mg_single *)some)[l]);
+            if (powers) s->sums[g].power[l] = (mg_f)((mg_w)((mg_f){0} + mg_power_of_two(step->exponent)) & (mg_w)(any != 0));
+        }
+    }
+    mg_put_reals(s, step, groups, NULL, 0, 0);
+}
+
 /* `apart`: an exact sum of numbers that are not aligned goes straight into a rounding; all others fit a double. */
 static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
+    if (MG_IS_SINGLE(s, step->of[0])) {
+        mg_sum_singles(s, step);
+        return;
+    }
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
     /* products have no power where a sum with an exponent of its own alone reads it: zeros, or what has one, of which any bit tells */
@@ -641,7 +727,8 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
 /* Whether a chain is one of FP32's own fused multiply-adds: operands and what it starts from are numbers of FP32, as is each sum. */
 static int mg_fuses(const mg_reals *s, const mg_step *step) {
     const mg_real_rounder *r = s->rounder;
-    int fits = r->narrow && step->start != MG_START_PRODUCT && r->codes.flush != MG_FLUSH_BEFORE_ROUNDING && !r->codes.flush_positive && r->codes.zero == MG_ZERO_SIGNED;
+    int fits = MG_IS_SINGLE(s, MG_REGISTER_A);
+    fits &= r->narrow && step->start != MG_START_PRODUCT && r->codes.flush != MG_FLUSH_BEFORE_ROUNDING && !r->codes.flush_positive && r->codes.zero == MG_ZERO_SIGNED;
     for (int name = MG_REGISTER_A; name <= (step->start == MG_START_C ? MG_REGISTER_C : MG_REGISTER_B); name++) fits &= mg_has_all(s, &step->format, name);
     return fits;
 }
@@ -650,29 +737,25 @@ static int mg_fuses(const mg_reals *s, const mg_step *step) {
  * unless they are looked after: `nans`. */
 MG_INLINE int mg_chain_fused(const mg_reals *s, const mg_step *step, const int nans, mg_members m, mg_f *total) {
     const int32_t least = 1 << 23, kept = s->rounder->tiny > 0 ? least : 0, infinity = 0xff << 23, made = (int32_t)s->rounder->codes.nan;
-    mg_single sum[MG_PARTS];
-    mg_single_words unclear[MG_PARTS];
-    mg_words wide;
-    MG_EACH {
-        sum[l] = __builtin_convertvector(total[l], mg_single);
-        unclear[l] = (mg_single_words){0};
-    }
-    for (; m.at < m.end; m.at += m.by) MG_EACH {
-        const mg_single a = __builtin_convertvector(s->registers[MG_REGISTER_A][m.at].value[l], mg_single);
-        const mg_single b = __builtin_convertvector(s->registers[MG_REGISTER_B][m.at].value[l], mg_single), operands[3] = {a, b, sum[l]};
-        mg_single_words code = (mg_single_words)(mg_single)MG_NATIVE_FUSED(a, b, sum[l]);
-        if (nans && step->nan_order_count) code = MG_CHOOSE((mg_single_words)((code & INT32_MAX) > infinity), (mg_single_words){0} + made, code);
+    mg_singles start;
+    mg_wide_single sum[MG_PARTS / 2];
+    mg_wide_words unclear = {0};
+    MG_EACH start[l] = __builtin_convertvector(total[l], mg_single);
+    memcpy(sum, start, sizeof sum);
+    for (; m.at < m.end; m.at += m.by) MG_EACH_WIDE {
+        const mg_wide_single a = MG_WIDE_SINGLES(s, MG_REGISTER_A, m.at)[l], b = MG_WIDE_SINGLES(s, MG_REGISTER_B, m.at)[l], operands[3] = {a, b, sum[l]};
+        mg_wide_words code = (mg_wide_words)(mg_wide_single)MG_NATIVE_FUSED(a, b, sum[l]);
+        if (nans && step->nan_order_count) code = MG_CHOOSE((mg_wide_words)((code & INT32_MAX) > infinity), (mg_wide_words){0} + made, code);
         for (int n = nans ? step->nan_order_count - 1 : -1; n >= 0; n--) {
-            const mg_single x = operands[step->nan_order[n]];
-            code = MG_CHOOSE((mg_single_words)(x != x), (mg_single_words)x | 1 << 22, code);
+            const mg_wide_single x = operands[step->nan_order[n]];
+            code = MG_CHOOSE((mg_wide_words)(x != x), (mg_wide_words)x | 1 << 22, code);
         }
-        const mg_single_words size = code & INT32_MAX;
-        unclear[l] |= (mg_single_words)(size == least) | ((mg_single_words)(size > infinity) & -!nans);
-        sum[l] = (mg_single)(code & ((size >= kept) | INT32_MIN));
+        const mg_wide_words size = code & INT32_MAX;
+        unclear |= (mg_wide_words)(size == least) | ((mg_wide_words)(size > infinity) & -!nans);
+        sum[l] = (mg_wide_single)(code & ((size >= kept) | INT32_MIN));
     }
-    MG_EACH wide[l] = __builtin_convertvector(unclear[l], mg_w);
-    if (mg_any_of(wide)) return 0;
-    MG_EACH total[l] = __builtin_convertvector(sum[l], mg_f);
+    if (mg_any_word((mg_w)unclear)) return 0;
+    MG_EACH total[l] = mg_doubles_of(((const mg_single *)sum)[l]);
     return 1;
 }
 #endif
@@ -701,9 +784,13 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
         }
 #endif
         for (mg_members m = mg_members_of(step, count, g); !fused && m.at < m.end; m.at += m.by) {
-            const mg_f *a = s->registers[MG_REGISTER_A][m.at].value, *b = s->registers[MG_REGISTER_B][m.at].value, *const operands[3] = {a, b, total};
-            mg_fs sum;
-            MG_EACH sum[l] = a[l] * b[l];
+            mg_fs a, b, sum;
+            const mg_f *const operands[3] = {a, b, total};
+            MG_EACH {
+                a[l] = mg_value_of(s, MG_IS_SINGLE(s, MG_REGISTER_A), MG_REGISTER_A, m.at, l);
+                b[l] = mg_value_of(s, MG_IS_SINGLE(s, MG_REGISTER_B), MG_REGISTER_B, m.at, l);
+                sum[l] = a[l] * b[l];
+            }
             if (started) MG_EACH sum[l] = mg_zero_of_sum(step->rounding, sum[l], total[l], mg_odd_sum(sum[l], total[l]));
             mg_round_reals(r, sum);
             if (step->nan_order_count) MG_EACH sum[l] = mg_where(mg_is_nan(sum[l]), (mg_f)mg_splat(r->made), sum[l]);
@@ -813,26 +900,40 @@ static void mg_round_step_reals(mg_reals *s, const mg_step *step) {
 static void mg_take_reals(const mg_format *f, const mg_words codes, int powers, mg_real *x) {
     if (mg_fits_single(f)) {
         const mg_single_place place = mg_place_of_single(f);
-        MG_EACH x->value[l] = mg_real_of_single(place, __builtin_convertvector((mg_u)codes[l], mg_single_codes));
+        MG_EACH x->value[l] = mg_real_of_single(place, mg_narrow_32(codes[l]));
     } else MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
     if (powers) MG_EACH x->power[l] = mg_carried_power(x->value[l], mg_power_of_two(f->min_exponent));
 }
 
 #ifdef MG_NATIVE_HALVES
-/* The elements of an operand at these places. */
-static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
-    typedef uint8_t bytes __attribute__((vector_size(MG_LANES), aligned(1), may_alias));
-    typedef uint16_t halves __attribute__((vector_size(2 * MG_LANES), aligned(1), may_alias));
+/* A vector of codes as those of FP16, whose numbers are those of the format times a power of two. */
+typedef uint16_t mg_many_halves __attribute__((vector_size(8 * MG_WORDS), aligned(1), may_alias));
+MG_INLINE mg_many_halves mg_halves_of(const mg_format *f, const char *at) {
     const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
     const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
-    const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift, storage = f->storage;
+    const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift;
+    const mg_many_halves word = f->storage == 8 ? (mg_many_halves)MG_NATIVE_WIDE_BYTES(at) : *(const mg_many_halves *)at, fields = word & fields_mask;
+    return fields << up | (word << sign_up & sign) | ((mg_many_halves)(fields == nan) & quiet);
+}
+
+/* The elements of an operand at these places. */
+static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
     const double scale = mg_power_of_two(15 - f->bias);
-    for (int32_t i = 0; i < count; i++) for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES) { /* compilers do vectors of 16 well */
-        const char *at = codes + (places[i] * MG_BLOCK_LANES + lane) * (storage / 8);
+    for (int32_t i = 0; i < count; i++) for (int lane = 0; lane < MG_BLOCK_LANES; lane += 4 * MG_WORDS) {
+        const mg_many_halves half = mg_halves_of(f, codes + (places[i] * MG_BLOCK_LANES + lane) * (f->storage / 8));
         mg_f *value = x[i].value + lane / MG_WORDS;
-        const halves word = storage == 8 ? __builtin_convertvector(*(const bytes *)at, halves) : *(const halves *)at, fields = word & fields_mask;
-        const halves half = fields << up | (word << sign_up & sign) | ((halves)(fields == nan) & quiet);
-        for (int l = 0; l < MG_LANES / MG_WORDS; l++) value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
+        for (int l = 0; l < 4; l++) value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
+    }
+}
+
+/* The same in floats. */
+static void mg_load_half_singles(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_singles *x) {
+    const mg_format format = *f; /* which no store can change */
+    const float scale = (float)mg_power_of_two(15 - f->bias);
+    for (int32_t i = 0; i < count; i++) for (int lane = 0; lane < MG_BLOCK_LANES; lane += 4 * MG_WORDS) {
+        const mg_many_halves half = mg_halves_of(&format, codes + (places[i] * MG_BLOCK_LANES + lane) * (format.storage / 8));
+        mg_wide_single *value = (mg_wide_single *)((char *)x[i] + lane * sizeof(float));
+        for (int l = 0; l < 2; l++) value[l] = (mg_wide_single)MG_NATIVE_SINGLES((const char *)&half + 4 * MG_WORDS * l) * scale;
     }
 }
 #endif
@@ -865,11 +966,36 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
     for (int32_t i = 0; powers && i < count; i++) MG_EACH x[i].power[l] = mg_carried_power(x[i].value[l], mg_power_of_two(held->min_exponent));
 }
 
+/* The same in floats. */
+MG_BLOCK_CALL void mg_load_singles(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_singles *x) {
+    const ptrdiff_t width = MG_BLOCK_LANES * (f->storage / 8);
+#ifdef MG_NATIVE_HALVES
+    if (mg_is_ieee(f, 5, 10)) {
+        for (int32_t i = 0; i < count; i++) MG_EACH_WIDE ((mg_wide_single *)x[i])[l] = (mg_wide_single)MG_NATIVE_SINGLES(codes + places[i] * width + 4 * MG_WORDS * l);
+        return;
+    }
+    if (mg_fits_halves(f) && f->bias > -64 && f->bias < 64) { /* floats have the power */
+        mg_load_half_singles(f, codes, places, count, x);
+        return;
+    }
+#endif
+    const mg_single_place place = mg_place_of_single(f);
+    for (int32_t i = 0; i < count; i++) {
+        const char *at = codes + places[i] * width;
+        mg_real number;
+        if (!mg_fits_single(f)) mg_load_reals(f, f, codes, places + i, 1, 0, &number);
+        if (!mg_fits_single(f)) MG_EACH x[i][l] = __builtin_convertvector(number.value[l], mg_single);
+        else if (f->storage == 32) MG_EACH x[i][l] = (mg_single)(((const mg_single_codes *)at)[l] << place.up & place.mask);
+        else MG_EACH x[i][l] = (mg_single)(mg_wide_codes(at + 2 * MG_WORDS * l) << place.up & place.mask);
+    }
+}
+
 /* a or b, as an operation holds it. */
-static void mg_load_elements(mg_reals *s, int name, const mg_format *f, const char *codes) {
+MG_INLINE void mg_load_elements(mg_reals *s, int name, const mg_format *f, const char *codes) {
     const mg_operation *o = s->operation;
     mg_note_written(s, name, o->k_count, o->has_operand_format ? &o->operand_format : f, 0);
-    mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->rounder->powers >> name & 1, s->registers[name]);
+    if (MG_IS_SINGLE(s, name)) mg_load_singles(f, codes, o->k_index, o->k_count, (mg_singles *)s->registers[name]);
+    else mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->rounder->powers >> name & 1, s->registers[name]);
 }
 
 /* The product of the two scales of each element, once for elements in a row that share them. */
@@ -893,7 +1019,6 @@ static void mg_load_scales(mg_reals *s) {
 static void mg_run_real_steps(mg_reals *s) {
     for (int32_t i = 0; i < s->operation->step_count; i++, s->rounder++) {
         const mg_step *step = &s->operation->steps[i];
-        const int rounds_next = i + 1 < s->operation->step_count && step[1].op == MG_STEP_ROUND && step[1].of[0] == step->to;
         switch (step->op) {
         case MG_STEP_FLUSH: mg_flush_reals(s, step); break;
         case MG_STEP_MULTIPLY: mg_multiply_reals(s, step); break;
@@ -901,7 +1026,7 @@ static void mg_run_real_steps(mg_reals *s) {
         case MG_STEP_SPECIAL_VALUES: mg_special_reals(s, step); break;
         case MG_STEP_ALIGN: mg_align_reals(s, step); break;
         case MG_STEP_SUM:
-        case MG_STEP_ADDITIONS: mg_sum_reals(s, step, rounds_next); break;
+        case MG_STEP_ADDITIONS: mg_sum_reals(s, step, mg_rounds_next(s->operation, step)); break;
         case MG_STEP_FMA: mg_fma_reals(s, step); break;
         default: mg_round_step_reals(s, step);
         }
@@ -929,7 +1054,7 @@ static int mg_powers_read(const mg_operation *o, int32_t i, int later) {
 static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results) {
     const mg_program *p = s->program;
     s->operation = o;
-    s->aligned = s->finite = 0;
+    s->aligned = s->finite = s->singles = 0;
     s->sticks = 0;
     for (int i = 0; i < MG_REGISTER_COUNT; i++) s->count[i] = 0;
     mg_clear(s->done);
@@ -947,8 +1072,45 @@ static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results
 
 _Static_assert(sizeof(mg_real_rounder) <= MG_BLOCK_ROUNDER, "a rounder of a step has no room");
 
+/* Whether the products of a step are exact in FP32, none of them subnormal, and nothing reads them but sums that doubles hold. */
+static int mg_makes_singles(const mg_program *p, const mg_operation *o, const mg_step *multiply, int later) {
+    const mg_format *a = &p->a, *b = &p->b;
+    const int least = a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits;
+    if (later >> multiply->to & 1 || multiply->has_format || multiply->has_overflow_exponent) return 0;
+    if (multiply->negate == MG_NEGATE_PRODUCT || multiply->negate == MG_NEGATE_BOTH) return 0;
+    if (a->fraction_bits + b->fraction_bits > 22 || a->max_exponent + b->max_exponent > 125 || least < -126) return 0;
+    for (const mg_step *step = multiply + 1; step < o->steps + o->step_count; step++)
+        for (int r = 0; r < step->of_count; r++) {
+            if (step->of[r] != multiply->to || step->op == MG_STEP_SPECIAL_VALUES) continue;
+            if (step->op != MG_STEP_SUM || step->of_count > 1 || mg_rounds_next(o, step)) return 0;
+            if (step->complement || step->rounding == MG_ROUNDING_DOWN) return 0; /* they ask for more than a sum */
+        }
+    return 1;
+}
+
+/* Whether FP32 has all elements of a and b, and steps read them alone, as they are or flushed, for chains and such products. */
+static int mg_holds_singles(const mg_program *p, const mg_operation *o, const mg_real_rounder *r) {
+    const mg_format *const formats[] = {&p->a, &p->b, o->has_operand_format ? &o->operand_format : &p->a};
+    int makes = 0;
+    for (int i = 0; i < 3; i++) {
+        const mg_format *f = formats[i];
+        if (!f->is_float || f->fraction_bits > 23 || f->max_exponent > 127 || f->min_exponent < -126) return 0;
+    }
+    for (int32_t j = 0; j < o->step_count; j++) {
+        const mg_step *step = &o->steps[j];
+        const int multiplies = step->op == MG_STEP_MULTIPLY || step->op == MG_STEP_FMA;
+        const int looks = step->op == MG_STEP_FLUSH || step->op == MG_STEP_SPECIAL_VALUES;
+        if (step->nans_count) return 0; /* a cause looks for the NaN of an element */
+        for (int i = 0; i < step->of_count; i++)
+            if (step->of[i] <= MG_REGISTER_B && !multiplies && !looks) return 0;
+        if (step->op == MG_STEP_MULTIPLY && !mg_makes_singles(p, o, step, r[j].later)) return 0;
+        makes |= multiplies;
+    }
+    return makes;
+}
+
 /* What each step rounds by, laid down once. */
-static void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) {
+MG_BLOCK_CALL void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) {
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
         int later = 0;
@@ -964,7 +1126,13 @@ static void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) {
                 if (step->format.storage) *of = mg_real_rounder_of(step, mg_ieee_rounder(step, &step->format, 1));
             }
             of->later = later;
+            of->singles = 0;
             of->powers = later = mg_powers_read(o, j, later);
+        }
+        if (!(later >> MG_REGISTER_A & 1) && mg_holds_singles(p, o, r)) {
+            for (int32_t j = 0; j < o->step_count; j++)
+                if (o->steps[j].op == MG_STEP_MULTIPLY) r[j].singles = 1 << o->steps[j].to;
+            r->singles |= 1 << MG_REGISTER_A | 1 << MG_REGISTER_B;
         }
         r += o->step_count;
     }

@@ -16,8 +16,13 @@
 #define MG_WORDS 4
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm256_max_pd((__m256d)(x), (__m256d)(y))
 #define MG_NATIVE_HALVES(at) _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(at))))
+#define MG_NATIVE_REALS(x) _mm256_cvtps_pd((__m128)(x))
+#define MG_NATIVE_WIDE_BYTES(at) _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_WIDE_16(at) _mm256_cvtepu16_epi64(_mm_loadl_epi64((const __m128i *)(at)))
+#define MG_NATIVE_WIDE_32(x) _mm256_cvtepu32_epi64((__m128i)(x))
 #define MG_NATIVE_WIDE_CODES(at) _mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(at)))
-#define MG_NATIVE_FUSED(x, y, z) _mm_fmadd_ps((__m128)(x), (__m128)(y), (__m128)(z))
+#define MG_NATIVE_SINGLES(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_FUSED(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY_WORD(x) (!_mm256_testz_si256((__m256i)(x), (__m256i)(x)))
 #include "mg_block.h"
 #include "mg_real.h"

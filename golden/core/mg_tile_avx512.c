@@ -47,8 +47,16 @@
 #define MG_WORDS 8
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
 #define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
+#define MG_NATIVE_REALS(x) _mm512_cvtps_pd((__m256)(x))
+#define MG_NATIVE_WIDE_BYTES(at) _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(at)))
+#define MG_NATIVE_WIDE_8(at) _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(at)))
+#define MG_NATIVE_WIDE_16(at) _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_WIDE_32(x) _mm512_cvtepu32_epi64((__m256i)(x))
+#define MG_NATIVE_NARROW_32(x) _mm512_cvtepi64_epi32((__m512i)(x))
+#define MG_NATIVE_NARROW_16(x) _mm512_cvtepi64_epi16((__m512i)(x))
 #define MG_NATIVE_WIDE_CODES(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
-#define MG_NATIVE_FUSED(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
+#define MG_NATIVE_SINGLES(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
+#define MG_NATIVE_FUSED(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
 #define MG_NATIVE_ANY_WORD(x) _mm512_test_epi64_mask((__m512i)(x), (__m512i)(x))
 #define MG_NATIVE_LEADING_ZEROS(x) _mm512_lzcnt_epi64((__m512i)(x))
 #include "mg_block.h"

@@ -588,3 +588,53 @@ def test_a_group_of_zeros_has_no_exponent(simd: str, monkeypatch: pytest.MonkeyP
     check(unit, operands, "groups of zeros")
     got = golden.to_float("f32", unit.engine.compute(operands, False)).tolist()
     assert got == [wanted for _, _, wanted in cases]
+
+
+E4M3 = {"kind": "float", "storage": 8, "exponent_bits": 4, "fraction_bits": 3, "bias": 7}
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize(
+    ("own", "group", "flush"),
+    [
+        ({**E4M3, "specials": "none"}, {"contiguous": 5}, None),
+        ({**E4M3, "specials": "all_ones_nan"}, {"interleaved": 4}, ["a", "b"]),
+        ({**E4M3, "exponent_bits": 3, "fraction_bits": 4, "specials": "ieee"}, None, ["b"]),
+        ({**E4M3, "bias": 68, "specials": "none"}, None, None),  # products below floats
+        ({**E4M3, "bias": 61, "specials": "none"}, None, None),
+        ({**E4M3, "bias": 5, "signed": False, "specials": "none"}, {"contiguous": 3}, None),
+    ],
+)
+def test_exact_sums_of_small_products(
+    own: dict[str, Any],
+    group: dict[str, int] | None,
+    flush: list[str] | None,
+    simd: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Products that FP32 holds are summed exactly before c joins: any codes, zeros of both signs, NaNs and
+    infinities, subnormal numbers that are flushed or not; sums that are zero keep the sign that they have."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    steps: list[dict[str, Any]] = [{"flush": {"of": flush, "sign": "signed"}}] if flush else []
+    steps += [
+        {"multiply": {"to": "products"}},
+        {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
+        {"sum": {"of": ["products"], "to": "groups", "exponent": 3, **({"group": group} if group else {})}},
+        {"align": {"of": ["groups", "c"], "fraction_bits": 24, "rounding": "toward_zero", "floor": -80}},
+        {"sum": {"of": ["groups", "c"], "to": "total"}},
+        {"round": {"of": "total", "rounding": "nearest_even", "overflow": "infinity", "zero": "signed"}},
+    ]
+    formats = {"a": "own", "b": "own", "c": "f32", "d": "f32"}
+    text = {"unit": "sums", "title": "sums", "shape": {"k": 13}, "formats": formats, "steps": steps}
+    unit = load(json.dumps({**text, "define_formats": {"own": own}}))
+    assert unit.engine.in_doubles and not unit.engine.fast
+    rng, dots = np.random.default_rng(13), 1500
+    a, b = (rng.integers(0, 256, (dots, 13), np.uint8) for _ in range(2))
+    least = rng.choice(np.array([0, 0x80, 1, 0x81, 7, 0x87], np.uint8), (2, dots, 13))
+    a[:500], b[500:1000] = least[0, :500], least[1, 500:1000]
+    a[:80] &= 0x80
+    if not own.get("signed", True):
+        a, b = a & 0x7F, b & 0x7F
+    c = golden.from_float("f32", rng.standard_normal(dots) * 2.0 ** rng.integers(-30, 12, dots))
+    c[::3] = rng.choice(np.array([0, 1 << 31], np.uint32), c[::3].size)
+    check(unit, {"a": a, "b": b, "c": c}, f"{own} {group} {flush}")
