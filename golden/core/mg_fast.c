@@ -173,15 +173,19 @@ static void mg_plan_tile(mg_fast_form *f) {
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
-/* Decodes rows x columns of an operand; raw codes are copied where the hardware's own arithmetic takes them. Returns
- * whether there is an infinity or a NaN. */
-static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, int64_t column, const mg_format *format, const mg_table *table,
+/* Decodes rows x columns of an operand; raw codes, which the hardware's own arithmetic takes, are brought side by side where they are not.
+ * Returns whether there is an infinity or a NaN. */
+static int mg_load_plane(const mg_fast_form *f, char *data, int64_t row, int64_t column, const mg_format *format, const mg_table *table,
                          int32_t rows, int32_t columns, int significands, mg_plane *plane) {
     const int32_t width = format->storage / 8;
     int specials = 0;
     if (column == width && row == column * columns) { /* one run in memory */
         columns *= rows;
         rows = 1;
+        if (plane->raw && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
+            plane->raw = data;
+            return 0;
+        }
     }
     for (ptrdiff_t i = 0; i < rows; i++) {
         const char *at = data + i * row;
@@ -242,7 +246,7 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
     const int32_t flip = of_b ? 0 : f->tile.flip;
     int32_t rows = lanes || of_b ? depth : f->tile.rows << by_row, columns = lanes ? MG_LANES : of_b ? f->tile.columns : depth;
     int64_t row = array->row, column = array->column, width = format->storage / 8;
-    const char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
+    char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
     if (lanes) {
         mg_gather(p, call, lanes, operand, MG_LANES, f->gathered);
         row = MG_LANES * (column = width);
@@ -296,7 +300,7 @@ static void mg_copy(const char *from, int64_t from_row, int64_t from_column, cha
 #define MG_CHAINS_AGAIN(type, word, fma)                                                                                              \
     for (ptrdiff_t i = 0; i < t->rows; i++)                                                                                           \
         for (ptrdiff_t j = 0; j < t->columns; j++) {                                                                                  \
-            const type *a = (const type *)t->a.raw + (t->per_lane ? j : i * t->a_row), *b = (const type *)t->b.raw + j;               \
+            const mg_loose_##type *a = (const mg_loose_##type *)t->a.raw + (t->per_lane ? j : i * t->a_row), *b = (const mg_loose_##type *)t->b.raw + j; \
             char *d = t->d + i * t->d_row + j * (ptrdiff_t)sizeof(type);                                                              \
             type total;                                                                                                               \
             memcpy(&total, d, sizeof total);                                                                                          \
@@ -304,7 +308,7 @@ static void mg_copy(const char *from, int64_t from_row, int64_t from_column, cha
             memcpy(&total, t->c + i * t->c_row + j * (ptrdiff_t)sizeof(type), sizeof total);                                          \
             for (int32_t k = 0; k < o->k_count; k++) {                                                                                \
                 const ptrdiff_t row = o->k_index[k] * (ptrdiff_t)t->columns;                                                          \
-                const type *const operands[3] = {a + (t->per_lane ? row : o->k_index[k]), b + row, &total}, *handed = NULL;           \
+                const mg_loose_##type *const operands[3] = {a + (t->per_lane ? row : o->k_index[k]), b + row, &total}, *handed = NULL; \
                 const type sum = fma(*operands[0], *operands[1], total);                                                              \
                 word code = (word)step->nan;                                                                                          \
                 for (int n = step->nan_order_count; n-- > 0;)                                                                         \

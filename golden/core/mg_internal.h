@@ -131,8 +131,13 @@ static inline int mg_fits_bytes(const mg_format *f) { return f->storage == 8 && 
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
+/* Codes that are the machine's own numbers, where the caller has them. */
+typedef float mg_loose_float __attribute__((aligned(1), may_alias));
+typedef double mg_loose_double __attribute__((aligned(1), may_alias));
+
 /* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two or four that
- * follow each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic. */
+ * follow each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic,
+ * the caller's where they are one run. */
 typedef struct {
     float *value;
     int32_t *exponent;

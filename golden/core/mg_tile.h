@@ -1057,28 +1057,38 @@ MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, con
     MG_EACH_ROW out[r] = MG_PICK((mg_vi)(term[0][r] == term[0][r]), (mg_vi)term[0][r], MG_SPLAT((int32_t)o->nan));
 }
 
-/* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes. Returns whether
- * some result is a NaN. */
-#define MG_FMA_ROWS(type, fma)                                                                                         \
-    for (int32_t i = 0; i < t->rows; i++)                                                                              \
-        for (int32_t j = 0; j < t->columns; j += MG_V) {                                                               \
-            const type *a = (const type *)t->a.raw + (t->per_lane ? j : i * t->a_row), *b = (const type *)t->b.raw + j; \
-            type sum[MG_V];                                                                                            \
-            memcpy(sum, t->c + i * t->c_row + j * (ptrdiff_t)sizeof(type), sizeof sum);                                \
-            for (int32_t k = 0; k < o->k_count; k++) {                                                                 \
-                const ptrdiff_t row = o->k_index[k] * (ptrdiff_t)t->columns;                                           \
-                if (t->per_lane) MG_EACH_LANE sum[l] = fma(a[row + l], b[row + l], sum[l]);                            \
-                else MG_EACH_LANE sum[l] = fma(a[o->k_index[k]], b[row + l], sum[l]);                                  \
+/* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes, and `some` rows at once, whose
+ * chains overlap. Returns whether some result is a NaN. */
+#define MG_FMA_ROWS(type, word, fma, per_lane, some) {                                                                 \
+    word nans[MG_V] = {0};                                                                                             \
+    for (ptrdiff_t i = 0; i < rows; i += some)                                                                         \
+        for (ptrdiff_t j = 0; j < columns; j += MG_V) {                                                                \
+            const mg_loose_##type *a = (const mg_loose_##type *)t->a.raw + (per_lane ? j : i * a_row), *b = (const mg_loose_##type *)t->b.raw + j; \
+            const ptrdiff_t at = j * (ptrdiff_t)sizeof(type);                                                          \
+            type sum[some][MG_V];                                                                                      \
+            MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) memcpy(sum[r], t->c + (i + r) * c_row + at, sizeof sum[r]); \
+            for (int32_t k = 0; k < count; k++) {                                                                      \
+                const ptrdiff_t row = index[k] * columns;                                                              \
+                MG_UNROLL for (ptrdiff_t r = 0; r < some; r++)                                                         \
+                    MG_EACH_LANE sum[r][l] = fma(a[per_lane ? row + l : r * a_row + index[k]], b[row + l], sum[r][l]); \
             }                                                                                                          \
-            memcpy(t->d + i * t->d_row + j * (ptrdiff_t)sizeof(type), sum, sizeof sum);                                \
-            MG_EACH_LANE any |= sum[l] != sum[l];                                                                      \
-        }
+            MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) {                                                           \
+                memcpy(t->d + (i + r) * d_row + at, sum[r], sizeof sum[r]);                                            \
+                MG_EACH_LANE nans[l] |= -(word)(sum[r][l] != sum[r][l]);                                               \
+            }                                                                                                          \
+        }                                                                                                              \
+    MG_EACH_LANE any |= nans[l] != 0;                                                                                  \
+}
 
 static int MG_OF(mg_fma_chain)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
+    const int32_t count = o->k_count, *index = o->k_index;
+    const ptrdiff_t columns = t->columns, rows = t->rows, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row;
     int any = 0;
-    if (o->out_format.storage == 64) MG_FMA_ROWS(double, __builtin_fma)
-    else MG_FMA_ROWS(float, __builtin_fmaf)
+    if (o->out_format.storage == 64 && t->per_lane) MG_FMA_ROWS(double, int64_t, __builtin_fma, 1, 1)
+    else if (o->out_format.storage == 64) MG_FMA_ROWS(double, int64_t, __builtin_fma, 0, MG_ROWS)
+    else if (t->per_lane) MG_FMA_ROWS(float, int32_t, __builtin_fmaf, 1, 1)
+    else MG_FMA_ROWS(float, int32_t, __builtin_fmaf, 0, MG_ROWS)
     return any;
 }
 
