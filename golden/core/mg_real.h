@@ -30,8 +30,8 @@ typedef struct {
 #define MG_WIDE_SINGLES(s, name, i) ((mg_wide_single *)((mg_singles *)(s)->registers[name])[i])
 #define MG_IS_SINGLE(s, name) ((s)->singles >> (name) & 1)
 
-/* What a step is told: registers whose powers it or a later step reads, or a later one alone, and those that it makes (a and b: that the
- * first step finds) in floats, a bit each; and what a rounding is, as in blocks of integers (mg_block.h), and in doubles. */
+/* What a step is told: registers whose powers it or a later step reads, or a later one alone, and, the first one of an operation,
+ * those that hold floats, a bit each; and what a rounding is, as in blocks of integers (mg_block.h), and in doubles. */
 typedef struct {
     int powers, later, singles;
     mg_rounder codes;
@@ -310,7 +310,6 @@ static void mg_note_written(mg_reals *s, int name, int32_t count, const mg_forma
     s->held[name] = held;
     s->aligned = (s->aligned & ~(1 << name)) | aligned << name;
     s->finite &= ~(1 << name);
-    s->singles = (s->singles & ~(1 << name)) | (s->rounder->singles & 1 << name);
 }
 
 /* What a step makes: numbers of a register, or the result. Powers of rounded numbers are those of their values. */
@@ -1054,7 +1053,8 @@ static int mg_powers_read(const mg_operation *o, int32_t i, int later) {
 static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results) {
     const mg_program *p = s->program;
     s->operation = o;
-    s->aligned = s->finite = s->singles = 0;
+    s->aligned = s->finite = 0;
+    s->singles = s->rounder->singles;
     s->sticks = 0;
     for (int i = 0; i < MG_REGISTER_COUNT; i++) s->count[i] = 0;
     mg_clear(s->done);
@@ -1079,19 +1079,22 @@ static int mg_makes_singles(const mg_program *p, const mg_operation *o, const mg
     if (later >> multiply->to & 1 || multiply->has_format || multiply->has_overflow_exponent) return 0;
     if (multiply->negate == MG_NEGATE_PRODUCT || multiply->negate == MG_NEGATE_BOTH) return 0;
     if (a->fraction_bits + b->fraction_bits > 22 || a->max_exponent + b->max_exponent > 125 || least < -126) return 0;
-    for (const mg_step *step = multiply + 1; step < o->steps + o->step_count; step++)
+    for (const mg_step *step = o->steps; step < o->steps + o->step_count; step++) {
+        if (step->to == multiply->to && step != multiply) return 0;
         for (int r = 0; r < step->of_count; r++) {
             if (step->of[r] != multiply->to || step->op == MG_STEP_SPECIAL_VALUES) continue;
             if (step->op != MG_STEP_SUM || step->of_count > 1 || mg_rounds_next(o, step)) return 0;
             if (step->complement || step->rounding == MG_ROUNDING_DOWN) return 0; /* they ask for more than a sum */
         }
+    }
     return 1;
 }
 
-/* Whether FP32 has all elements of a and b, and steps read them alone, as they are or flushed, for chains and such products. */
-static int mg_holds_singles(const mg_program *p, const mg_operation *o, const mg_real_rounder *r) {
+/* Registers that hold floats, a bit each: a and b, where FP32 has all their elements and nothing reads them, as they are or flushed, but chains
+ * and such products, and those. */
+static int mg_find_singles(const mg_program *p, const mg_operation *o, const mg_real_rounder *r) {
     const mg_format *const formats[] = {&p->a, &p->b, o->has_operand_format ? &o->operand_format : &p->a};
-    int makes = 0;
+    int found = 0;
     for (int i = 0; i < 3; i++) {
         const mg_format *f = formats[i];
         if (!f->is_float || f->fraction_bits > 23 || f->max_exponent > 127 || f->min_exponent < -126) return 0;
@@ -1104,9 +1107,10 @@ static int mg_holds_singles(const mg_program *p, const mg_operation *o, const mg
         for (int i = 0; i < step->of_count; i++)
             if (step->of[i] <= MG_REGISTER_B && !multiplies && !looks) return 0;
         if (step->op == MG_STEP_MULTIPLY && !mg_makes_singles(p, o, step, r[j].later)) return 0;
-        makes |= multiplies;
+        if (multiplies) found |= 1 << MG_REGISTER_A | 1 << MG_REGISTER_B;
+        if (step->op == MG_STEP_MULTIPLY) found |= 1 << step->to;
     }
-    return makes;
+    return found;
 }
 
 /* What each step rounds by, laid down once. */
@@ -1126,14 +1130,9 @@ MG_BLOCK_CALL void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) 
                 if (step->format.storage) *of = mg_real_rounder_of(step, mg_ieee_rounder(step, &step->format, 1));
             }
             of->later = later;
-            of->singles = 0;
             of->powers = later = mg_powers_read(o, j, later);
         }
-        if (!(later >> MG_REGISTER_A & 1) && mg_holds_singles(p, o, r)) {
-            for (int32_t j = 0; j < o->step_count; j++)
-                if (o->steps[j].op == MG_STEP_MULTIPLY) r[j].singles = 1 << o->steps[j].to;
-            r->singles |= 1 << MG_REGISTER_A | 1 << MG_REGISTER_B;
-        }
+        if (o->step_count) r->singles = later >> MG_REGISTER_A & 1 ? 0 : mg_find_singles(p, o, r);
         r += o->step_count;
     }
 }
