@@ -171,7 +171,9 @@ typedef struct {
     uint32_t up, mask;
 } mg_single_place;
 
+/* Of a format without a sign, whose codes never lie so: nothing. */
 MG_INLINE mg_single_place mg_place_of_single(const mg_format *f) {
+    if (f->sign_shift < 0) return (mg_single_place){0};
     const uint32_t up = (uint32_t)(31 - f->sign_shift);
     return (mg_single_place){up, ~((UINT32_C(1) << f->ignored_low << up) - 1)};
 }

@@ -79,7 +79,7 @@ typedef struct {
     mg_array a, b, c, d, e, scale_a, scale_b, flags;
 } mg_call;
 
-/* Runs the program over the whole batch. Returns 0, or -1 when memory is short. */
+/* Runs the program over the whole batch. Returns 0, or -1 when memory is short. D and flags overlap no operand. */
 int mg_run(const mg_program *program, const mg_call *call);
 #endif /* MG_ALONE */
 

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 import golden
-from golden import stimuli
+from golden import stimuli, yamlfile
+from golden.catalog.unit_files import build_instruction
 from golden.instruction import Instruction
 from golden.model import engine
 from golden.model.registers import Registers
@@ -30,6 +31,17 @@ from golden.program.keys import STATUS
 Bits = npt.NDArray[Any]
 BATCH = 3
 EXAMPLES = Path(__file__).resolve().parents[2] / "spec" / "examples"
+UNSIGNED = """
+unit: unsigned
+title: multiply-adds of numbers without a sign
+shape: {k: 2}
+define_formats:
+  own: {kind: float, storage: 8, exponent_bits: 4, fraction_bits: 3, bias: 64, signed: false, specials: none}
+formats: {a: own, b: own, c: f32, d: f32}
+steps:
+  - fma: {to: d, start: c, rounding: nearest_even, nan: 0x7FC00000}
+"""
+"""Steps in doubles that read codes without a sign bit."""
 
 
 def chosen(every: bool) -> Iterator[Instruction]:
@@ -125,8 +137,12 @@ def main() -> None:
         assert np.array_equal(dots, d[:, 0, 0]), f"{ins.architecture} {ins.name}: dot and matrix call differ"
         observe(ins, {**rows, **columns, "c": given["c"][:, 0, 0]}, dots)
         count, elements = count + 1, elements + 4 * d.size + dots.size
-    for file in sorted(EXAMPLES.glob("*.yaml")):  # steps and keys that nothing shipped has
-        unit = golden.load_instruction(file).stateless
+    units = [golden.load_instruction(file) for file in sorted(EXAMPLES.glob("*.yaml"))]
+    for unit in (
+        *units,
+        build_instruction(yamlfile.parse(UNSIGNED)),
+    ):  # steps and keys that nothing shipped has
+        unit = unit.stateless
         for one in unit.mode_units.values() if unit.modes is not None else [unit]:
             drawn = stimuli.generate(one, "random_bits", 600, rng)
             observe(one, drawn, one.dot(**drawn))
