@@ -157,12 +157,9 @@ class Bank:
     def some_wrong(self, program: Program, each: int) -> Bank:
         """Of the questions that a program answers otherwise than the box did, so many of each kind."""
         wrong = np.flatnonzero(self.wrong(program))
-        taken = [
-            of_kind[:each]
-            for n in np.unique(self._kind[wrong])
-            for of_kind in [wrong[self._kind[wrong] == n]]
-        ]
-        return self.part(np.concatenate([np.zeros(0, np.int64), *taken]))
+        kinds = self._kind[wrong]
+        taken = [wrong[kinds == number][:each] for number in np.unique(kinds)]
+        return self.part(np.concatenate(taken) if taken else wrong)
 
     def take(self, other: Bank) -> None:
         """Keeps the questions of another bank, too."""
