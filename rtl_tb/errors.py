@@ -22,5 +22,10 @@ class ElaborationError(RtlError):
     """The simulator refused the design; the message is the simulator's own, once."""
 
 
+class MachineError(RtlError):
+    """A tool broke off for a cause of the machine (killed, no memory, no room on the disk): it says nothing
+    of the design."""
+
+
 class DutTimeout(RtlError):
     """The DUT stopped answering."""

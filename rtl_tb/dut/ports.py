@@ -20,7 +20,7 @@ from golden.errors import nearest
 from rtl_tb.dut import sources
 from rtl_tb.errors import ElaborationError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error
+from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error, no_build
 
 Range = tuple[int, int]
 Node = dict[str, Any]
@@ -138,9 +138,7 @@ def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Pat
         simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=limit)
     except ToolFailed as error:
         what = f"the module {design.top}" if design.top else "the sources"
-        raise ElaborationError(
-            f"{simulator.version_text} refused {what}: {first_error(error.text)}"
-        ) from error
+        raise no_build(error, simulator.version_text, what, first_error(error.text)) from error
 
 
 def literal(value: int | str) -> str:

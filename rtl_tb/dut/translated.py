@@ -18,7 +18,7 @@ from pathlib import Path
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.wrapper import wrapper_of
-from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import translators
 from rtl_tb.simulators.simulators import Simulator
 
@@ -42,7 +42,8 @@ def built_readable(
     `translate`, of a translation.
 
     Raises:
-        ElaborationError: the simulator refuses the design, and it cannot be translated.
+        ElaborationError: the simulator refuses the design, and it cannot be translated. MachineError: one of
+            them broke off.
         Else as wrapper_of and `build`.
     """
     wrapper = wrapper_of(dut)
@@ -53,6 +54,8 @@ def built_readable(
             raise
         try:
             text = to_verilog(dut, wrapper)
+        except MachineError:
+            raise
         except RtlError as error:
             raise ElaborationError(f"{refused}; to translate it: {error}") from error
     nothing: dict[str, str] = {}

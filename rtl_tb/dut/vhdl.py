@@ -22,7 +22,7 @@ from pathlib import Path
 from rtl_tb.dut.ports import Design, Module, Port, Range, members_of
 from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import Simulator, ToolFailed
+from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
 
 STANDARDS = {"1987": "87", "1993": "93c", "2002": "02", "2008": "08"}
 """Editions of the language, and what GHDL calls them."""
@@ -184,7 +184,7 @@ def _ghdl(
         )
     except ToolFailed as error:
         first = first_complaint(error.text, origin)
-        raise ElaborationError(f"{simulator.version_text} refused {what}: {first}") from error
+        raise no_build(error, simulator.version_text, what, first) from error
 
 
 def first_complaint(text: str, origin: Mapping[str, Path] | None = None) -> str:

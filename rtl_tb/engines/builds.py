@@ -31,7 +31,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.sources import options
 from rtl_tb.dut.wrapper import wrapper_of
-from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator
 
@@ -182,6 +182,7 @@ def built(place: Path, recipe: Recipe) -> Path:
 
     Raises:
         ElaborationError: the simulator refused the design; its log stays.
+        MachineError: it broke off, or left nothing; its log stays, too.
         RtlError: a file changes every time that the design is compiled.
     """
     place.mkdir(parents=True, exist_ok=True)
@@ -201,7 +202,7 @@ def built(place: Path, recipe: Recipe) -> Path:
                 return finished
             recipe.compile(scratch)
             if not (scratch / recipe.product).is_file():
-                raise ElaborationError(
+                raise MachineError(
                     f"{recipe.simulator.version_text} said nothing, but made no program of {recipe.dut.name}"
                 )
             compiled = _read_by_the_simulator(recipe, scratch)
@@ -211,7 +212,7 @@ def built(place: Path, recipe: Recipe) -> Path:
                     return _publish(recipe, scratch, finished)
                 keep = True
                 return _publish(recipe, scratch, scratch.with_name(f"once_{scratch.name[4:]}"))
-        except ElaborationError:
+        except (ElaborationError, MachineError):
             keep = True  # its message names the log
             raise
         finally:
@@ -246,13 +247,13 @@ def built_once(
 
 
 def check_whole(program: Path) -> None:
-    """Raises ElaborationError where Icarus Verilog did not write its program to the end; it says nothing
+    """Raises MachineError where Icarus Verilog did not write its program to the end; it says nothing
     of a full disk."""
     with program.open("rb") as file:
         file.seek(max(program.stat().st_size - (1 << 20), 0))
         last = re.search(rb"\n:file_names (\d+);\n((?:    .*\n)*)\Z", file.read())
         if last is None or last[2].count(b"\n") != int(last[1]):
-            raise ElaborationError(f"Icarus Verilog wrote only a part of {program}; is the disk full?")
+            raise MachineError(f"Icarus Verilog wrote only a part of {program}; is the disk full?")
 
 
 def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
@@ -442,7 +443,7 @@ def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = No
     all sources.
 
     Raises:
-        ElaborationError: it left no list. Without one nobody knows what was compiled.
+        MachineError: it left no list. Without one nobody knows what was compiled.
     """
     if recipe.dut.vhdl is not None:
         return recipe.dut.vhdl.files(recipe.dut.sources)
@@ -452,7 +453,7 @@ def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = No
     for listed in folder.rglob(DEPENDENCIES):
         names += listed.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     if not names:
-        raise ElaborationError(
+        raise MachineError(
             f"{recipe.simulator.version_text} did not say which files it read for {recipe.dut.name}"
         )
     own = (build or folder).absolute()

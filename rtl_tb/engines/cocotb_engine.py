@@ -44,9 +44,9 @@ from rtl_tb.engines.common import (
     write_bytes,
 )
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_text
-from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
+from rtl_tb.errors import RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error
+from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error, no_build
 
 try:
     import cocotb_tools.config
@@ -216,10 +216,8 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
                     waves=waves,
                 )
         except ToolFailed as error:
-            raise ElaborationError(
-                f"{simulator.version_text} refused the DUT {dut.name}: {first_error(error.text)} (all "
-                f"in {error.log})"
-            ) from error
+            said = f"{first_error(error.text)} (all in {error.log})"
+            raise no_build(error, simulator.version_text, f"the DUT {dut.name}", said) from error
 
         if not verilator:
             check_whole(place / product)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import Simulator, ToolFailed
+from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
 
 Words = list[str | Path]
 _TIME = "1ns/1ps"
@@ -141,7 +141,7 @@ def compile_design(simulator: Simulator, top: str, files: str, folder: Path, wha
                 timeout=simulators.LONGEST_BUILD,
             )
         except ToolFailed as error:
-            raise ElaborationError(f"{about.title} refused {what}: {error}") from error
+            raise no_build(error, about.title, what, str(error)) from error
     if not (folder / about.product).exists():
         raise ElaborationError(f"{about.title} said nothing, but made no {about.product} of {what}")
 

@@ -8,6 +8,7 @@ Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH, GHDL from MMAGOLD_GH
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib.util
 import os
 import re
@@ -24,7 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from golden.processes import CANNOT_BE_RUN, ends_within, started
-from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
+from rtl_tb.errors import ElaborationError, MachineError, RtlError, SimulatorMissing, SimulatorTooOld
 
 VERILATOR_OLDEST = (5, 36)
 """cocotb 2.1 needs 5.036; older ones also lack --timing fixes that the generated testbench relies on."""
@@ -38,6 +39,18 @@ compile (precompiled header taken for a linker input); without the second, --tim
 
 DIRECTLY = 'ulimit -s unlimited 2>/dev/null || ulimit -s "$(ulimit -H -s)"; exec "$@"'
 """Starts Verilator's binary as its start script does: with all the stack that there is."""
+
+_NO_ROOM = (
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EAGAIN,
+    errno.EIO,
+    errno.EROFS,
+)
+"""Errors of system calls of which no text of a design is the cause."""
 
 LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
@@ -477,6 +490,7 @@ def elaborate(
 
     Raises:
         ElaborationError: the simulator refused; the message is the simulator's own first error, once.
+        MachineError: it broke off before it could say.
     """
     log = folder / f"{simulator.name}.log"
     timeout, tick = timeout or build_limit(), getattr(_limits, "tick", None)
@@ -484,9 +498,32 @@ def elaborate(
     try:
         return run(words, folder=folder, env=simulator.env, log=log, timeout=timeout, tick=tick)
     except ToolFailed as error:
-        raise ElaborationError(
-            f"{simulator.version_text} refused {what}: {first_error(error.text)} (all in {log})"
+        raise no_build(
+            error, simulator.version_text, what, f"{first_error(error.text)} (all in {log})"
         ) from error
+
+
+_OF_THE_MACHINE = re.compile(
+    r"std::bad_alloc|^MemoryError|: out of memory|memory exhausted|failed to map segment"
+    r"|(?:Killed|Terminated|Bus error) signal terminated program|terminated with signal (?:9|15)\b"
+    rf"|^make(?:\[\d+\])?: \*\*\* .*\] (?:Killed|Terminated)"
+    rf"|[:\]] (?:{'|'.join(re.escape(os.strerror(number)) for number in _NO_ROOM)})",
+    re.MULTILINE,
+)
+"""What compilers and what they start print where memory, disk or processes ran out, or where they were ended;
+not what a crash of their own prints."""
+_ENDED = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGXCPU", "SIGXFSZ", "SIGBUS")
+"""Signals that the machine or somebody sends; a write into a full file system is a SIGBUS, too."""
+
+
+def no_build(error: ToolFailed, tool: str, what: str, said: str) -> RtlError:
+    """Why a compiler made nothing of a design: a MachineError where it broke off for a cause of the machine,
+    and an ElaborationError, with what it `said`, where it refused the design."""
+    cause = _OF_THE_MACHINE.search(error.text)
+    if cause is None and error.how.removeprefix("signal ") not in _ENDED:
+        return ElaborationError(f"{tool} refused {what}: {said}")
+    first = error.how if cause is None else cause[0].strip(":] ")
+    return MachineError(f"{tool} broke off at {what}, for a cause of the machine: {first}, {said}")
 
 
 ERROR_LINES = (

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.errors import SimulatorMissing
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import ToolFailed, first_error
+from rtl_tb.simulators.simulators import ToolFailed, first_error, no_build
 
 _PYOSYS = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
 _READER = "read_slang"
@@ -53,7 +53,7 @@ class Translator:
                 [*self.command, *arguments], folder=folder, env=_env(), log=log, timeout=600
             )
         except ToolFailed as error:
-            raise ElaborationError(f"{self.name} refused {what}: {first_error(error.text)}") from error
+            raise no_build(error, self.name, what, first_error(error.text)) from error
 
 
 def yosys() -> Translator:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.dissect.diagnosis import Hypothesis
-from golden.errors import MmagoldError
+from golden.errors import MmagoldError, SpecError
 from golden.program.state import starts
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, TOWARD, UNITED, Budget
@@ -186,6 +186,8 @@ class _Search:
         """First changes beside which every choice of their build is tried, and what came of it."""
         self.made: dict[tuple[Change, tuple[Group, ...]], _Pass | None] = {}
         """The same of first changes with which choices of some groups are built."""
+        self.not_built: set[tuple[Change, tuple[Group, ...]]] = set()
+        """Those of them of which the build is refused."""
         self.beside_it: set[tuple[Change, ...]] = set()
         """Changes beside which a hypothesis was asked for the rest."""
         self.beside_first: dict[Change, _Trials] = {}
@@ -754,14 +756,34 @@ class _Search:
                     [], lambda _: []
                 )
             return self._go_on(self.seconded[first], PAIRS, stop)
-        key = first, tuple(groups)
+        work = self._made_with(changes, first, texts, folder, tuple(groups))
+        if (first, tuple(groups)) in self.not_built and len(
+            groups
+        ) > 1:  # each may be right without the others
+            for group in groups:
+                place = folder.with_name(f"{folder.name}_{group.name}")
+                work = work or self._made_with(changes, first, texts, place, (group,))
+        return self._go_on(work, PAIRS, stop)
+
+    def _made_with(
+        self, changes: Changes, first: Change, texts: Texts, folder: Path, groups: tuple[Group, ...]
+    ) -> _Pass | None:
+        """Every choice of some groups in a build with a first change; None where there is none. A text that
+        is refused is built once, what the machine or the time ended is built anew when it is asked for
+        again."""
+        key = first, groups
         if key not in self.made:
-            self.made[key] = None
-            with suppress(MmagoldError):  # also where a port no longer fits the description
-                made = folder.with_suffix(".made")
-                built = self._choices(changes, texts.job, made, self.budget, (first,), groups)
+            try:
+                built = self._choices(
+                    changes, texts.job, folder.with_suffix(".made"), self.budget, (first,), groups
+                )
                 self.made[key] = None if built is None else self._beside_first(built, first, (), folder)
-        return self._go_on(self.made[key], PAIRS, stop)
+            except (ElaborationError, SpecError):  # also where a port no longer fits the description
+                self.made[key] = None
+                self.not_built.add(key)
+            except MmagoldError:
+                return None
+        return self.made[key]
 
     def _beside_first(
         self, trials: _Trials, first: Change, at: tuple[int, ...], folder: Path

@@ -24,7 +24,7 @@ from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines import builds
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import simulators
 
 EVERY_ENGINE = [
@@ -228,7 +228,7 @@ def test_a_build_without_its_program_is_no_build(tmp_path, monkeypatch):
     assert passes(dut, "fast", "verilator")
     cut = tmp_path / "cut"
     cut.write_bytes(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")).read_bytes()[:-300])
-    with pytest.raises(ElaborationError, match="only a part"):
+    with pytest.raises(MachineError, match="only a part"):
         builds.check_whole(cut)
 
 

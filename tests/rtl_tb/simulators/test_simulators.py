@@ -16,7 +16,7 @@ from interrupts import hears_signals
 from long_run import long_after
 
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
+from rtl_tb.errors import ElaborationError, MachineError, RtlError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators import simulators
 
 
@@ -237,6 +237,31 @@ def test_first_error(said, expected):
     assert simulators.first_error(said) == (first if expected is None else expected)
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "kind"),
+    [
+        (
+            "virtual memory exhausted: Cannot allocate memory\nmake: *** [x.mk:67: x.o] Error 1\n",
+            2,
+            MachineError,
+        ),
+        ("terminate called after throwing an instance of 'std::bad_alloc'\nAborted\n", 134, MachineError),
+        ("g++: fatal error: Killed signal terminated program cc1plus\n", 2, MachineError),
+        ("/usr/bin/ld: final link failed: No space left on device\n", 2, MachineError),
+        ("as: [Errno 28] No space left on device\n", 1, MachineError),
+        ("", 137, MachineError),
+        ("%Error: Internal Error: a.sv:1:1: ../V3Ast.cpp:9: no such\nAborted\n", 134, ElaborationError),
+        ("", 139, ElaborationError),
+        ("%Error: a.sv:2:3: Killed\n    2 | Killed = out_of_memory;\n", 1, ElaborationError),
+    ],
+)
+def test_what_the_machine_ended_is_no_refusal(said, status, kind):
+    """What compilers print at their limits, and what they print of a design."""
+    error = simulators.ToolFailed(["tool"], status, said, None)
+    found = simulators.no_build(error, "Tool 1", "the DUT x", "it said")
+    assert type(found) is kind and "Tool 1" in str(found) and "it said" in str(found)
+
+
 def test_a_compilation_ends_in_time_and_within_its_memory(tmp_path):
     """A number that is changed may ask for a design of any size; each of several compilations in a row has
     what is left of the time."""
@@ -244,7 +269,7 @@ def test_a_compilation_ends_in_time_and_within_its_memory(tmp_path):
         "icarus", (11, 0), "Python", Path(sys.executable), Path(sys.executable), dict(os.environ), "PATH"
     )
     large = ["-c", "x = bytearray(1 << 30)"]
-    with simulators.longest_build(60, 256 << 20), pytest.raises(ElaborationError, match="MemoryError"):
+    with simulators.longest_build(60, 256 << 20), pytest.raises(MachineError, match="MemoryError"):
         simulators.elaborate(simulator, large, folder=tmp_path, what="it")
     started = time.monotonic()
     with simulators.longest_build(0.5):

@@ -34,7 +34,7 @@ from rtl_tb.check.report import markdown
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.errors import ElaborationError, MachineError, RtlError
 
 FAULTS = (("sum + c", "sum - c"), ("product[0]", "product[1]"))
 
@@ -355,7 +355,37 @@ def bare_search() -> _Search:
     search = _Search.__new__(_Search)
     search.budget, search.progress, search.ran = Budget(60), None, {}
     search.refuted, search.unanswered = set(), set()
+    search.made, search.not_built = {}, set()
     return search
+
+
+@pytest.mark.parametrize(
+    ("errors", "built"),
+    [
+        ([MachineError("killed")], [["TOKENS", "FORMS"], ["TOKENS", "FORMS"]]),
+        ([ElaborationError("refused")], [["TOKENS", "FORMS"], ["TOKENS"]]),
+        ([ElaborationError("refused")] * 3, [["TOKENS", "FORMS"], ["TOKENS"], ["FORMS"]]),
+        ([], [["TOKENS", "FORMS"]]),
+    ],
+)
+def test_what_broke_off_is_built_anew_beside_a_first_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errors: list[RtlError], built: list[list[str]]
+) -> None:
+    """What the machine ended has a second go; a text that is refused has none, but each of its groups."""
+    search, first, asked = bare_search(), Change(Place(Path("x.sv"), 0, 1), "a", "b"), list[list[str]]()
+    score = _Score((first,), 9, 0, 9)
+
+    def choices(*arguments: Any) -> Any:
+        asked.append([group.name for group in arguments[5]])
+        if len(asked) <= len(errors):
+            raise errors[len(asked) - 1]
+
+    monkeypatch.setattr(search, "_choices", lambda *arguments: choices(*arguments) or "built")
+    monkeypatch.setattr(search, "_beside_first", lambda *_: _Pass([(1,)], lambda _: [score]))
+    texts = cast(Texts, cast(object, _Texts(cast(Job, None))))
+    for place in ("one", "two"):
+        found = search._second_choices(Changes(), None, first, texts, tmp_path / place)
+    assert asked == built and found == ([score] if len(errors) < 3 else [])
 
 
 def test_what_cannot_be_run_costs_no_other_what_was_found() -> None:
@@ -401,7 +431,7 @@ def test_what_is_right_on_some_vectors_alone_ends_no_search(
 
 
 @pytest.mark.parametrize(
-    ("error", "again"), [(RtlError("no room on the disk"), True), (ElaborationError("refused"), False)]
+    ("error", "again"), [(MachineError("it was killed"), True), (ElaborationError("refused"), False)]
 )
 def test_what_could_not_be_run_is_not_refuted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: RtlError, again: bool
