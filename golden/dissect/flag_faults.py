@@ -235,13 +235,19 @@ class _Flag:
                 kinds.zero_times_infinity & kinds.nan,
             ),
         }
-        for name in [name for name in "abc" if name not in self.ins.absent]:
+        names = [name for name in "abc" if name not in self.ins.absent]
+        for name in names:
             less[f"not-nan-{name}"] = f"it is not raised for a signalling NaN as {name}", kinds.alone(name)
             more[f"quiet-nan-{name}"] = f"it is raised for a quiet NaN as {name}, too", kinds.quiet[name]
         for rule, (text, mask) in more.items():
             yield self._way(rule, text, self.own | mask)
         for rule, (text, mask) in less.items():
             yield self._way(rule, text, self.own & ~mask)
+        for those, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
+            quiet = np.any([kinds.quiet[name] for name in those], axis=0)
+            where = f" as {those[0]}" if rule else ""
+            text = f"it is raised for quiet NaNs{where} in the place of signalling ones"
+            yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*those) | quiet)
 
     def _slow(self) -> Iterator[_Way]:
         """What a fault of the datapath makes of inexact results, tried on some first."""
@@ -315,7 +321,11 @@ class _Kinds:
         both = (all_infinite & signs).any(axis=1) & (all_infinite & ~signs).any(axis=1)
         self.opposites, self.opposites_beside_nan = both & ~self.nan, both & self.nan
 
-    def alone(self, name: str) -> Bits:
-        """Where an operand alone is a reason to raise it: a signalling NaN."""
-        others = np.any([self.signalling[other] for other in "abc" if other != name], axis=0)
-        return np.asarray(self.signalling[name] & ~others & ~self.zero_times_infinity)
+    def alone(self, *names: str) -> Bits:
+        """Where these operands alone are a reason to raise it: a signalling NaN."""
+        nothing = np.zeros_like(self.nan)
+        those, others = (
+            [self.signalling[one] for one in "abc" if (one in names) == own] for own in (True, False)
+        )
+        reason = np.any([nothing, *those], axis=0) & ~np.any([nothing, *others], axis=0)
+        return np.asarray(reason & ~self.zero_times_infinity)

@@ -58,6 +58,11 @@ def signalling(name: str) -> Bits:
     return np.isnan(to_float(FMA.formats[name], codes)) & (codes >> 22 & 1 == 0)
 
 
+def quiet(name: str) -> Bits:
+    codes = OPERANDS[name].reshape(-1)
+    return np.isnan(to_float(FMA.formats[name], codes)) & (codes >> 22 & 1 == 1)
+
+
 @pytest.mark.parametrize(
     ("name", "slug", "turned"),
     [
@@ -68,6 +73,21 @@ def signalling(name: str) -> Bits:
             "invalid",
             "flag-invalid-not-nan-c",
             lambda: signalling("c") & ~(signalling("a") | signalling("b") | zero_times_infinity()),
+        ),
+        (
+            "invalid",
+            "flag-invalid-quiet-for-signalling",
+            lambda: (
+                a_nan() & (flag("invalid") ^ (zero_times_infinity() | quiet("a") | quiet("b") | quiet("c")))
+            ),
+        ),
+        (
+            "invalid",
+            "flag-invalid-quiet-for-signalling-c",
+            lambda: (
+                a_nan()
+                & (flag("invalid") ^ (zero_times_infinity() | signalling("a") | signalling("b") | quiet("c")))
+            ),
         ),
         ("overflow", "flag-overflow-late-by-one", lambda: flag("overflow") ^ np.roll(flag("overflow"), 1)),
         (
