@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rtl_tb.check.dissection import Dissection
     from rtl_tb.check.reasons import Shown
     from rtl_tb.check.repair.result import Repair
+    from rtl_tb.check.under_traffic import Calm
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -542,23 +543,41 @@ def _covered(vectors: VectorSet) -> Coverage:
 def explain(result: Check, job: Job, report: Progress) -> None:
     """Adds the smallest failing operands and the diagnosis to a failed check."""
     from rtl_tb.check import reasons
-    from rtl_tb.check.under_traffic import needs
+    from rtl_tb.check.under_traffic import apart
 
-    verdict, engine = result.verdict, result.verdict.outcome.engine
+    verdict, busy, engine = result.verdict, job, result.verdict.outcome.engine
+    report("looking at what traffic does", 0, 0)
+    calm = apart(verdict, engine, job)
+    mixed = calm is not None and bool(calm.verdict.failed.any())
+    if calm is not None and mixed:  # the arithmetic by itself
+        verdict, job = calm.verdict, calm.job
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
         result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))
     report("looking for the reason", 0, 0)
-    traffic = needs(verdict, engine, job)
     found = None
-    if traffic is None:  # else the arithmetic is right
+    if calm is None or mixed:  # else the arithmetic is right
         found = reasons.reasons(verdict, job, lambda done, total: report("trying hypotheses", done, total))
     if found is not None:
         result.diagnosis = found
         result.difference = find_difference(result)
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
-    result.hints = [*filter(None, [traffic]), *reasons.hints(verdict, engine, job, found)]
+    said = [] if calm is None else [calm.sentence]
+    result.hints = [*said, *reasons.hints(verdict, engine, job, found)]
+    until = time.monotonic() + result.options.repair
+    unexplained = _ask_text(result, verdict, job, report)
+    if calm is not None and mixed and result.options.repair and job.dut.vhdl is None:
+        result.repairs = [replace(one, are=f"right {calm.without}") for one in result.repairs]
+        mend_traffic(result, calm, busy, report, max(until - time.monotonic(), 0))
+    if result.options.dissect and unexplained:
+        dissect(result, job, report)
+
+
+def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress) -> bool:
+    """Looks for a change of the text where the diagnosis does not explain the results, or by several faults
+    alone; whether it does not explain them."""
+    found = result.diagnosis
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
     unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
@@ -567,11 +586,10 @@ def explain(result: Check, job: Job, report: Progress) -> None:
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif result.options.repair and own and (unexplained or (several and job.dut.vhdl is None)):
-        mend(result, job, report, unexplained)
+        mend(result, verdict, job, report, result.options.repair, unexplained)
         if _outdone(result, found):
             result.diagnosis, result.difference, result.faults = None, None, []
-    if result.options.dissect and unexplained:
-        dissect(result, job, report)
+    return unexplained
 
 
 def _outdone(result: Check, found: Diagnosis | None) -> bool:
@@ -596,16 +614,30 @@ def dissect(result: Check, job: Job, report: Progress) -> None:
         result.hints.append(f"the DUT was not dissected: {what}{error}")
 
 
-def mend(result: Check, job: Job, report: Progress, beside: bool = True) -> None:
-    """Adds the changes of the text that make the results right, with what hypotheses say `beside` one."""
+def mend_traffic(result: Check, calm: Calm, job: Job, report: Progress, seconds: float) -> None:
+    """Adds the changes of the text with which a unit answers as it does without traffic, beside a fault of
+    its arithmetic."""
+    held, before = calm.held_to(result.verdict), result.repairs
+    own = job.dut.sources == result.dut.sources
+    if own and held is not None and held.wrong.any():
+        mend(result, held, job, report, seconds, beside=False)
+        found = [replace(one, are=f"what they are {calm.without}") for one in result.repairs]
+        result.repairs = [*before, *found]
+
+
+def mend(
+    result: Check, verdict: Verdict, job: Job, report: Progress, seconds: float, beside: bool = True
+) -> None:
+    """Adds the changes of the text that make the results of a verdict right, with what hypotheses say
+    `beside` one; looks for them so long."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that mends it", 0, 0)
     try:
         result.repairs = find_repairs(
-            result.verdict,
+            verdict,
             job,
-            result.options.repair,
+            seconds,
             lambda done, total: report("trying changes of the text", done, total),
             beside,
             () if result.diagnosis is None else result.diagnosis.partial,

@@ -1,17 +1,18 @@
 """Which part of the traffic a failure takes: a unit whose results are right at full throughput loses
-something, or keeps it too long, while it waits or is reset."""
+something, or keeps it too long, while it waits or is reset. A fault of the arithmetic may stand beside that:
+each is looked at by itself."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from golden.errors import MmagoldError
-from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.check.verdict import Verdict, judge
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job
 
 _PARTS = {
     "resets": ("resets", "what a reset has to set, and what it has to drop"),
@@ -21,36 +22,89 @@ _PARTS = {
 """The parts of a traffic, what they are called, and where to look when one makes results wrong."""
 
 
-def needs(verdict: Verdict, engine: str, job: Job) -> str | None:
-    """A sentence where all vectors are right without traffic: what of it makes some wrong. None where they
-    are not, or where there was none.
+_SOME = 500
+"""Failing vectors up to which a unit is run without traffic first: where all of these fail so, too, it is not
+the traffic that makes them wrong."""
+_BY_CHANCE = 20
+"""What is wrong without traffic alone is a twentieth, at most, of what is wrong with it alone: else the unit
+answers now so and now otherwise, whatever the traffic."""
 
-    Each is a run of its own, of the same vectors; the first ends with the first vector that failed.
+
+@dataclass(frozen=True)
+class Calm:
+    """A unit without the traffic with which it fails.
+
+    Attributes:
+        sentence: what of the traffic makes results wrong, and where to look.
+        without: the same in two words, "without backpressure".
+        verdict, job: of the run without traffic. Where it fails, the unit has a fault of its arithmetic, too,
+            which these show by itself.
+    """
+
+    sentence: str
+    without: str
+    verdict: Verdict
+    job: Job
+
+    def held_to(self, verdict: Verdict) -> Verdict | None:
+        """A verdict by which right is what the unit answers without traffic: what is wrong then is the fault
+        of the traffic by itself. None where it does not answer all."""
+        if self.verdict.missing.any() or self.verdict.unknown.any():
+            return None
+        vectors, came = verdict.vectors, self.verdict.outcome.results
+        own = {name: codes.reshape(vectors.results[name].shape) for name, codes in came.items()}
+        return judge(replace(vectors, **own), verdict.outcome, self.job.dut.compare)
+
+
+def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
+    """The same vectors without traffic, where what is wrong with it is right so: all, or some. None where
+    nothing is, or where there was no traffic.
+
+    What each part of the traffic does is a run of its own.
     """
     traffic = job.traffic.on(job.dut)
     there = {name: getattr(traffic, name) for name in _PARTS if getattr(traffic, name)}
-    none = replace(traffic, **dict.fromkeys(there, 0))
     if verdict.passed or not there:
         return None
-    end = int(np.argmax(verdict.failed)) + 1 if verdict.failed.any() else len(job.vectors)
+    none = replace(job, traffic=replace(traffic, **dict.fromkeys(there, 0)), waves=None)
+    failing = np.flatnonzero(verdict.failed)
+    end = int(failing[:_SOME][-1]) + 1 if len(failing) else len(job.vectors)
     try:
-        if not all(_passes(engine, job, job.vectors[:count], none) for count in (end, len(job.vectors))):
+        calm = _judged(engine, replace(none, vectors=job.vectors[:end]))
+        if len(failing) and not (verdict.failed[:end] & ~calm.failed).any():
+            return None
+        calm = calm if end == len(job.vectors) else _judged(engine, none)
+        lost = int((verdict.failed & ~calm.failed).sum())
+        gained = int((calm.failed & ~verdict.failed).sum())
+        if calm.outcome.failures or (calm.failed.any() and gained * _BY_CHANCE >= lost):
             return None
         alone = [
             name
             for name, much in there.items()
-            if not _passes(engine, job, job.vectors, replace(none, **{name: much}))
+            if _makes_wrong(
+                _judged(engine, replace(none, traffic=replace(none.traffic, **{name: much}))), calm
+            )
         ]
     except MmagoldError:
         return None
-    without = " and ".join(_PARTS[name][0] for name in alone or there)
-    said = f"all {len(job.vectors):,} vectors are right without {without}"
+    without = f"without {' and '.join(_PARTS[name][0] for name in alone or there)}"
+    counted = (
+        f"{lost:,} of the {len(failing):,} failing" if calm.failed.any() else f"all {len(job.vectors):,}"
+    )
+    return Calm(_sentence(f"{counted} vectors are right {without}", alone), without, calm, none)
+
+
+def _sentence(said: str, alone: Sequence[str]) -> str:
     if not alone:
         return f"{said}, of which no one alone makes any wrong"
     look = "; and at ".join(_PARTS[name][1] for name in alone)
     return f"{said}{', each of which makes some wrong' if len(alone) > 1 else ''}: look at {look}"
 
 
-def _passes(engine: str, job: Job, vectors: VectorSet, traffic: Traffic) -> bool:
-    again = replace(job, vectors=vectors, traffic=traffic, waves=None)
-    return judge(vectors, engines.run(engine, again), job.dut.compare).passed
+def _judged(engine: str, job: Job) -> Verdict:
+    return judge(job.vectors, engines.run(engine, job), job.dut.compare)
+
+
+def _makes_wrong(verdict: Verdict, calm: Verdict) -> bool:
+    """Whether a run shows something that the one without traffic does not."""
+    return bool(verdict.outcome.failures or (verdict.failed & ~calm.failed).any())

@@ -101,6 +101,8 @@ class Repair:
         faults: each of several edits by itself, and one that leaves wrong vectors; those that mend
             most come first.
         rest: where hypotheses explain all that is left, these.
+        are: what all vectors are with changes that make every one right: less, where a unit has two faults
+            and the changes are held to one.
     """
 
     edits: tuple[Edit, ...]
@@ -110,6 +112,7 @@ class Repair:
     vectors: int
     faults: tuple[Alone, ...] = ()
     rest: tuple[Rest, ...] = ()
+    are: str = "right"
 
     @property
     def explained(self) -> bool:
@@ -137,7 +140,7 @@ class Repair:
         """One line for the reader."""
         where = " and ".join(edit.phrase() for edit in self.edits)
         if self.whole:
-            return f"{where} all {self.vectors:,} vectors are right"
+            return f"{where} all {self.vectors:,} vectors are {self.are}"
         others = f"{self.broken:,} right ones are wrong" if self.broken else "no other is wrong"
         counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and {others}"
         if self.rest:

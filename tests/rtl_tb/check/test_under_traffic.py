@@ -7,7 +7,7 @@ import pytest
 from changed_unit import changed
 
 from rtl_tb import engines
-from rtl_tb.check.under_traffic import needs
+from rtl_tb.check.under_traffic import apart
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
@@ -30,7 +30,12 @@ def test_what_backpressure_loses_is_no_arithmetic(tmp_path: Path) -> None:
     ("traffic", "patches", "said"),
     [
         (Traffic(resets=3), KEPT, "without resets: look at what a reset has to set"),
-        (Traffic(idle=0.3, backpressure=0.3), [ONE_LESS, ALWAYS_READY], None),
+        (
+            Traffic(idle=0.3, backpressure=0.3),
+            [ONE_LESS, ALWAYS_READY],
+            "vectors are right without backpressure: look at what has to stand still until",
+        ),
+        (Traffic(idle=0.3, backpressure=0.3), [ONE_LESS], None),
     ],
 )
 def test_it_is_said_of_what_traffic_alone_makes_wrong(
@@ -42,8 +47,13 @@ def test_it_is_said_of_what_traffic_alone_makes_wrong(
     job = Job(load_dut(tmp_path / "dut.yaml"), tmp_path / "build", vectors, traffic=traffic)
     verdict = judge(vectors, engines.run("fast", job), job.dut.compare)
     assert not verdict.passed
-    found = needs(verdict, "fast", job)
-    assert found is None if said is None else said in (found or ""), found
+    found = apart(verdict, "fast", job)
+    assert (found is None) if said is None else found is not None and said in found.sentence
+    if found is not None and ONE_LESS in patches:  # each fault by itself
+        assert found.verdict.failed[300] and found.verdict.failed.sum() < 9
+        held = found.held_to(verdict)
+        assert held is not None and held.wrong.sum() > found.verdict.failed.sum()
+        assert (held.failed | found.verdict.failed)[verdict.failed].all()
 
 
 @pytest.mark.long

@@ -444,7 +444,7 @@ def test_what_was_tried_is_not_denied(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(Unfinished, match=r"1 numbers and widths: its time was up"):
         _Search(verdict, job, Budget(60), None).found()
     result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
-    checks.mend(result, job, lambda *_: None)
+    checks.mend(result, verdict, job, lambda *_: None, 60)
     assert any("these alone were tried" in hint for hint in result.hints)
     assert not any("no change of the text was tried" in hint for hint in result.hints)
 
