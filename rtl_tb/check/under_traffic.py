@@ -51,9 +51,10 @@ class Calm:
         of the traffic by itself. None where it does not answer all."""
         if self.verdict.missing.any() or self.verdict.unknown.any():
             return None
-        vectors, came = verdict.vectors, self.verdict.outcome.results
-        own = {name: codes.reshape(vectors.results[name].shape) for name, codes in came.items()}
-        return judge(replace(vectors, **own), verdict.outcome, self.job.dut.compare)
+        vectors, came = verdict.vectors, self.verdict.outcome
+        flags = None if came.flags is None else came.flags.reshape(vectors.d.shape)
+        own = replace(vectors, d=came.actual.reshape(vectors.d.shape), flags=flags)
+        return judge(own, verdict.outcome, self.job.dut.compare)
 
 
 def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
