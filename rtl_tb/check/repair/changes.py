@@ -30,7 +30,7 @@ from rtl_tb.check.repair.exchanged import (
     exchanged_values,
     set_alone,
 )
-from rtl_tb.check.repair.forms import REDUCTIONS, Form, Forms, bare, written
+from rtl_tb.check.repair.forms import CONTROL, REDUCTIONS, Form, Forms, bare, written
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import CLOSED, ELSE, GUARD, OPENED, Addition, Missing, Stage
 from rtl_tb.check.repair.shapes import Shapes
@@ -85,7 +85,6 @@ _PLAIN = re.compile(r"[\w.$']+(?:\[[^\[\]]*\])*|\W+")
 _BINDING = ("!", "~", "+", "-", "*", "&", "|", "^", "<<", ">>", "<", ">", "==")
 _BITS_MORE = (1, 2, 3, 4, 8, -1, -2, -4)
 """What is added to the value of a parameter."""
-_CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
 _LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
 
 
@@ -611,7 +610,7 @@ class _Finder:
         one, two = (self._place(each.sourceRange) for each in (condition, value))
         if one is None or two is None or one.end > two.start or one.file != two.file:
             return
-        if "\n" in after or "//" in after or _CONTROL.search(after):
+        if "\n" in after or "//" in after or CONTROL.search(after):
             return
         for place, node in ((one, condition), (two, value)):
             self.exchanged.setdefault((self.scope, place), _type_of(node))
@@ -688,7 +687,7 @@ class _Finder:
 
     def _named(self, node: Any) -> None:
         name = node.symbol.name
-        if _CONTROL.search(name) or self._text(node) != name:  # escaped, or of a package
+        if CONTROL.search(name) or self._text(node) != name:  # escaped, or of a package
             return
         for other in [*self._alike(node.symbol), *self._elements(node.symbol), *_values_beside(node)]:
             self._note(node, other)
@@ -738,7 +737,7 @@ class _Finder:
 
     def _condition(self, node: Any) -> None:
         text = self._text(node)
-        if text is not None and not _CONTROL.search(text):
+        if text is not None and not CONTROL.search(text):
             for other in (f"!({text})", "1'b1", "1'b0"):
                 self._note(node, other)
 
@@ -754,7 +753,7 @@ class _Finder:
         """Another value for a signal: its complement, one more or less, twice or half."""
         text = self._text(node)
         pattern = isinstance(node, self.ast.AssignmentPatternExpressionBase)
-        if text is None or pattern or not _is_number(node.type) or _CONTROL.search(text):
+        if text is None or pattern or not _is_number(node.type) or CONTROL.search(text):
             return
         for _, after in self.shapes.whole(node):
             self._note(node, after)
@@ -794,7 +793,7 @@ class _Finder:
                     groups.setdefault(_like(one.type), []).append(one.name)
             self.by_type[scope] = groups
         same = self.by_type[scope].get(_like(kind), [])
-        others = [name for name in same if name != symbol.name and not _CONTROL.search(name)]
+        others = [name for name in same if name != symbol.name and not CONTROL.search(name)]
         return difflib.get_close_matches(symbol.name, others, _NAMES, 0.0)
 
     def _other_parameters(self, name: str, file: Path) -> list[str]:

@@ -19,6 +19,8 @@ from typing import Any
 Form = tuple[Any, str]
 """An expression and the text that may have to stand in its place."""
 _SIGN = re.compile(r"\s*\$(un)?signed\s*\((.*)\)\s*", re.DOTALL)
+CONTROL = re.compile(r"clk|clock|rst|reset|\bck\b", re.IGNORECASE)
+"""Names of clocks and resets, which are no data."""
 _ZERO = re.compile(r"\d*'[sS]?[bodhBODH]0+|'0")
 _ZEROS = re.compile(r"\{[^{}]*\{\s*\d+'[bodhBODH]0+\s*\}\s*\}")
 COMPARISONS = ("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual")

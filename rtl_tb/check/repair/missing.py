@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from rtl_tb.check.repair.forms import CONTROL
 from rtl_tb.dut.slang import DECLARATIONS
 
 STATEMENT, ELSE, ITEM, ASSIGN, GUARD = "statement", "else", "item", "assign", "guard"
@@ -43,7 +44,6 @@ _RESET = re.compile(r"\d+|\d*'[sS]?[bodhBODH]?[\da-fA-FxX_]+|\{.*\{\s*\d*'?[bdh]
 _NAMED = re.compile(r"\bbegin\s*:")
 """A block that has a name has it once."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_RESETS = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
 _GUARDED = ("SequentialBlockStatement", "ExpressionStatement")
 """Statements that may have a guard."""
 
@@ -269,7 +269,7 @@ class Missing:
                 if one.kind.name == "ProceduralBlock":
                     conditions |= dict.fromkeys(self._conditions(one.body))
             scope = getattr(scope, "parentScope", None)
-        tried = [text for text in conditions if not _RESETS.search(text)]
+        tried = [text for text in conditions if not CONTROL.search(text)]
         if clocked:
             places = _statements(body, self.ast)
         else:
@@ -343,12 +343,23 @@ class Missing:
         }
         sign = own[0].sign if own else "<=" if clocked else "="
         near = difflib.get_close_matches(target.name, others, _BESIDE, _SIMILAR)
+        near += [name for name in self._mirrored(others, target) if name not in near]
         found = [text for name in near for text in self._renamed(others[name], target)]
         if target.type.isIntegral:
             known = [*self.alike(target), *(each.value for each in own if each.value != but)]
             known += [] if target.type.isEnum else ["'0"]
             found += [f"{target.name} {sign} {value};" for value in dict.fromkeys(known)]
         return list(dict.fromkeys(found))[:_VALUES]
+
+    def _mirrored(self, others: dict[str, _Assigned], target: Any) -> list[str]:
+        """Those whose assignment reads another signal that has a partner, too, however unlike the names are:
+        `clr_q = clr_sr[3]` beside `push_q` where there is a `push_sr`."""
+        found = []
+        for name, other in others.items():
+            alone = re.sub(rf"\b{re.escape(name)}\b", target.name, other.statement)
+            if any(text != alone for text in self._renamed(other, target)):
+                found.append(name)
+        return found[:_BESIDE]
 
     def _renamed(self, other: _Assigned, target: Any) -> Iterator[str]:
         """The assignment of a signal for one with another name: what differs in the two is exchanged in all

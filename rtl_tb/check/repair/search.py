@@ -97,6 +97,7 @@ _AT_ONCE = 32
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
 _PLACE = re.compile(r"/(\d+)_[^/\s]*:(\d+):")
+_NAME = re.compile(r"(?<![\w$'])[A-Za-z_]\w*")
 
 
 def _never() -> bool:
@@ -1209,12 +1210,18 @@ def _shared_nets(dut: Dut) -> set[str]:
     return {name for _, name, _ in several_drivers(design_of(dut))}
 
 
-def _order(score: _Score) -> tuple[int, int, bool, int]:
-    """Those first that mend most; of two what drives a signal that nothing drives, then the one nearer
-    to what stands there is the likelier."""
+def _order(score: _Score) -> tuple[int, int, bool, int, int]:
+    """Those first that mend most; of two what drives a signal that nothing drives, then what brings fewer
+    other names (there are many, and one that happens to do is soon found), then the one nearer to what stands
+    there is the likelier."""
     distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
     drives = any(one.form == ASSIGN for one in score.changes)
-    return score.left, len(score.changes), not drives, sum(distances)
+    return score.left, len(score.changes), not drives, sum(map(_new_names, score.changes)), sum(distances)
+
+
+def _new_names(change: Change) -> int:
+    """How many names a change brings that do not stand in its place now."""
+    return len({*_NAME.findall(change.after)} - {*_NAME.findall(change.before)})
 
 
 def _in_turn(listed: Sequence[Change]) -> list[int]:

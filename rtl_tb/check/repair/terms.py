@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rtl_tb.check.repair.forms import COMPARISONS, bare, operation
+from rtl_tb.check.repair.forms import COMPARISONS, CONTROL, bare, operation
 from rtl_tb.check.repair.mirrored import SHORT
 from rtl_tb.check.repair.missing import name_parts
 
@@ -34,7 +34,6 @@ _DEEP = 1
 _PAIRS = 2
 """Pairs of bits that are tried as one term: those of two operands."""
 _LOGIC = {"LogicalAnd": "&&", "LogicalOr": "||", "BinaryAnd": "&", "BinaryOr": "|"}
-_CONTROL = re.compile(r"clk|clock|rst|reset|^ck$", re.IGNORECASE)
 _ZERO = re.compile(r"\d+'[bodhBODH]0+")
 _SIGNALS = ("Variable", "Net", "FormalArgument")
 _PLAIN = ("NamedValue", "ElementSelect", "MemberAccess")
@@ -77,7 +76,7 @@ class Terms:
     def enabled(self, assignment: Any) -> Iterator[Family]:
         """A register that keeps its value, or a value that is added to what is there."""
         target, value = self.text(assignment.left), self.text(assignment.right)
-        if target is None or value is None or not assignment.isNonBlocking or _CONTROL.search(value):
+        if target is None or value is None or not assignment.isNonBlocking or CONTROL.search(value):
             return
         if not assignment.left.type.isIntegral or "'{" in value:
             return
@@ -93,7 +92,7 @@ class Terms:
         plain = assignment.left.kind.name == "NamedValue" and assignment.left.type.isIntegral
         kind = assignment.left.type
         number = plain and not (kind.isStruct or kind.isEnum) and "'{" not in (value or "'{")
-        if target is None or value is None or not number or target in value or _CONTROL.search(value):
+        if target is None or value is None or not number or target in value or CONTROL.search(value):
             return
         if assignment.isNonBlocking and kind.bitWidth > 1:
             return
@@ -168,7 +167,7 @@ class Terms:
         start = node.sourceRange.start
         while scope is not None:
             for one in scope:
-                if one.kind.name not in _SIGNALS or _CONTROL.search(one.name):
+                if one.kind.name not in _SIGNALS or CONTROL.search(one.name):
                     continue
                 if one.location.buffer == start.buffer and one.location.offset < start.offset:
                     places |= dict.fromkeys(_bits_of(one, index), one.location.offset)

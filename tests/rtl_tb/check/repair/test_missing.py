@@ -70,6 +70,12 @@ ASSIGNMENT = ("    assign s1 = p1 & ~32'd0;", "")
 ITEM_2 = ("            2'd2: extra = c1;", "")
 OTHERWISE = ("        else e = extra;", "")
 STAGE = (("    logic [31:0] c1;", "    wire [31:0] c1 = c;"), ("            c1 <= c;", "            ;"))
+MIRRORED = (
+    "    assign s1 = p1 & ~32'd0;",
+    "    assign s1 = p1 & ~32'd0; logic [31:0] clear_v, go_v, clear_sr, go_sr; "
+    "assign clear_v = clear_sr ^ 32'd1;",
+)
+"""Names that are unlike, but for what the assignment reads."""
 COMPUTED = ("        sum = s0 + s1;", "        ;")
 
 
@@ -86,10 +92,11 @@ def said(found: Changes, form: str) -> set[str]:
     [
         (REGISTER, STATEMENT, "b1 <= b;"),
         (ASSIGNMENT, ASSIGN, "assign s1 = p1 & ~32'd0;"),
+        (MIRRORED, ASSIGN, "assign go_v = go_sr ^ 32'd1;"),
         (ITEM_2, ITEM, "2'd2: extra = c1;"),
         (OTHERWISE, ELSE, "e = extra;"),
     ],
-    ids=["statement", "assign", "item", "else"],
+    ids=["statement", "assign", "mirrored", "item", "else"],
 )
 def test_what_is_taken_away_may_be_missing(
     tmp_path: Path, taken: tuple[str, str], form: str, text: str
@@ -200,12 +207,12 @@ def test_what_was_taken_away_is_found(
 
 
 def test_what_drives_an_idle_signal_is_likelier_than_a_name_in_its_place() -> None:
-    """Both mend all, and the name is the shorter text."""
+    """All mend all: then comes what needs no other name, however short that is."""
     here, there = Place(Path("x.sv"), 5, 5), Place(Path("x.sv"), 20, 22)
     driven = Change(here, "", "assign s1 = p1 & ~32'd0;", ASSIGN)
     named, one = Change(there, "s1", "p1"), Change(there, "s1", "~s1")
     scores = [search._Score((each,), 9, 0, 9) for each in (one, named, driven)]
-    assert [score.changes[0] for score in sorted(scores, key=search._order)] == [driven, named, one]
+    assert [score.changes[0] for score in sorted(scores, key=search._order)] == [driven, one, named]
 
 
 def test_a_selector_asks_for_each_text_that_may_be_added(tmp_path: Path) -> None:

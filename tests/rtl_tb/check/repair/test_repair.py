@@ -53,6 +53,16 @@ def test_places_are_those_that_the_unit_computes_with(tmp_path: Path) -> None:
     assert found.line(found.of_constants()[0]) == 2, "values of parameters come first"
 
 
+def test_a_clock_is_no_data(tmp_path: Path) -> None:
+    """Whatever of the usual names it has: no signal of one bit is tried as it."""
+    clocked = [("            d <= sum + c;", "            d <= sum + c; busy <= sum[0] & in_valid;")]
+    found = find_changes(
+        planted(tmp_path, *clocked, ("logic signed [31:0] sum;", "logic signed [31:0] sum; logic busy, ck;"))
+    )
+    tried = {change.after for change in found.of_choices() if change.before == "in_valid"}
+    assert "busy" in tried and not {"clk", "ck"} & tried
+
+
 def test_a_place_is_a_choice_or_a_constant(tmp_path: Path) -> None:
     found = find_changes(planted(tmp_path))
     assert not found.choices.keys() & found.constants.keys()
