@@ -696,11 +696,12 @@ class _Search:
         self, bases_found: list[_Scored], singles: list[Hypothesis], deadline: float
     ) -> list[_Scored]:
         """The best hypotheses with one more change each, or one more fault: of those that explain something
-        that the best one leaves; until one explains the whole sample."""
+        that the best one leaves, or something by themselves; until one explains the whole sample."""
         bases = [scored.hypothesis for scored in bases_found[:_BEAM]]
         if not bases:
             return []
         pool = self._useful(bases[0], singles, deadline)
+        pool += self._by_themselves(bases_found, singles, pool)
         found: list[_Scored] = []
         for number, base in enumerate(bases):
             with_this = pool if number < _BASES else [one for one in pool if not one.wires]
@@ -709,6 +710,17 @@ class _Search:
             if any(scored.wrong == 0 for scored in found):  # worse ones are no better with one more
                 break
         return sorted(found, key=_by_what_is_left)
+
+    def _by_themselves(
+        self, found: list[_Scored], singles: list[Hypothesis], pool: list[Hypothesis]
+    ) -> list[Hypothesis]:
+        """Those of some hypotheses that are among the best, and those that have no right result wrong, the
+        best first: beside the very best one such a fault may not show, as that one explains its results by
+        chance."""
+        harmless = sorted(self.harmless.values(), key=lambda each: (each[0], each[1].weight))
+        likely = [*(one.hypothesis for one in found[:_BEAM]), *(one for _, one in harmless[:_HARMLESS])]
+        slugs, had = {one.slug for one in likely}, {one.slug for one in pool}
+        return [one for one in singles if one.slug in slugs - had and not one.known]
 
     def _useful(self, best: Hypothesis, singles: list[Hypothesis], deadline: float) -> list[Hypothesis]:
         """Hypotheses that explain some of what the best one leaves, most first. What it leaves joins the

@@ -89,8 +89,9 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     digits = _digits(signals, wide)
     sign = signals.sign.astype(wide) << fmt.sign_shift if fmt.signed else np.zeros_like(digits)
     zero_code = np.zeros_like(digits) if fmt.specials == "negative_zero_nan" else sign
+    lost = _is_lost(signals, digits)  # of the exponent as it is, also where its field has no room for it
     over, digits = _overflow(signals, digits)
-    digits = np.where(_is_lost(signals, digits), 0, digits)
+    digits = np.where(lost, 0, digits)
     code = np.where(over, sign | _overflow_codes(signals), sign | digits << fmt.ignored_low)
     code = np.where(digits == 0, zero_code, code)
     dropped = (exact != 0) & (signals.flush == "positive")

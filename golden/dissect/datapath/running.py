@@ -155,6 +155,8 @@ class _Run:
     infinite: Array = None
     """Results (n,) of the operation that become an infinity of their sign."""
     step: Any = None
+    wraps: bool = False
+    """Whether sums with a special value that nobody saw are zero."""
 
     def tap(self, place: str, signals: Any) -> None:
         """Lets the faults of a place change its signals."""
@@ -290,6 +292,7 @@ class _Run:
         terms, owner = self._terms(step.of)
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.tap("specials", signals)
+        self.wraps = self.wraps or signals.wraps
         signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
         if signals.signed_by_sum is not None:
             self.infinite = self.infinite | (signals.signed_by_sum & ~self.ended)
@@ -442,6 +445,11 @@ class _Run:
         signals = ShiftSignals(terms, owner, maximum, maximum - terms.exponent, None, precision, none)
         self.tap("shifts", signals)
         exact, facts = self._summed(moved(signals), owner, step.rounding)
+        if self.wraps or specials.wraps:
+            lost = (finite & (terms.exponent > step.format.max_exponent)).any(axis=1, keepdims=True)
+            zero = replace(terms, significand=np.zeros_like(terms.significand))
+            sign = np.where(lost, zero_sign_of(zero, step.rounding), exact.sign)
+            exact = replace(exact, kind=np.where(lost, int(Kind.ZERO), exact.kind), sign=sign)
         return self._rounded(exact, step, step.format, facts)
 
     def _round(self, step: Round) -> Array | None:

@@ -114,7 +114,9 @@ class SpecialSignals:
     would be without special values; or `skew`: the answer is that of the vector so many places before.
 
     signed_by_sum: (n,), whose answer is an infinity with the sign of the result that is made without one: of
-    the unseen terms as `unseen_as`."""
+    the unseen terms as `unseen_as`.
+
+    wraps: an IEEE addition of a number with the exponent of infinities, which only unseen terms have, is zero."""
 
     kind: Array
     sign: Array
@@ -123,6 +125,7 @@ class SpecialSignals:
     opposite: str = "first"
     unseen: Array = None
     unseen_as: Kind = Kind.FINITE
+    wraps: bool = False
     skew: int = 0
     signed_by_sum: Array = None
 

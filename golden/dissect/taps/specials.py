@@ -59,7 +59,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
 
 def _unseen(ins: Instruction) -> Iterator[Tap]:
     """Special values that are taken for the numbers that their codes would be."""
-    owners = {"": ("", "as a term")}
+    owners, adds = {"": ("", "as a term")}, bool(kinds_of(ins, Additions, Fma))
     if "c" not in ins.absent:
         owners |= {"c-": ("c", "as c"), "products-": ("", "as a product")}
     for slug, (owner, where) in owners.items():
@@ -71,6 +71,15 @@ def _unseen(ins: Instruction) -> Iterator[Tap]:
                 lambda s, m=mask, o=owner, e=slug == "products-": _overlook(s, m(s), o, e),
                 weight=1.0 if slug else 1.05,
             )
+            if adds:
+                yield Tap(
+                    f"{slug}{what}-unseen-wraps",
+                    f"{text} {where} is not seen, and a sum with it is zero: the exponent, one more than that of "
+                    "infinities, wraps around",
+                    "specials",
+                    lambda s, m=mask, o=owner, e=slug == "products-": _wrap(s, m(s), o, e),
+                    weight=1.1 if slug else 1.15,
+                )
 
 
 def _overlook(s: SpecialSignals, there: Array, owner: str, but_c: bool) -> None:
@@ -79,6 +88,11 @@ def _overlook(s: SpecialSignals, there: Array, owner: str, but_c: bool) -> None:
     if but_c:
         there = there & (s.owner != "c")
     s.unseen = there if s.unseen is None else s.unseen | there
+
+
+def _wrap(s: SpecialSignals, there: Array, owner: str, but_c: bool) -> None:
+    _overlook(s, there, owner, but_c)
+    s.wraps = True
 
 
 def _answers() -> Iterator[Tap]:

@@ -541,6 +541,27 @@ def test_an_overflow_that_wraps_by_hand(slug: str, wants: tuple[int, int]) -> No
     np.testing.assert_array_equal(got, wants)
 
 
+def test_an_exponent_that_wraps_is_not_that_of_a_subnormal_number() -> None:
+    """1.5 * 2^17 has the exponent field 32, of which an f16 keeps 0: it is not flushed."""
+    unit = golden.load_instruction(STYLES / "mode_inputs" / "unit.yaml")
+    flushing = next(one for name, one in unit.mode_units.items() if "ftz signed" in name)
+    large, two = np.array([[0x7A00, 0]], np.uint16), np.array([[0x4400, 0]], np.uint16)  # 1.5 * 2^15 and 4
+    operands = {"a": large, "b": two, "c": np.zeros(1, np.uint16)}
+    got = datapath.results(flushing, (tap(flushing, "overflow-wraps-at-infinity"),), operands)
+    assert got[0] == 0x0200
+
+
+def test_an_infinity_that_nobody_sees_makes_an_adder_wrap_by_hand() -> None:
+    """Products of 1 and of -1 with -infinity as c: a zero, of both signs."""
+    ins = UNITS["per_pair_grid"]
+    a = np.zeros((3, 8), np.uint16)
+    a[:, 0] = [0x3C00, 0xBC00, 0x3C00]
+    c = np.array([0xFF800000, 0xFF800000, 0x7F800000], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": c}
+    got = datapath.results(ins, (tap(ins, "c-minus-infinity-unseen-wraps"),), operands)
+    np.testing.assert_array_equal(got, [0, 0x80000000, 0x7F800000])
+
+
 @pytest.mark.parametrize("name", ["c", "products"])
 @pytest.mark.parametrize("sign", [0, 1])
 def test_an_infinity_of_either_sign_by_hand(name: str, sign: int) -> None:

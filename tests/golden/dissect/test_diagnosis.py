@@ -359,6 +359,15 @@ def test_another_architecture() -> None:
 
 
 @pytest.mark.long
+def test_what_the_best_hides_is_combined_with_the_others() -> None:
+    """Of four hypotheses one is in the pool, one among the best, one harmless, and one neither."""
+    search = diagnosis._Search.__new__(diagnosis._Search)
+    pool, best, harmless, other = (diagnosis.Hypothesis(slug, slug, None) for slug in "pbho")
+    search.harmless = {"h": (5, harmless), "p": (7, pool)}
+    found = search._by_themselves([diagnosis._Scored(best, 3)], [pool, best, harmless, other], [pool])
+    assert found == [best, harmless]
+
+
 def test_two_faults() -> None:
     both = edited("f16", all_of(steps("align", fraction_bits=24), steps("round", rounding="nearest_even")))
     found = check("f16", both.dot(**vectors("f16").operands), "fraction-bits-minus-1+round-nearest-even")
