@@ -116,7 +116,8 @@ class SpecialSignals:
     signed_by_sum: (n,), whose answer is an infinity with the sign of the result that is made without one: of
     the unseen terms as `unseen_as`.
 
-    wraps: an IEEE addition of a number with the exponent of infinities, which only unseen terms have, is zero."""
+    wraps: an IEEE addition of a number with the exponent of infinities, which only unseen terms have, is
+    zero."""
 
     kind: Array
     sign: Array
