@@ -74,8 +74,8 @@ def _unseen(ins: Instruction) -> Iterator[Tap]:
             if adds:
                 yield Tap(
                     f"{slug}{what}-unseen-wraps",
-                    f"{text} {where} is not seen, and a sum with it is zero: the exponent, one more than that "
-                    "of infinities, wraps around",
+                    f"{text} {where} is not seen, and a sum with it is zero: the exponent, one more than "
+                    "that of infinities, wraps around",
                     "specials",
                     lambda s, m=mask, o=owner, e=slug == "products-": _wrap(s, m(s), o, e),
                     weight=1.1 if slug else 1.15,
