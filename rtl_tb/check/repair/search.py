@@ -94,6 +94,8 @@ _ASIDE = 0.1
 """The part of the time that is given to two faults while the next build is compiled."""
 _AT_ONCE = 32
 """Changes that one program tries."""
+_BESIDE_ONE = 4 * _AT_ONCE
+"""Changes that are tried at the place of one that mends everything, to say the likeliest."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
 _PLACE = re.compile(r"/(\d+)_[^/\s]*:(\d+):")
@@ -556,8 +558,9 @@ class _Search:
         job = self._few(trials.probe, trials.as_it_is)
         few = self._trial(job, trials.program, trials.folder / "few")
         most = min(len(job.vectors), int(trials.as_it_is.sum()))
-        many = [(at + 1,) for at in _in_turn(trials.listed)]
-        return _Pass(many, lambda some: trials.scores(few, most, some))
+        order = _in_turn(trials.listed)
+        many, listed = [(at + 1,) for at in order], [trials.listed[at] for at in order]
+        return _Pass(many, lambda some: trials.scores(few, most, some), listed=listed)
 
     def _partial(self, every: Sequence[_Trials], stop: Callable[[], bool] = _never) -> list[_Score]:
         """What is known of the changes of some builds that mend a part."""
@@ -598,23 +601,28 @@ class _Search:
         left = [number for number in range(len(work.many)) if number not in work.done]
 
         def some(places: range) -> list[_Score]:
-            if self.budget.over(part) or stop():
-                return []
-            numbers = [left[place] for place in places]
-            work.done.update(numbers)
-            try:
-                scores = work.run([work.many[number] for number in numbers])
-            except MmagoldError as error:
-                work.failed.append(error)
-                return []
-            work.scores += [score for score in scores if score.mended > score.broken]
-            return scores
+            over = self.budget.over(part) or stop()
+            return [] if over else self._run(work, [left[place] for place in places])
 
         self._tried(some, len(left), work.enough, work.at_once)
+        for near in _near(work):  # the likeliest of what does the same there, not the one that came first
+            if not self.budget.over(part):
+                self._run(work, near)
         if work.failed and not work.scores:
             raise work.failed[0]
         work.scores.sort(key=_order)
         return work.scores
+
+    def _run(self, work: _Pass, numbers: Sequence[int]) -> list[_Score]:
+        """What some changes of a pass do, which is noted."""
+        work.done.update(numbers)
+        try:
+            scores = work.run([work.many[number] for number in numbers])
+        except MmagoldError as error:
+            work.failed.append(error)
+            return []
+        work.scores += [score for score in scores if score.mended > score.broken]
+        return scores
 
     def _right(self, trials: _Trials) -> Callable[..., Flags | None]:
         """Runs some of the vectors that are right without a change, of every sort."""
@@ -801,7 +809,8 @@ class _Search:
         def some(chosen: Sequence[tuple[int, ...]]) -> list[_Score]:
             return [score for score in wide.scores(few, most, chosen) if score.left < int(left.sum())]
 
-        return _Pass(many, some, enough=self._is_clean)
+        listed = [wide.listed[number - 1] for *_, number in many]
+        return _Pass(many, some, enough=self._is_clean, listed=listed)
 
     def _widened(self, trials: _Trials, at: tuple[int, ...], folder: Path) -> _Trials | None:
         """The same build on the vectors that tell something of a second change."""
@@ -1135,6 +1144,7 @@ class _Pass:
         run: what some of them do.
         at_once: how many one program tries.
         enough: whether the others need not be tried.
+        listed: the last change of each.
         done: those that were tried; `scores`: of those that mend more than they break; `failed`: why some
             could not be run.
     """
@@ -1143,6 +1153,7 @@ class _Pass:
     run: Callable[[Sequence[tuple[int, ...]]], list[_Score]]
     at_once: int = _AT_ONCE
     enough: Callable[[_Score], bool] = lambda _score: False
+    listed: Sequence[Change] = ()
     done: set[int] = field(default_factory=set)
     scores: list[_Score] = field(default_factory=list)
     failed: list[MmagoldError] = field(default_factory=list)
@@ -1233,6 +1244,15 @@ def _in_turn(listed: Sequence[Change]) -> list[int]:
         turns[change.place, change.pattern] = turn = turns.get((change.place, change.pattern), -1) + 1
         ranked.append((turn, at))
     return [at for _, at in sorted(ranked)]
+
+
+def _near(work: _Pass) -> list[list[int]]:
+    """Those changes of a pass, not tried so far, that stand where one mends everything: within it, or around
+    it."""
+    clean = [score.changes[-1] for score in work.scores if score.clean]
+    left = (number for number in range(len(work.listed)) if number not in work.done)
+    near = [number for number in left if any(work.listed[number].meets(one) for one in clean)]
+    return [near[start : start + _AT_ONCE] for start in range(0, min(len(near), _BESIDE_ONE), _AT_ONCE)]
 
 
 def _scored(chosen: tuple[Change, ...], as_it_is: Flags, wrong: Flags) -> _Score:

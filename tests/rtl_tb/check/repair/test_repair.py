@@ -440,6 +440,29 @@ def test_what_is_right_on_some_vectors_alone_ends_no_search(
     assert search._whole(Changes(), search._go_on(work, 1.0), tmp_path) == [whole]
 
 
+def test_all_changes_of_a_place_are_tried_where_one_mends_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third of nine does, and the search ends there: two more are in its place or around it, and one of
+    these, with no other name, comes before it."""
+    here, around, elsewhere = (Place(Path("x.sv"), *span) for span in ((2, 3), (0, 9), (20, 21)))
+    listed = [Change(elsewhere, "a", f"{n}") for n in range(9)]
+    listed[2], listed[6], listed[8] = (
+        Change(here, "a", "b"),
+        Change(here, "a", "!a"),
+        Change(around, "a", "c"),
+    )
+    scores = [_Score((one,), 9 if n in (2, 6) else 1, 0, 9) for n, one in enumerate(listed)]
+    search, asked = bare_search(), list[int]()
+    monkeypatch.setattr(search, "_tried", lambda some, *_: [some(range(n, n + 1)) for n in range(3)])
+
+    def run(many: Sequence[tuple[int, ...]]) -> list[_Score]:
+        asked.extend(n for (n,) in many)
+        return [scores[n] for (n,) in many]
+
+    work = _Pass([(n,) for n in range(9)], run, 1, lambda score: score.clean, listed)
+    found = search._go_on(work, 1.0)
+    assert found[:2] == [scores[6], scores[2]] and asked == [0, 1, 2, 6, 8]
+
+
 @pytest.mark.parametrize(
     ("error", "again"), [(MachineError("it was killed"), True), (ElaborationError("refused"), False)]
 )
