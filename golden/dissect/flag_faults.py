@@ -34,6 +34,10 @@ _CLASS = 4
 _ROUNDS = ((500, 64), (5000, 32))
 """Faults of the datapath take longer: on how many dot products they are tried, and how many go on from
 there."""
+_DELAYS = {"late-by-one": 1, "early-by-one": -1}
+"""By how many vectors a flag may be off."""
+_PICKED = 4000
+"""Dot products on which two faults of a flag are tried first, half of them wrong ones."""
 _SPARE = 2
 """Misses that a fault may have more than the best one and still go on."""
 
@@ -86,6 +90,10 @@ class _Way:
     slug: str
     text: str
     bits: Callable[[], Mask]
+
+
+def _both(one: _Way, two: _Way, bits: Mask) -> _Way:
+    return _Way(f"{one.slug}+{two.slug}", f"{one.text}, and {two.text}", lambda: bits)
 
 
 def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask) -> list[FlagFault]:
@@ -148,12 +156,34 @@ class _Flag:
         found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._ways())]
         if not any(left == 0 for left, *_ in found):
             found += [(self._left(way.bits()), len(found) + i, way) for i, way in enumerate(self._slow())]
+        if not any(left == 0 for left, *_ in found) and wrong >= _FEWEST:
+            found += [(0, len(found) + i, way) for i, way in enumerate(self._by_two())]
         left, _, best = min(found, key=lambda one: one[:2])
         fault = FlagFault(self.name, wrong, total)
         if left > _ACCEPTED * wrong:
             return fault
         others = tuple(way.slug for own, _, way in found if own == left and way is not best)
         return replace(fault, slug=best.slug, text=best.text, remaining=left, others=others)
+
+    def _by_two(self) -> list[_Way]:
+        """Two faults of one flag, where both together explain all of it: what each adds and takes away, and a
+        flag that has a fault and is that of another vector."""
+        stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
+        ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
+        delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
+        picked = self._some(_PICKED)
+        own, actual, few = self.own, self.actual[self.index][picked], [bits[picked] for _, bits in ways]
+        found = []
+        for at, (one, bits) in enumerate(ways):
+            for rule in _DELAYS if len(own) >= _FEWEST else ():
+                late = np.roll(bits, _DELAYS[rule])
+                if (late[picked] == actual).all() and not self._left(late):
+                    found.append(_both(delays[rule], one, late))
+            for other, (two, more) in enumerate(ways[:at]):
+                if (np.where(own[picked], few[at] & few[other], few[at] | few[other]) == actual).all():
+                    bits_of_both = np.where(own, bits & more, bits | more)
+                    found += [] if self._left(bits_of_both) else [_both(two, one, bits_of_both)]
+        return found
 
     def _left(self, bits: Mask) -> int:
         return int((bits != self.actual[self.index])[self.judged].sum())

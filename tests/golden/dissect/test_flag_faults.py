@@ -111,6 +111,26 @@ def test_a_flag_is_named(name: str, slug: str, turned: object) -> None:
     assert f"flag {name} differs in" in fault.sentence()
 
 
+@pytest.mark.parametrize(
+    ("slugs", "bits"),
+    [
+        (
+            {"flag-invalid-early-by-one", "flag-invalid-not-zero-times-infinity"},
+            lambda: np.roll(flag("invalid") & ~zero_times_infinity(), -1),
+        ),
+        (
+            {"flag-invalid-not-zero-times-infinity", "flag-invalid-quiet-nan-c"},
+            lambda: np.where(flag("invalid"), ~zero_times_infinity(), quiet("c")),
+        ),
+    ],
+)
+def test_two_faults_of_one_flag_are_named(slugs: set[str], bits: object) -> None:
+    (fault,) = flag_faults(FMA, OPERANDS, changed("invalid", flag("invalid") ^ bits()), ALL)  # type: ignore[operator]
+    assert fault.remaining == 0
+    assert slugs in [set(slug.split("+")) for slug in (fault.slug, *fault.others)], fault
+    assert ", and " in fault.sentence()
+
+
 def test_a_half_that_no_flag_sees_is_named() -> None:
     """c is exactly half a unit of the last place of 1: inexact by that alone, and not raised."""
     ones = {name: np.full((600, 1), 0x3F800000, np.uint32) for name in "ab"}
