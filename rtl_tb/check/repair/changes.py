@@ -352,8 +352,8 @@ class _Finder:
         """Modules, branches and values of parameters that some instance has."""
         self.left_out: set[Place] = set()
         """Those that some instance leaves out."""
-        self.parameters: dict[str, tuple[str, str, Path | None]] = {}
-        """Of each the type, the value, and the file in which it is known; None: it is of a package."""
+        self.parameters: dict[tuple[str, str], tuple[str, str]] = {}
+        """Of each the type and the value, by the module that knows it ("": each does) and its name."""
         self.scope = 0
         """The number of the instance, or of the turn of a loop, that is read, of `scopes`."""
         self.scopes = 0
@@ -378,13 +378,12 @@ class _Finder:
         self.scope = outer
 
     def known(self, node: Any, everywhere: bool = False) -> Any:
-        """Notes a parameter, which may stand for another one in its file, or `everywhere`."""
+        """Notes a parameter, which may stand for another one in its module, or `everywhere`."""
         if isinstance(node, (self.ast.Expression, self.ast.Statement)):
             return self.ast.VisitAction.Skip
         if isinstance(node, self.ast.ParameterSymbol) and node.syntax is not None and node.type.isIntegral:
-            place = self._place(node.syntax.sourceRange)
-            file = None if everywhere or place is None else place.file
-            self.parameters.setdefault(node.name, (str(node.type), str(node.value), file))
+            module = "" if everywhere else _module_of(node)
+            self.parameters.setdefault((module, node.name), (str(node.type), str(node.value)))
         return None
 
     def below(self, node: Any) -> None:
@@ -693,7 +692,7 @@ class _Finder:
             self._note(node, other)
         if node.symbol.kind.name == "Parameter" and (place := self._place(node.sourceRange)) is not None:
             self.chosen.add(place)
-            for other in self._other_parameters(name, place.file):
+            for other in self._other_parameters(name, _module_of(node.symbol)):
                 self._note(node, other)
         if before := self._before(node.symbol):
             self._note(node, before)
@@ -796,16 +795,17 @@ class _Finder:
         others = [name for name in same if name != symbol.name and not CONTROL.search(name)]
         return difflib.get_close_matches(symbol.name, others, _NAMES, 0.0)
 
-    def _other_parameters(self, name: str, file: Path) -> list[str]:
+    def _other_parameters(self, name: str, module: str) -> list[str]:
         """The parameters of its type with other values, those with the most similar names first."""
-        if name not in self.parameters:
+        own = self.parameters.get((module, name), self.parameters.get(("", name)))
+        if own is None:
             return []
-        kind, value, _ = self.parameters[name]
-        others = [
-            other
-            for other, its in self.parameters.items()
-            if its[0] == kind and its[1] != value and its[2] in (None, file)
-        ]
+        kind, value = own
+        others = {
+            other: None
+            for (where, other), its in self.parameters.items()
+            if its[0] == kind and its[1] != value and where in ("", module)
+        }
         return difflib.get_close_matches(name, others, _PARAMETERS, 0.0)
 
     def _elements(self, symbol: Any) -> Iterator[str]:
@@ -953,7 +953,7 @@ class _Finder:
         elif isinstance(node, syntax.IdentifierNameSyntax):
             place = self._place(node.sourceRange)
             if place is not None:
-                others = self._other_parameters(node.identifier.valueText, place.file)
+                others = self._other_parameters(node.identifier.valueText, _module_around(node))
                 self._note_constant(node.sourceRange, others)
         return self.ast.VisitAction.Advance
 
@@ -987,6 +987,19 @@ def _binds(before: str, after: str, behind: str) -> bool:
     plain = _PLAIN.fullmatch(after) is not None
     beside = before.rstrip().endswith(_BINDING) or behind.lstrip().startswith((*_BINDING, "?", "=="))
     return beside and not plain
+
+
+def _module_of(symbol: Any) -> str:
+    """The module in which a parameter is declared; "" of a package."""
+    module = symbol.declaringDefinition
+    return "" if module is None else str(module.name)
+
+
+def _module_around(syntax: Any) -> str:
+    """The module in which a text stands; "" outside of all."""
+    while syntax is not None and syntax.kind.name != "ModuleDeclaration":
+        syntax = syntax.parent
+    return "" if syntax is None else str(syntax.header.name.valueText)
 
 
 def _given(body: Any) -> list[tuple[Any, Any]]:

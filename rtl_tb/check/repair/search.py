@@ -98,7 +98,9 @@ _BESIDE_ONE = 4 * _AT_ONCE
 """Changes that are tried at the place of one that mends everything, to say the likeliest."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
-_PLACE = re.compile(r"/(\d+)_[^/\s]*:(\d+):")
+_PLACE = re.compile(r"/(\d+)_[^/\s:]*:(\d+):")
+_SAID = re.compile(r"'([A-Za-z_]\w*)'")
+"""The name in a message of Verilator."""
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_]\w*")
 
 
@@ -953,7 +955,10 @@ class _Search:
                 kept = listed
                 if refused is not None:
                     file, line = self.dut.sources[int(refused[1])].resolve(), int(refused[2])
-                    kept = [one for one in listed if (file, line) not in changes.lines(one)]
+                    there = [one for one in listed if (file, line) in changes.lines(one)]
+                    said = _SAID.search(str(error), refused.end())
+                    bring = [one for one in there if said is not None and said[1] in _new_names(one)]
+                    kept = [one for one in listed if one not in (bring or there)]
                 if len(kept) == len(listed):  # an error that names no place
                     kept = [one for one in listed if not one.form and not one.beside]
                 if len(kept) == len(listed):  # a constant that calls a function of the design
@@ -1227,12 +1232,18 @@ def _order(score: _Score) -> tuple[int, int, bool, int, int]:
     there is the likelier."""
     distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
     drives = any(one.form == ASSIGN for one in score.changes)
-    return score.left, len(score.changes), not drives, sum(map(_new_names, score.changes)), sum(distances)
+    return (
+        score.left,
+        len(score.changes),
+        not drives,
+        sum(len(_new_names(one)) for one in score.changes),
+        sum(distances),
+    )
 
 
-def _new_names(change: Change) -> int:
-    """How many names a change brings that do not stand in its place now."""
-    return len({*_NAME.findall(change.after)} - {*_NAME.findall(change.before)})
+def _new_names(change: Change) -> set[str]:
+    """The names that a change brings and that do not stand in its place now."""
+    return {*_NAME.findall(change.after)} - {*_NAME.findall(change.before)}
 
 
 def _in_turn(listed: Sequence[Change]) -> list[int]:

@@ -28,7 +28,7 @@ from rtl_tb.errors import RtlError
 from rtl_tb.qualify.mutants import FOLDER
 
 UNIT = """typedef struct packed { logic sign; logic [6:0] rest; } word_t;
-module leaf (input logic [7:0] p, q, output logic [7:0] r);
+module leaf #(parameter int LEAF = 9) (input logic [7:0] p, q, output logic [7:0] r);
     assign r = p - q;
 endmodule
 module dot4 (
@@ -371,7 +371,8 @@ def test_a_sized_number_that_is_no_choice_is_a_constant(found: tuple[Dut, Change
 
 
 def test_a_parameter_may_be_another_one_of_its_type(found: tuple[Dut, Changes]) -> None:
-    """In widths, which have to stand before the unit runs. Not one of the same value."""
+    """In widths, which have to stand before the unit runs. Not one of the same value, nor one of another
+    module of the file."""
     wide = {place for place, others in found[1].constants.items() if others.keys() & {"WIDE", "SAME"}}
     declared, cast = (UNIT.index(text) for text in ("NARROW-1", "NARROW'(x"))
     assert {place.start for place in wide} == {declared, cast}

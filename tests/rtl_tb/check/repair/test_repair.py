@@ -33,6 +33,7 @@ from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
 
@@ -438,6 +439,44 @@ def test_what_is_right_on_some_vectors_alone_ends_no_search(
         few.remove(scores[5])
     assert search._whole(Changes(), few, tmp_path) == [] and not search._is_clean(scores[2])
     assert search._whole(Changes(), search._go_on(work, 1.0), tmp_path) == [whole]
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("x.sv:2:485: Can't find definition of variable: 'k'; and 1 more", {"a", "!b", "c"}),
+        ("x.sv:2:485: syntax error", {"c"}),
+    ],
+)
+def test_a_change_that_is_refused_takes_no_other_line_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, left: set[str]
+) -> None:
+    """Of four, two of which stand on the line that Verilator names, one with the name that it says."""
+    file = tmp_path / "x.sv"
+    file.write_text("x = a;\ny = b;\nz = c;\n")
+    changes = Changes(texts={file: file.read_text()})
+    places = {text: Place(file, at, at + 1) for text, at in (("a", 4), ("b", 11), ("c", 18))}
+    listed = [Change(places["b"], "b", after) for after in ("k", "!b")] + [Change(places["c"], "c", "c")]
+    listed += [Change(places["b"], "b", "a")] if left != {"c"} else []
+    dut = planted(tmp_path)
+    search = bare_search()
+    search.dut = replace(dut, sources=(file,))
+    built: list[set[str]] = []
+
+    def build(*_: object) -> Path:
+        if len(built) < 2:
+            raise ElaborationError(f"Verilator refused the module: /tmp/choices0/0_{said}")
+        return tmp_path
+
+    def instrumented(dut: Dut, _changes: object, listed: Sequence[Change], *_: object) -> Dut:
+        built.append({one.after for one in listed})
+        return dut
+
+    monkeypatch.setattr("rtl_tb.check.repair.search.with_selector", instrumented)
+    monkeypatch.setattr("rtl_tb.check.repair.search.fast.build", build)
+    job = Job(dut, tmp_path, default_set(dut.instruction, 4, 1, dut.level))
+    assert search._built(changes, listed, job, tmp_path, search.budget, ()) is not None
+    assert built[1] == left
 
 
 def test_all_changes_of_a_place_are_tried_where_one_mends_everything(monkeypatch: pytest.MonkeyPatch) -> None:
