@@ -58,8 +58,8 @@ class Calm:
 
 
 def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
-    """The same vectors without traffic, where what is wrong with it is right so: all, or some. None where
-    nothing is, or where there was no traffic.
+    """The same vectors without traffic, where what is wrong with it is right so, all or some, or where the
+    handshake is kept then. None where nothing is better so, or where there was no traffic.
 
     What each part of the traffic does is a run of its own.
     """
@@ -72,12 +72,14 @@ def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
     end = int(failing[:_SOME][-1]) + 1 if len(failing) else len(job.vectors)
     try:
         calm = _judged(engine, replace(none, vectors=job.vectors[:end]))
-        if len(failing) and not (verdict.failed[:end] & ~calm.failed).any():
+        broken = bool(verdict.outcome.failures)
+        if len(failing) and not broken and not (verdict.failed[:end] & ~calm.failed).any():
             return None
         calm = calm if end == len(job.vectors) else _judged(engine, none)
         lost = int((verdict.failed & ~calm.failed).sum())
         gained = int((calm.failed & ~verdict.failed).sum())
-        if calm.outcome.failures or (calm.failed.any() and gained * _BY_CHANCE >= lost):
+        by_traffic = not calm.failed.any() or gained * _BY_CHANCE < lost
+        if calm.outcome.failures or not (by_traffic or broken):
             return None
         alone = [
             name
@@ -89,10 +91,13 @@ def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
     except MmagoldError:
         return None
     without = f"without {' and '.join(_PARTS[name][0] for name in alone or there)}"
-    counted = (
-        f"{lost:,} of the {len(failing):,} failing" if calm.failed.any() else f"all {len(job.vectors):,}"
-    )
-    return Calm(_sentence(f"{counted} vectors are right {without}", alone), without, calm, none)
+    said = "the handshake is kept"
+    if by_traffic:
+        every = (
+            f"{lost:,} of the {len(failing):,} failing" if calm.failed.any() else f"all {len(job.vectors):,}"
+        )
+        said = f"{every} vectors are right"
+    return Calm(_sentence(f"{said} {without}", alone), without, calm, none)
 
 
 def _sentence(said: str, alone: Sequence[str]) -> str:
