@@ -620,16 +620,22 @@ def mend_traffic(result: Check, calm: Calm, job: Job, report: Progress, seconds:
     held, before = calm.held_to(result.verdict), result.repairs
     own = job.dut.sources == result.dut.sources
     if own and held is not None and held.wrong.any():
-        mend(result, held, job, report, seconds, beside=False)
+        mend(result, held, job, report, seconds, False, f"them what they are {calm.without}")
         found = [replace(one, are=f"what they are {calm.without}") for one in result.repairs]
         result.repairs = [*before, *found]
 
 
 def mend(
-    result: Check, verdict: Verdict, job: Job, report: Progress, seconds: float, beside: bool = True
+    result: Check,
+    verdict: Verdict,
+    job: Job,
+    report: Progress,
+    seconds: float,
+    beside: bool = True,
+    made: str = "these results right",
 ) -> None:
     """Adds the changes of the text that make the results of a verdict right, with what hypotheses say
-    `beside` one; looks for them so long."""
+    `beside` one; looks for them so long. `made`: what they would make, for the hint that there is none."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that mends it", 0, 0)
@@ -643,9 +649,7 @@ def mend(
             () if result.diagnosis is None else result.diagnosis.partial,
         )
         if not result.repairs:
-            result.hints.append(
-                "no change of the text that was tried makes these results right (--repair looks longer)"
-            )
+            result.hints.append(f"no change of the text that was tried makes {made} (--repair looks longer)")
     except Unfinished as error:
         result.hints.append(f"of the changes of the text these alone were tried, and none mends it: {error}")
     except Exception as error:  # whatever becomes of the search, the verdict stands
