@@ -64,6 +64,8 @@ reset may leave a part of the state, and each shows only what its next result de
 AGAIN, AGAIN_AT_LEAST = 4, 20_000
 """How many vectors the resets of such a unit may send again, times the vectors of the run, and in any case:
 each reset sends a sequence again, from its start."""
+_LEAST_REPAIR = 1.0
+"""Seconds below which no change of the text is looked for: nothing is compiled in less."""
 COVERED = 20_000
 """Vectors of a check that functional coverage looks at: it costs more than the run itself."""
 
@@ -568,8 +570,8 @@ def explain(result: Check, job: Job, report: Progress) -> None:
     until = time.monotonic() + result.options.repair
     unexplained = _ask_text(result, verdict, job, report)
     if calm is not None and mixed and result.options.repair and job.dut.vhdl is None:
-        result.repairs = [replace(one, are=f"right {calm.without}") for one in result.repairs]
-        mend_traffic(result, calm, busy, report, max(until - time.monotonic(), 0))
+        result.repairs = [one.held_to(f"right {calm.without}") for one in result.repairs]
+        result.repairs += mend_traffic(result, calm, busy, report, max(until - time.monotonic(), 0))
     if result.options.dissect and unexplained:
         dissect(result, job, report)
 
@@ -586,7 +588,7 @@ def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress) -> bo
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif result.options.repair and own and (unexplained or (several and job.dut.vhdl is None)):
-        mend(result, verdict, job, report, result.options.repair, unexplained)
+        result.repairs = mend(result, verdict, job, report, result.options.repair, unexplained)
         if _outdone(result, found):
             result.diagnosis, result.difference, result.faults = None, None, []
     return unexplained
@@ -614,15 +616,20 @@ def dissect(result: Check, job: Job, report: Progress) -> None:
         result.hints.append(f"the DUT was not dissected: {what}{error}")
 
 
-def mend_traffic(result: Check, calm: Calm, job: Job, report: Progress, seconds: float) -> None:
-    """Adds the changes of the text with which a unit answers as it does without traffic, beside a fault of
-    its arithmetic."""
-    held, before = calm.held_to(result.verdict), result.repairs
-    own = job.dut.sources == result.dut.sources
-    if own and held is not None and held.wrong.any():
-        mend(result, held, job, report, seconds, False, f"them what they are {calm.without}")
-        found = [replace(one, are=f"what they are {calm.without}") for one in result.repairs]
-        result.repairs = [*before, *found]
+def mend_traffic(result: Check, calm: Calm, job: Job, report: Progress, seconds: float) -> list[Repair]:
+    """The changes of the text with which a unit answers as it does without traffic, beside a fault of its
+    arithmetic: they have what the first search left of the time."""
+    held, are = calm.held_to(result.verdict), f"what they are {calm.without}"
+    if job.dut.sources != result.dut.sources or held is None or not held.wrong.any():
+        return []
+    if seconds < _LEAST_REPAIR:
+        result.hints.append(
+            f"no change of the text was tried to make all vectors {are}: "
+            "the time was up (--repair gives more)"
+        )
+        return []
+    found = mend(result, held, job, report, seconds, False, f"all vectors {are}")
+    return [one.held_to(are) for one in found]
 
 
 def mend(
@@ -633,28 +640,35 @@ def mend(
     seconds: float,
     beside: bool = True,
     made: str = "these results right",
-) -> None:
-    """Adds the changes of the text that make the results of a verdict right, with what hypotheses say
-    `beside` one; looks for them so long. `made`: what they would make, for the hint that there is none."""
+) -> list[Repair]:
+    """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
+    one; looks for them so long. Where there are none, a hint says so; `made`: what they would make."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that mends it", 0, 0)
+    tried = 0
+
+    def trying(done: int, total: int) -> None:
+        nonlocal tried
+        tried = max(tried, done)
+        report("trying changes of the text", done, total)
+
+    partial = () if result.diagnosis is None else result.diagnosis.partial
     try:
-        result.repairs = find_repairs(
-            verdict,
-            job,
-            seconds,
-            lambda done, total: report("trying changes of the text", done, total),
-            beside,
-            () if result.diagnosis is None else result.diagnosis.partial,
-        )
-        if not result.repairs:
-            result.hints.append(f"no change of the text that was tried makes {made} (--repair looks longer)")
+        if found := find_repairs(verdict, job, seconds, trying, beside, partial):
+            return found
+        said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unfinished as error:
-        result.hints.append(f"of the changes of the text these alone were tried, and none mends it: {error}")
+        said = f"of the changes of the text these alone were tried, and none makes {made}: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands
-        what = "" if isinstance(error, RtlError) else f"{type(error).__name__}: "
-        result.hints.append(f"no change of the text was tried: {what}{error}")
+        what = str(error) if isinstance(error, RtlError) else f"{type(error).__name__}: {error}"
+        said = f"no change of the text was tried to make {made}: {what}"
+        if tried:
+            said = (
+                f"the search for a change of the text that makes {made} ended before all were tried: {what}"
+            )
+    result.hints.append(said)
+    return []
 
 
 def find_difference(result: Check) -> Difference | None:

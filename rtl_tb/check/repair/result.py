@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +46,14 @@ class Alone:
         mended: wrong vectors that this change alone makes right: they show this fault and no other.
         broken: right vectors that it alone makes wrong: there two faults make up for each other.
         example: the smallest operands found that show this fault and no other; None: none were.
+        are: what is "right", see Repair.
     """
 
     edit: Edit
     mended: int
     broken: int
     example: Example | None = None
+    are: str = "right"
 
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
@@ -63,9 +65,12 @@ class Alone:
         """The fault in one line."""
         where = self.edit.phrase()
         if not self.mended:
-            return f"{where}; alone it makes no vector right: the other fault is in all that show this one"
-        but = f", and {self.broken:,} right ones wrong" if self.broken else ""
-        return f"{where}; alone it makes {self.mended:,} of the wrong vectors right{but}"
+            return (
+                f"{where}; alone it makes no vector {self.are}: the other fault is in all that show this one"
+            )
+        others = "right ones wrong" if self.are == "right" else "others not"
+        but = f", and {self.broken:,} {others}" if self.broken else ""
+        return f"{where}; alone it makes {self.mended:,} of the wrong vectors {self.are}{but}"
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,9 @@ class Repair:
         faults: each of several edits by itself, and one that leaves wrong vectors; those that mend
             most come first.
         rest: where hypotheses explain all that is left, these.
-        are: what all vectors are with changes that make every one right: less, where a unit has two faults
-            and the changes are held to one.
+        are: what vectors are that count as right: less, where a unit has two faults and the changes are held
+            to one.
+        untried: which changes could not be tried, and why, where some mend a part.
     """
 
     edits: tuple[Edit, ...]
@@ -113,25 +119,33 @@ class Repair:
     faults: tuple[Alone, ...] = ()
     rest: tuple[Rest, ...] = ()
     are: str = "right"
+    untried: str = ""
+
+    def held_to(self, are: str) -> Repair:
+        """The same where less than `right` counts, also of each fault."""
+        faults = tuple(replace(fault, are=are) for fault in self.faults)
+        return replace(self, are=are, faults=faults)
 
     @property
     def explained(self) -> bool:
-        """Whether every vector is right with it, or is what its `rest` says."""
+        """Whether every vector is what they `are` with it, or is what its `rest` says."""
         return self.whole or bool(self.rest)
 
     @property
     def whole(self) -> bool:
-        """Whether every vector is right with it."""
+        """Whether every vector is with it what they `are`."""
         return self.mended == self.wrong and not self.broken
 
     @property
     def by_one(self) -> bool:
-        """Whether one change makes every vector right."""
+        """Whether one change makes every vector what they `are`."""
         return self.whole and len(self.edits) == 1
 
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
-        counts = {name: getattr(self, name) for name in ("mended", "wrong", "broken", "vectors", "whole")}
+        counts = {
+            name: getattr(self, name) for name in ("mended", "wrong", "broken", "vectors", "whole", "are")
+        }
         edits = [asdict(edit) | {"file": str(edit.file)} for edit in self.edits]
         faults = [*(fault.as_dict() for fault in self.faults), *(one.as_dict() for one in self.rest)]
         return counts | {"edits": edits, "faults": faults, "sentence": self.sentence()}
@@ -142,9 +156,12 @@ class Repair:
         if self.whole:
             return f"{where} all {self.vectors:,} vectors are {self.are}"
         others = f"{self.broken:,} right ones are wrong" if self.broken else "no other is wrong"
-        counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and {others}"
+        if self.are != "right":  # what counts as right may be wrong
+            others = f"{self.broken:,} others no longer are" if self.broken else "all others still are"
+        counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are {self.are}, and {others}"
         if self.rest:
             what = " and ".join(one.text for one in self.rest)
             return f"{counted}; all {self.vectors:,} are explained with what is left: {what}"
         left = self.wrong - self.mended
-        return f"{counted}; of the {left:,} that are left no change that was tried mends more"
+        untried = f" (not tried: {self.untried})" if self.untried else ""
+        return f"{counted}; of the {left:,} that are left no change that was tried mends more{untried}"

@@ -43,7 +43,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
+from rtl_tb.errors import ElaborationError, MachineError, RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
@@ -98,6 +98,13 @@ _BESIDE_ONE = 4 * _AT_ONCE
 """Changes that are tried at the place of one that mends everything, to say the likeliest."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
+_GROUPS = {
+    Group.TOKENS: "operators, signals and numbers",
+    Group.FORMS: "other forms of expressions",
+    Group.TERMS: "terms of one bit more",
+    Group.JOINED: "terms of two bits more",
+}
+"""What the changes of a group are called where they could not be tried."""
 _PLACE = re.compile(r"/(\d+)_[^/\s:]*:(\d+):")
 _SAID = re.compile(r"'([A-Za-z_]\w*)'")
 """The name in a message of Verilator."""
@@ -203,6 +210,8 @@ class _Search:
         """What mends every vector that it was tried on, and not all of the check; or is no text."""
         self.unanswered: set[tuple[Change, ...]] = set()
         """What mends every vector that it was tried on, and could not be run on all of the check."""
+        self.not_compiled: dict[Group, RtlError] = {}
+        """Groups of which no choice could be tried, and why."""
         self.unseen = False
         """Whether no vector is wrong as changes are tried."""
         self.ran: dict[tuple[Edit, ...], _Ran] = {}
@@ -252,7 +261,7 @@ class _Search:
                     self._try_constants(texts, constants, build.done)
                     if found := self._whole(changes, constants.scores, folder / f"before_{group.name}"):
                         return found
-                    more, _ = _result(build)
+                    more = self._result(group, build)
                     scores = [] if more is None else self._scores(more)
                     if more is not None and group is Group.TOKENS:
                         scores = [*scores, *self._at_sites(changes, more, None, texts, folder / "sites")]
@@ -260,7 +269,7 @@ class _Search:
                         return found
                     singles += scores
                     every += [] if more is None else [more]
-                trials, refused = _result(built[Group.TOKENS])
+                trials = self._result(Group.TOKENS, built[Group.TOKENS])
             finally:
                 aside.end()
                 for build in built.values():
@@ -286,18 +295,47 @@ class _Search:
             found = found or [*self._confirmed(changes, pairs, folder / "pairs"), *single.result()]
         if self.unseen and not every and not found:
             raise RtlError("no vector is wrong without resets, as they are tried")
-        if refused is not None and not found:
-            tried = len(constants.done)
-            raise Unfinished(f"{tried:,} numbers and widths: {refused}") if tried else refused
-        if self.unanswered and not found:
-            count = f"{len(self.unanswered)} that mend all they were tried on"
-            raise Unfinished(f"all but {count} and could not be run on the whole check")
+        if not found:
+            self._say_what_was_not_tried(len(constants.done))
         found.sort(key=lambda repair: -repair.mended)
+        found = [replace(repair, untried=self._untried()) for repair in found]
         if found and not found[0].whole and self.beside:
             found = self._with_rest(found)
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
         )
+
+    def _result(self, group: Group, built: Future[_Trials | None]) -> _Trials | None:
+        """The build of a group of choices; where it was refused, broken off or took too long, that is
+        noted."""
+        try:
+            return built.result()
+        except SimulatorMissing:
+            raise
+        except RtlError as error:
+            self.not_compiled[group] = error
+            return None
+
+    def _untried(self) -> str:
+        """The choices that no time, however long, would have tried as this check went, and why."""
+        lost = (MachineError, ElaborationError)
+        errors = {group: error for group, error in self.not_compiled.items() if isinstance(error, lost)}
+        names = " and ".join(_GROUPS[group] for group in errors)
+        return f"{names}: {' and '.join(dict.fromkeys(map(str, errors.values())))}" if errors else ""
+
+    def _say_what_was_not_tried(self, constants: int) -> None:
+        """Raises an error where nothing was found, and not every change was tried.
+
+        Args:
+            constants: how many of these were.
+        """
+        if refused := self.not_compiled.get(Group.TOKENS):
+            raise Unfinished(f"{constants:,} numbers and widths: {refused}") if constants else refused
+        if self.unanswered:
+            count = f"{len(self.unanswered)} that mend all they were tried on"
+            raise Unfinished(f"all but {count} and could not be run on the whole check")
+        if untried := self._untried():
+            raise Unfinished(f"all but {untried}")
 
     def _until(self, done: Callable[[], bool], share: float) -> Callable[[], bool]:
         """Says that something is done, or that a share of all time is spent meanwhile."""
@@ -869,9 +907,9 @@ class _Search:
         with ThreadPoolExecutor(max(len(os.sched_getaffinity(0)) - beside, 1)) as pool:
             parts = [range(start, min(start + at_once, count)) for start in range(0, count, at_once)]
             for part, trial in [(part, pool.submit(some, part)) for part in parts]:
-                if self.progress:
-                    self.progress(part.start, count)
                 found = [score for score in trial.result() if score.mended > score.broken]
+                if self.progress:
+                    self.progress(part.stop, count)
                 scores += found
                 if any(enough(score) and not score.broken for score in found):
                     break
@@ -1186,16 +1224,6 @@ class _Constants:
     def started(self) -> bool:
         """Whether it is known what is wrong."""
         return self.as_it_is is not None
-
-
-def _result(built: Future[_Trials | None]) -> tuple[_Trials | None, RtlError | None]:
-    """The build of all choices, or why there is none: it was refused, or took too long."""
-    try:
-        return built.result(), None
-    except SimulatorMissing:
-        raise
-    except RtlError as error:
-        return None, error
 
 
 def _edit(changes: Changes, change: Change) -> Edit:

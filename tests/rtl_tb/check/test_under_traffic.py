@@ -1,16 +1,25 @@
 """Which part of the traffic a failure takes is said where the unit is right without it, and there alone."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from changed_unit import changed
+from repaired_dot import planted
 
+from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.under_traffic import apart
-from rtl_tb.check.verdict import judge
+from rtl_tb.check import check as checks
+from rtl_tb.check.check import Options
+from rtl_tb.check.repair.result import Alone, Edit, Repair
+from rtl_tb.check.repair.search import Unfinished
+from rtl_tb.check.under_traffic import Calm, apart
+from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.errors import MachineError, RtlError
 
 ALWAYS_READY = ("assign rdy_o = !vld_o || rdy_i;", "assign rdy_o = 1'b1;")
 KEPT = [("if (reset) vld_o", "if (reset && !vld_o) vld_o"), ("endmodule", "initial vld_o = 0;\nendmodule")]
@@ -70,3 +79,74 @@ def test_no_change_mends_what_a_reset_cannot_mend(tmp_path: Path) -> None:
     result = changed(tmp_path, *KEPT, explain=True, count=400, repair=60.0, resets=3)
     assert "right without resets" in result.hints[0] and not result.repairs
     assert any("no change of the text that was tried makes" in x for x in result.hints)
+
+
+def answers(job: Job, wrong: range) -> Verdict:
+    """The verdict of a unit that answers one more where it is wrong, made without a simulator."""
+    codes = job.vectors.d.copy()
+    codes[wrong.start : wrong.stop] += 1
+    count = len(codes)
+    outcome = Outcome("fast", "none", "0", codes, np.ones(count, bool), np.zeros(count, bool))
+    return judge(job.vectors, outcome, job.dut.compare)
+
+
+EDIT = Edit(Path("x.sv"), 3, "y = a;", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "said"),
+    [
+        (MachineError("it was killed"), 9, "no change of the text was tried to make all vectors what they"),
+        (Unfinished("9 numbers"), 9, "these alone were tried, and none makes all vectors what they"),
+        (ZeroDivisionError("half"), 0.0, "what they are without backpressure: the time was up"),
+    ],
+)
+def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, seconds: float, said: str
+) -> None:
+    """The change that mends the arithmetic is not said to mend the traffic, too."""
+
+    def ends(*_: object) -> None:
+        raise error
+
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
+    calm = Calm("", "without backpressure", answers(job, range(4)), job)
+    found = Repair((EDIT,), 4, 4, 0, 40)
+    result = checks.Check(dut, Options(repair=9), answers(job, range(9)), job.traffic, job.vectors)
+    result.repairs = [found]
+    monkeypatch.setattr("rtl_tb.check.repair.search.find_repairs", ends)
+    assert checks.mend_traffic(result, calm, job, lambda *_: None, seconds) == []
+    assert result.repairs == [found] and len(result.hints) == 1 and said in result.hints[0]
+
+
+def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a unit answers without traffic is not right by that."""
+    part = Repair((EDIT,), 3, 9, 1, 40, (Alone(EDIT, 3, 1),))
+    assert "3 of the 9 wrong vectors are right, and 1 right ones are wrong" in part.sentence()
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
+    calm = Calm("", "without resets", answers(job, range(4)), job)
+    result = checks.Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
+    monkeypatch.setattr("rtl_tb.check.repair.search.find_repairs", lambda *_: [part])
+    (held,) = checks.mend_traffic(result, calm, job, lambda *_: None, 9)
+    said = held.as_dict()
+    assert said["are"] == "what they are without resets" and not result.hints
+    assert "3 of the 9 wrong vectors are what they are without resets, and 1 others no" in said["sentence"]
+    assert "3 of the wrong vectors what they are without resets, and 1 others" in said["faults"][0]["text"]
+
+
+def test_what_was_tried_before_an_error_is_not_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(_verdict: object, _job: object, _seconds: float, trying: Callable[[int, int], None], *_: object):
+        trying(3200, 9000)
+        raise RtlError("its time was up")
+
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
+    result = checks.Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
+    monkeypatch.setattr("rtl_tb.check.repair.search.find_repairs", ends)
+    assert checks.mend(result, result.verdict, job, lambda *_: None, 9) == []
+    (hint,) = result.hints
+    assert "ended before all were tried: its time was up" in hint and "no change" not in hint

@@ -27,7 +27,17 @@ from rtl_tb.check.repair import search
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes, literals
 from rtl_tb.check.repair.result import Edit, Repair
-from rtl_tb.check.repair.search import _Constants, _edit, _Pass, _Ran, _Score, _Search, _Trials, find_repairs
+from rtl_tb.check.repair.search import (
+    Unfinished,
+    _Constants,
+    _edit,
+    _Pass,
+    _Ran,
+    _Score,
+    _Search,
+    _Trials,
+    find_repairs,
+)
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.repair.texts import Texts
 from rtl_tb.check.report import markdown
@@ -397,6 +407,18 @@ def test_what_broke_off_is_built_anew_beside_a_first_change(
     for place in ("one", "two"):
         found = search._second_choices(Changes(), None, first, texts, tmp_path / place)
     assert asked == built and found == ([score] if len(errors) < 3 else [])
+
+
+def test_choices_of_which_the_compiler_was_killed_are_said() -> None:
+    """Behind what was found, too; not those of which the time ended: the hint says that more of it helps."""
+    search = bare_search()
+    search.not_compiled = {Group.FORMS: MachineError("g++ was killed"), Group.TERMS: RtlError("time was up")}
+    with pytest.raises(Unfinished, match=r"^all but other forms of expressions: g\+\+ was killed$"):
+        search._say_what_was_not_tried(9)
+    part = Repair((), 3, 9, 0, 20, untried=search._untried())
+    assert "mends more (not tried: other forms of expressions: g++ was killed)" in part.sentence()
+    search.not_compiled.pop(Group.FORMS)
+    search._say_what_was_not_tried(9)
 
 
 def test_what_cannot_be_run_costs_no_other_what_was_found() -> None:
@@ -861,7 +883,10 @@ def test_no_fault_of_the_search_changes_the_verdict(tmp_path: Path, monkeypatch:
     options = Options(count=500, repair=9, failures=tmp_path / "failures", build=tmp_path / "build")
     result = check(tmp_path / "dut.yaml", options)
     assert not result.passed and result.capsule is not None
-    assert any("no change of the text was tried: RuntimeError: odd text" in hint for hint in result.hints)
+    assert any(
+        "no change of the text was tried to make these results right: RuntimeError: odd text" in hint
+        for hint in result.hints
+    )
 
 
 @pytest.mark.long
@@ -893,7 +918,7 @@ def test_one_change_of_the_text_is_more_than_several_faults(
         found = Diagnosis(job.dut.instruction, (two,), 9, 9)
         repair = Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)
         monkeypatch.setattr(reasons, "reasons", lambda *_, found=found: found)
-        monkeypatch.setattr(checks, "mend", lambda result, *_, said=repair: result.repairs.append(said))
+        monkeypatch.setattr(checks, "mend", lambda *_, said=repair: [said])
         result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
         checks.explain(result, job, lambda *_: None)
         assert result.repairs and (result.diagnosis is None) == outdone
