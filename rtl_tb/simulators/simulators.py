@@ -8,7 +8,6 @@ Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH, GHDL from MMAGOLD_GH
 from __future__ import annotations
 
 import contextlib
-import errno
 import importlib.util
 import os
 import re
@@ -26,6 +25,7 @@ from pathlib import Path
 
 from golden.processes import CANNOT_BE_RUN, ends_within, started
 from rtl_tb.errors import ElaborationError, MachineError, RtlError, SimulatorMissing, SimulatorTooOld
+from rtl_tb.simulators.machine import cause_in_the_machine
 
 VERILATOR_OLDEST = (5, 36)
 """cocotb 2.1 needs 5.036; older ones also lack --timing fixes that the generated testbench relies on."""
@@ -39,18 +39,6 @@ compile (precompiled header taken for a linker input); without the second, --tim
 
 DIRECTLY = 'ulimit -s unlimited 2>/dev/null || ulimit -s "$(ulimit -H -s)"; exec "$@"'
 """Starts Verilator's binary as its start script does: with all the stack that there is."""
-
-_NO_ROOM = (
-    errno.ENOMEM,
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.EAGAIN,
-    errno.EIO,
-    errno.EROFS,
-)
-"""Errors of system calls of which no text of a design is the cause."""
 
 LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
@@ -71,8 +59,12 @@ NOT_INHERITED = re.compile(
 
 
 def inherited() -> dict[str, str]:
-    """This process's environment without NOT_INHERITED."""
-    return {key: value for key, value in os.environ.items() if not NOT_INHERITED.fullmatch(key)}
+    """This process's environment without NOT_INHERITED, in which tools speak English: what they say is
+    read. How they read names of files stays as it is."""
+    env = {key: value for key, value in os.environ.items() if not NOT_INHERITED.fullmatch(key)}
+    if every := env.get("LC_ALL"):  # it would stand above the language alone
+        env = {key: value for key, value in env.items() if not key.startswith("LC_")} | {"LANG": every}
+    return env | {"LC_MESSAGES": "C"}
 
 
 @dataclass(frozen=True)
@@ -503,27 +495,13 @@ def elaborate(
         ) from error
 
 
-_OF_THE_MACHINE = re.compile(
-    r"std::bad_alloc|^MemoryError|: out of memory|memory exhausted|failed to map segment"
-    r"|(?:Killed|Terminated|Bus error) signal terminated program|terminated with signal (?:9|15)\b"
-    rf"|^make(?:\[\d+\])?: \*\*\* .*\] (?:Killed|Terminated)"
-    rf"|[:\]] (?:{'|'.join(re.escape(os.strerror(number)) for number in _NO_ROOM)})",
-    re.MULTILINE,
-)
-"""What compilers and what they start print where memory, disk or processes ran out, or where they were ended;
-not what a crash of their own prints."""
-_ENDED = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGXCPU", "SIGXFSZ", "SIGBUS")
-"""Signals that the machine or somebody sends; a write into a full file system is a SIGBUS, too."""
-
-
 def no_build(error: ToolFailed, tool: str, what: str, said: str) -> RtlError:
     """Why a compiler made nothing of a design: a MachineError where it broke off for a cause of the machine,
     and an ElaborationError, with what it `said`, where it refused the design."""
-    cause = _OF_THE_MACHINE.search(error.text)
-    if cause is None and error.how.removeprefix("signal ") not in _ENDED:
+    cause = cause_in_the_machine(error.text, error.how, None if error.log is None else error.log.parent)
+    if cause is None:
         return ElaborationError(f"{tool} refused {what}: {said}")
-    first = error.how if cause is None else cause[0].strip(":] ")
-    return MachineError(f"{tool} broke off at {what}, for a cause of the machine: {first}, {said}")
+    return MachineError(f"{tool} broke off at {what}, for a cause of the machine: {cause}, {said}")
 
 
 ERROR_LINES = (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import engine_dut as small
 import pytest
@@ -237,6 +239,47 @@ def test_first_error(said, expected):
     assert simulators.first_error(said) == (first if expected is None else expected)
 
 
+AT_ITS_LIMIT = (
+    "can't write 11 bytes to section .text of verilated.o: 'No space left on device'",
+    "{standard input}: Fatal error: can't write 9 bytes to section .text of x.o: 'No space left on device'",
+    "/tmp/cc1.s: Fatal error: can't close x.o: No space left on device",
+    "as: BFD (GNU Binutils for Debian) 2.40: x.o: Disk quota exceeded",
+    "x/Vtop.cpp:9:1: fatal error: error writing to /tmp/cc1.s: No space left on device",
+    "collect2: fatal error: ld terminated with signal 7 [Bus error], core dumped",
+    "collect2: fatal error: ld terminated with signal 25 [File size limit exceeded]",
+    "make: *** [x.mk:67: x.o] Bus error (core dumped)",
+    "make: *** [x.mk:67: x.o] Error 137",
+    "gmake[1]: *** [x.mk:67: x.o] Killed",
+    "g++: internal compiler error: Killed (program cc1plus)",
+    "clang: error: unable to execute command: Killed",
+    "x86_64-linux-gnu-g++-12: fatal error: Killed signal terminated program cc1plus",
+    "/bin/sh: 1: Cannot fork",
+    "sh: fork: retry: Resource temporarily unavailable",
+    "sh: line 1: 4711 Killed                  ivlpp x",
+    "Killed",
+    "cc1plus: out of memory allocating 65536 bytes after a total of 9 bytes",
+    "/usr/bin/verilator_bin: error while loading shared libraries: x.so: failed to map segment from shared",
+    "%Error: Can't write file: obj/x.cpp",
+    "%Error: Verilator threw signal 9. Suggest trying --debug --gdbbt",
+    "OSError: [Errno 28] No space left on device: 'x'",
+)
+OF_A_DESIGN = (
+    "%Error: a.sv:2:3: Can't find definition of variable: 'nosuch'\n"
+    '    2 |     initial if (nosuch) $display("dma: No space left on device");\n      |  ^~~\n',
+    "%Error: /u/ram: out of memory/a.sv:2:3: no such",
+    "/u/ram: out of memory/a.sv:2: error: Unknown module type: q",
+    "ram: No space left on device/a.sv:2: error: no such",
+    "%Error-USERERROR: a.sv:2:3: dma: No space left on device",
+    "a.sv:2: error: dma: Killed",
+    "make: *** [/u/ram: out of memory/x.mk:67: x.o] Error 1",
+    "make: *** [x.mk:67: x.o] Error 1",
+    "make: *** [x.mk:67: x.o] Segmentation fault",
+    "g++: internal compiler error: Segmentation fault (program cc1plus)",
+    "collect2: fatal error: ld terminated with signal 11 [Segmentation fault]",
+    "x.cpp:3:1: fatal error: lz4.h: No such file or directory",
+)
+
+
 @pytest.mark.parametrize(
     ("said", "status", "kind"),
     [
@@ -251,6 +294,9 @@ def test_first_error(said, expected):
         ("as: [Errno 28] No space left on device\n", 1, MachineError),
         ("", 137, MachineError),
         ("%Error: Internal Error: a.sv:1:1: ../V3Ast.cpp:9: no such\nAborted\n", 134, ElaborationError),
+        *((text, 2, MachineError) for text in AT_ITS_LIMIT),
+        *((text, 1, ElaborationError) for text in OF_A_DESIGN),
+        ("", 153, MachineError),
         ("", 139, ElaborationError),
         ("%Error: a.sv:2:3: Killed\n    2 | Killed = out_of_memory;\n", 1, ElaborationError),
     ],
@@ -280,3 +326,30 @@ def test_a_compilation_ends_in_time_and_within_its_memory(tmp_path):
                 )
     assert time.monotonic() - started < 20
     assert simulators.build_limit() == simulators.LONGEST_BUILD
+
+
+def test_on_a_full_disk_nothing_is_a_refusal(tmp_path, monkeypatch):
+    """What the compiler read may be half a file: `as` finds its own output missing then."""
+    said = "as: BFD assertion fail ../../bfd/elf.c:9\nFatal error: verilated.o: No such file or directory\n"
+    error = simulators.ToolFailed(["make"], 2, said, tmp_path / "x" / "log")
+    free = {str(tmp_path / "x"): 1 << 19}
+
+    def usage(folder):
+        return SimpleNamespace(free=free.get(str(folder), 1 << 29))
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    found = simulators.no_build(error, "Tool 1", "the DUT x", "it said")
+    assert type(found) is MachineError and "no room in" in str(found)
+    free.clear()
+    assert type(simulators.no_build(error, "Tool 1", "the DUT x", "it said")) is ElaborationError
+
+
+def test_tools_speak_english(monkeypatch):
+    """What they say is read; names of files are as this process has them."""
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("LC_NUMERIC", "fr_FR.UTF-8")
+    env = simulators.inherited()
+    assert {key: value for key, value in env.items() if key.startswith(("LC_", "LANG="))} == {
+        "LC_MESSAGES": "C"
+    }
+    assert env["LANG"] == "de_DE.UTF-8"
