@@ -4,7 +4,7 @@ each is looked at by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,10 @@ _SOME = 500
 the traffic that makes them wrong."""
 _BY_CHANCE = 20
 """What is wrong without traffic alone is a twentieth, at most, of what is wrong with it alone: else the unit
-answers now so and now otherwise, whatever the traffic."""
+answers now so and now otherwise, whatever the traffic. What is wrong with it alone is more than a twentieth
+of what is wrong either way, too, or several."""
+_SEVERAL = 8
+"""Vectors that are wrong with traffic alone and not without it alone: chance does that once in 256 times."""
 
 
 @dataclass(frozen=True)
@@ -64,53 +67,96 @@ def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
     What each part of the traffic does is a run of its own.
     """
     traffic = job.traffic.on(job.dut)
-    there = {name: getattr(traffic, name) for name in _PARTS if getattr(traffic, name)}
+    there = [name for name in _PARTS if getattr(traffic, name)]
     if verdict.passed or not there:
         return None
     none = replace(job, traffic=replace(traffic, **dict.fromkeys(there, 0)), waves=None)
     failing = np.flatnonzero(verdict.failed)
     end = int(failing[:_SOME][-1]) + 1 if len(failing) else len(job.vectors)
+    broken = bool(verdict.outcome.failures)
     try:
         calm = _judged(engine, replace(none, vectors=job.vectors[:end]))
-        broken = bool(verdict.outcome.failures)
         if len(failing) and not broken and not (verdict.failed[:end] & ~calm.failed).any():
             return None
         calm = calm if end == len(job.vectors) else _judged(engine, none)
-        lost = int((verdict.failed & ~calm.failed).sum())
-        gained = int((calm.failed & ~verdict.failed).sum())
-        by_traffic = not calm.failed.any() or gained * _BY_CHANCE < lost
-        if calm.outcome.failures or not (by_traffic or broken):
-            return None
-        alone = [
-            name
-            for name, much in there.items()
-            if _makes_wrong(
-                _judged(engine, replace(none, traffic=replace(none.traffic, **{name: much}))), calm
-            )
-        ]
     except MmagoldError:
         return None
-    without = f"without {' and '.join(_PARTS[name][0] for name in alone or there)}"
+    wrong = _only_with_traffic(verdict, calm)
+    if calm.outcome.failures or not (wrong or broken):
+        return None
+    parts = {
+        name: _Part(engine, replace(none, traffic=replace(none.traffic, **{name: getattr(traffic, name)})))
+        for name in there
+    }
+    for part in parts.values():
+        part.ask(calm, wrong, broken)
+    named = [name for name, part in parts.items() if part.does or part.unknown]
+    named = named if any(part.does for part in parts.values()) else there
+    without = f"without {' and '.join(_PARTS[name][0] for name in named)}"
     said = "the handshake is kept"
-    if by_traffic:
+    if wrong:
+        lost = int((verdict.failed & ~calm.failed).sum())
         every = (
             f"{lost:,} of the {len(failing):,} failing" if calm.failed.any() else f"all {len(job.vectors):,}"
         )
         said = f"{every} vectors are right"
-    return Calm(_sentence(f"{said} {without}", alone), without, calm, none)
-
-
-def _sentence(said: str, alone: Sequence[str]) -> str:
-    if not alone:
-        return f"{said}, of which no one alone makes any wrong"
-    look = "; and at ".join(_PARTS[name][1] for name in alone)
-    return f"{said}{', each of which makes some wrong' if len(alone) > 1 else ''}: look at {look}"
+    return Calm(f"{said} {without}{_blamed(parts, wrong, broken)}", without, calm, none)
 
 
 def _judged(engine: str, job: Job) -> Verdict:
     return judge(job.vectors, engines.run(engine, job), job.dut.compare)
 
 
-def _makes_wrong(verdict: Verdict, calm: Verdict) -> bool:
-    """Whether a run shows something that the one without traffic does not."""
-    return bool(verdict.outcome.failures or (verdict.failed & ~calm.failed).any())
+def _only_with_traffic(verdict: Verdict, calm: Verdict) -> bool:
+    """Whether a run has vectors wrong that the one without traffic has right, and not by chance."""
+    lost = int((verdict.failed & ~calm.failed).sum())
+    if not calm.failed.any():
+        return lost > 0
+    gained = int((calm.failed & ~verdict.failed).sum())
+    either = int((calm.failed & verdict.failed).sum())
+    return gained * _BY_CHANCE < lost and (lost * _BY_CHANCE > either or lost >= _SEVERAL)
+
+
+@dataclass
+class _Part:
+    """What a part of the traffic does by itself.
+
+    Attributes:
+        job: with this part alone.
+        does: whether it does what all of the traffic does: makes some wrong, or breaks the handshake.
+        unknown: why that is not known.
+    """
+
+    engine: str
+    job: Job
+    does: bool = False
+    unknown: str = ""
+
+    def ask(self, calm: Verdict, wrong: bool, broken: bool) -> None:
+        """Runs it. `wrong`, `broken`: what all of the traffic does to results and to the handshake."""
+        try:
+            verdict = _judged(self.engine, self.job)
+        except MmagoldError as error:
+            self.unknown = str(error)
+            return
+        breaks = broken and bool(verdict.outcome.failures)
+        self.does = breaks or (wrong and _only_with_traffic(verdict, calm))
+
+
+def _blamed(parts: Mapping[str, _Part], wrong: bool, broken: bool) -> str:
+    """Which parts of the traffic do by themselves what all of it does, and where to look."""
+    does = [name for name, part in parts.items() if part.does]
+    unknown = [
+        f"; what {_PARTS[name][0]} alone would do is not known: {part.unknown}"
+        for name, part in parts.items()
+        if part.unknown
+    ]
+    if not does and not unknown:
+        return f", of which no one alone {_either('makes any wrong', wrong, broken)}"
+    look = "; and at ".join(_PARTS[name][1] for name in does)
+    several = f", each of which {_either('makes some wrong', wrong, broken)}" if len(does) > 1 else ""
+    return f"{several}{f': look at {look}' if does else ''}{''.join(unknown)}"
+
+
+def _either(makes_wrong: str, wrong: bool, broken: bool) -> str:
+    return " or ".join([makes_wrong] * wrong + ["breaks the handshake"] * broken)

@@ -17,10 +17,8 @@ ports: {a: x_i, b: w_i, c: acc_i, d: acc_o}
 """
 
 
-def changed(
-    folder: Path, *patches: tuple[str, str], seed: int = 1, engine: str = "fast", **options: object
-) -> Check:
-    """The check of the example unit with some of its text replaced."""
+def described(folder: Path, *patches: tuple[str, str]) -> Path:
+    """The description of the example unit with some of its text replaced."""
     text = PASSING
     for find, replace in patches:
         assert text.count(find) == 1
@@ -28,5 +26,13 @@ def changed(
     (folder / "mac4.sv").write_text(text, encoding="utf-8")
     (folder / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
     (folder / "dut.yaml").write_text(DUT, encoding="utf-8")
+    return folder / "dut.yaml"
+
+
+def changed(
+    folder: Path, *patches: tuple[str, str], seed: int = 1, engine: str = "fast", **options: object
+) -> Check:
+    """Its check."""
     chosen = {"count": 3000, "failures": None, "build": folder / "build", "explain": False} | options
-    return check(folder / "dut.yaml", Options(engine=engine, seed=seed, **chosen))  # type: ignore[arg-type]
+    file = described(folder, *patches)
+    return check(file, Options(engine=engine, seed=seed, **chosen))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from changed_unit import changed
+from changed_unit import changed, described
 from repaired_dot import planted
 
 from golden.vectors.vectorset import default_set
@@ -18,7 +18,7 @@ from rtl_tb.check.repair.search import Unfinished
 from rtl_tb.check.under_traffic import Calm, apart
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
-from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.engines.job import Job, Outcome, ProtocolFailure, Traffic
 from rtl_tb.errors import MachineError, RtlError
 
 ALWAYS_READY = ("assign rdy_o = !vld_o || rdy_i;", "assign rdy_o = 1'b1;")
@@ -81,12 +81,13 @@ def test_no_change_mends_what_a_reset_cannot_mend(tmp_path: Path) -> None:
     assert any("no change of the text that was tried makes" in x for x in result.hints)
 
 
-def answers(job: Job, wrong: range) -> Verdict:
+def answers(job: Job, wrong: range, broken: bool = False) -> Verdict:
     """The verdict of a unit that answers one more where it is wrong, made without a simulator."""
     codes = job.vectors.d.copy()
     codes[wrong.start : wrong.stop] += 1
     count = len(codes)
-    outcome = Outcome("fast", "none", "0", codes, np.ones(count, bool), np.zeros(count, bool))
+    failures = [ProtocolFailure("stable", 9, 3, "it moved")] * broken
+    outcome = Outcome("fast", "none", "0", codes, np.ones(count, bool), np.zeros(count, bool), failures)
     return judge(job.vectors, outcome, job.dut.compare)
 
 
@@ -150,3 +151,59 @@ def test_what_was_tried_before_an_error_is_not_denied(
     assert checks.mend(result, result.verdict, job, lambda *_: None, 9) == []
     (hint,) = result.hints
     assert "ended before all were tried: its time was up" in hint and "no change" not in hint
+
+
+IDLE, BACKPRESSURE, NONE = (0.2, 0), (0, 0.3), (0, 0)
+BOTH = (0.2, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ({BOTH: (0, 301), NONE: (0, 300)}, None),  # one more of many tells nothing
+        ({BOTH: (1, 309), NONE: (0, 300), IDLE: (0, 300), BACKPRESSURE: (1, 309)}, None),  # now so, now so
+        (
+            {BOTH: (0, 308), NONE: (0, 300), IDLE: (0, 301), BACKPRESSURE: (0, 308)},
+            "8 of the 308 failing vectors are right without backpressure: look at what has to stand",
+        ),
+        (
+            {BOTH: (0, 1), NONE: (0, 0), IDLE: (0, 1), BACKPRESSURE: (0, 1)},
+            "all 400 vectors are right without backpressure and idle cycles, each of which makes some wrong:",
+        ),
+        (
+            {BOTH: (0, 9), NONE: (0, 0), IDLE: (0, 0), BACKPRESSURE: (0, 0)},
+            "backpressure and idle cycles, of which no one alone makes any wrong",
+        ),
+        (
+            {BOTH: (0, 301, True), NONE: (0, 300), IDLE: (0, 320), BACKPRESSURE: (0, 300, True)},
+            "the handshake is kept without backpressure: look at what has to stand still",
+        ),
+        (
+            {BOTH: (0, 9), NONE: (0, 0), IDLE: None, BACKPRESSURE: (0, 9)},
+            "right without backpressure and idle cycles: look at what has to stand still until a result is "
+            "taken; what idle cycles alone would do is not known: it hung",
+        ),
+    ],
+)
+def test_what_chance_does_is_no_traffic(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    runs: dict[tuple[float, float], tuple[int, int] | tuple[int, int, bool] | None],
+    said: str | None,
+) -> None:
+    """By traffic: which vectors a unit has wrong, whether it breaks the handshake; None: it does not run."""
+
+    def judged(_engine: str, job: Job) -> Verdict:
+        found = runs[job.traffic.idle, job.traffic.backpressure]
+        if found is None:
+            raise RtlError("it hung")
+        return answers(job, range(*found[:2]), *found[2:])
+
+    monkeypatch.setattr("rtl_tb.check.under_traffic._judged", judged)
+    dut = load_dut(described(tmp_path))
+    job = Job(
+        dut, tmp_path / "build", default_set(dut.instruction, 400, 1, dut.level), traffic=Traffic(*BOTH)
+    )
+    calm = apart(judged("fast", job), "fast", job)
+    assert (calm is None) if said is None else calm is not None and said in calm.sentence
+    assert calm is None or calm.without in calm.sentence
