@@ -152,11 +152,8 @@ def _blamed(parts: Mapping[str, _Part], wrong: bool, broken: bool) -> str:
         if part.unknown
     ]
     if not does and not unknown:
-        return f", of which no one alone {_either('makes any wrong', wrong, broken)}"
+        return ", of which no one alone shows it"
+    each = " or ".join(["makes some wrong"] * wrong + ["breaks the handshake"] * broken)
+    several = f", each of which {each}" if len(does) > 1 else ""
     look = "; and at ".join(_PARTS[name][1] for name in does)
-    several = f", each of which {_either('makes some wrong', wrong, broken)}" if len(does) > 1 else ""
     return f"{several}{f': look at {look}' if does else ''}{''.join(unknown)}"
-
-
-def _either(makes_wrong: str, wrong: bool, broken: bool) -> str:
-    return " or ".join([makes_wrong] * wrong + ["breaks the handshake"] * broken)
