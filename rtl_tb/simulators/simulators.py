@@ -376,7 +376,7 @@ def _kept(log: Path) -> Iterator[int]:
     A simulator goes on when it cannot write its log, and a complaint of the RTL would be lost with it.
 
     Raises:
-        RtlError: something could not be written: the disk is full.
+        MachineError: something could not be written: the disk is full.
     """
     failed: list[OSError] = []
     reading, writing = os.pipe()
@@ -400,7 +400,7 @@ def _kept(log: Path) -> Iterator[int]:
         os.close(writing)
         copier.join()
     if failed:
-        raise RtlError(f"{log} cannot be written: {failed[0].strerror}")
+        raise MachineError(f"{log} cannot be written: {failed[0].strerror}")
 
 
 def _wait(

@@ -353,3 +353,8 @@ def test_tools_speak_english(monkeypatch):
         "LC_MESSAGES": "C"
     }
     assert env["LANG"] == "de_DE.UTF-8"
+
+
+def test_a_log_without_room_is_of_the_machine():
+    with pytest.raises(MachineError, match="/dev/full cannot be written: No space left"):
+        simulators.run(["echo", "x"], folder=None, env=dict(os.environ), log=Path("/dev/full"))
