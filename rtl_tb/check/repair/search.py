@@ -296,7 +296,7 @@ class _Search:
         if self.unseen and not every and not found:
             raise RtlError("no vector is wrong without resets, as they are tried")
         if not found:
-            self._say_what_was_not_tried(len(constants.done))
+            self._say_what_was_not_tried(len(constants.done), bool(every))
         found.sort(key=lambda repair: -repair.mended)
         found = [replace(repair, untried=self._untried()) for repair in found]
         if found and not found[0].whole and self.beside:
@@ -317,19 +317,26 @@ class _Search:
             return None
 
     def _untried(self) -> str:
-        """The choices that no time, however long, would have tried as this check went, and why."""
+        """The choices that were not tried, and why; where the time ended, that is said of the likeliest
+        alone."""
         lost = (MachineError, ElaborationError)
-        errors = {group: error for group, error in self.not_compiled.items() if isinstance(error, lost)}
+        errors = {
+            group: error
+            for group, error in self.not_compiled.items()
+            if group is Group.TOKENS or isinstance(error, lost)
+        }
         names = " and ".join(_GROUPS[group] for group in errors)
         return f"{names}: {' and '.join(dict.fromkeys(map(str, errors.values())))}" if errors else ""
 
-    def _say_what_was_not_tried(self, constants: int) -> None:
+    def _say_what_was_not_tried(self, constants: int, choices: bool) -> None:
         """Raises an error where nothing was found, and not every change was tried.
 
         Args:
             constants: how many of these were.
+            choices: whether those of some group were.
         """
-        if refused := self.not_compiled.get(Group.TOKENS):
+        refused = self.not_compiled.get(Group.TOKENS)
+        if refused is not None and not choices:
             raise Unfinished(f"{constants:,} numbers and widths: {refused}") if constants else refused
         if self.unanswered:
             count = f"{len(self.unanswered)} that mend all they were tried on"

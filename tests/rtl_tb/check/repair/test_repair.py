@@ -414,11 +414,16 @@ def test_choices_of_which_the_compiler_was_killed_are_said() -> None:
     search = bare_search()
     search.not_compiled = {Group.FORMS: MachineError("g++ was killed"), Group.TERMS: RtlError("time was up")}
     with pytest.raises(Unfinished, match=r"^all but other forms of expressions: g\+\+ was killed$"):
-        search._say_what_was_not_tried(9)
+        search._say_what_was_not_tried(9, True)
     part = Repair((), 3, 9, 0, 20, untried=search._untried())
     assert "mends more (not tried: other forms of expressions: g++ was killed)" in part.sentence()
     search.not_compiled.pop(Group.FORMS)
-    search._say_what_was_not_tried(9)
+    search._say_what_was_not_tried(9, True)
+    search.not_compiled[Group.TOKENS] = ElaborationError("refused")
+    with pytest.raises(Unfinished, match=r"^all but operators, signals and numbers: refused"):
+        search._say_what_was_not_tried(9, True)
+    with pytest.raises(Unfinished, match=r"^9 numbers and widths: refused"):
+        search._say_what_was_not_tried(9, False)
 
 
 def test_what_cannot_be_run_costs_no_other_what_was_found() -> None:
