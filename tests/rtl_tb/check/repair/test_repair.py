@@ -347,7 +347,7 @@ def test_other_choices_are_built_where_one_mends_every_wrong_vector(
         folder.mkdir()
         asked.append((made, groups, lines))
         of = trial(probe, tmp_path / "there", tmp_path)
-        return _Trials(probe, forms, tmp_path / "there", of, of(), tmp_path, made)
+        return _Trials(probe, forms, tmp_path / "there", of, of(), folder, made)
 
     monkeypatch.setattr(search, "_trial", trial)
     monkeypatch.setattr(search, "_choices", choices)
