@@ -316,7 +316,9 @@ def _named_values(words: list[str] | None) -> dict[str, str]:
 
 
 def _parameters(words: list[str] | None) -> dict[str, int | str]:
-    return {name: int(value) if value.isdecimal() else value for name, value in _named_values(words).items()}
+    from rtl_tb.dut.init import parameter_value
+
+    return {name: parameter_value(text) for name, text in _named_values(words).items()}
 
 
 def qualify(

@@ -222,7 +222,7 @@ def _kind_table(report: Report) -> Table:
             row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style="red"
         )
     if clean := len(report["kinds"]) - len(failing):
-        table.add_row(f"{clean} kinds clean", style="dim")
+        table.add_row(f"{clean} {'kind' if clean == 1 else 'kinds'} clean", style="dim")
     return table
 
 

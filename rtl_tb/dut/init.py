@@ -107,7 +107,10 @@ class Given:
         lines = [f"filelist: {_paths(self.filelists, folder)}"] if self.filelists else []
         lines += [f"include: {_paths(self.include, folder)}"] if self.include else []
         for key, table in (("defines", self.defines), ("parameters", self.parameters)):
-            words = [f"{name}: {_scalar(str(value))}" for name, value in table.items()]
+            words = [  # "4" is a text of one letter
+                f"{name}: {_scalar(value) if isinstance(value, str) else value}"
+                for name, value in table.items()
+            ]
             lines += [f"{key}: {{{', '.join(words)}}}"] if words else []
         return lines
 
@@ -174,6 +177,24 @@ def _scalar(text: str) -> str:
     "a, b.sv")."""
     plain = re.fullmatch(r"[\w./$+-]+( [\w./$+-]+)*", text, re.ASCII) and yaml.safe_load(text) == text
     return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+_NUMBER = re.compile(r"(?:\d+\s*)?'([bodh])([\da-f][\da-f_]*)", re.IGNORECASE)
+_BASES = {"b": 2, "o": 8, "d": 10, "h": 16}
+
+
+def parameter_value(text: str) -> int | str:
+    """The value of a parameter as a command line gives it: a number, also as SystemVerilog writes it (8'h3f),
+    or a text, in quotes or not."""
+    if re.fullmatch(r"[+-]?\d+(_\d+)*", text, re.ASCII):
+        return int(text)
+    number = _NUMBER.fullmatch(text)
+    if number is not None:
+        try:
+            return int(number[2], _BASES[number[1].lower()])
+        except ValueError:  # a digit that the base has not
+            return text
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def _instruction(name: str) -> Instruction:

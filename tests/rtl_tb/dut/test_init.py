@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
+from golden.cli.app import app
 from golden.errors import SpecError, UnknownNameError
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.dut.init import draft
+from rtl_tb.dut.init import Given, draft, parameter_value
 from rtl_tb.dut.wrapper import write_wrapper
 from rtl_tb.errors import ElaborationError
 
@@ -145,11 +148,41 @@ def test_unknown_instruction(tmp_path: Path) -> None:
         draft([source], instruction="hopper:HMMA.1")
 
 
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("4", 4),
+        ("-1", -1),
+        ("8'h3f", 63),
+        ("'b10", 2),
+        ("4'd1_0", 10),
+        ('"4"', "4"),
+        ("fast", "fast"),
+        ("4'b2", "4'b2"),
+    ],
+)
+def test_a_number_on_the_command_line_is_no_text(given: str, value: int | str, tmp_path: Path) -> None:
+    """A text in the place of a number is one, too, for SystemVerilog: "4" is 52."""
+    source = tmp_path / "my_dot.sv"
+    source.write_text("module my_dot #(parameter K = 16) (input [K-1:0] a); endmodule\n")
+    assert parameter_value(given) == value
+    lines = Given(parameters={"K": parameter_value(given)}).lines(tmp_path)
+    assert yaml.safe_load("\n".join(lines)) == {"parameters": {"K": value}}
+
+
+def test_widths_that_a_parameter_on_the_command_line_decides(tmp_path: Path) -> None:
+    source, out = tmp_path / "my_dot.sv", tmp_path / "dut.yaml"
+    source.write_text(
+        "module my_dot #(parameter K = 16) (input clk, in_valid, input [16*K-1:0] a, b, input [31:0] c,\n"
+        "  output out_valid, output [31:0] d); endmodule\n"
+    )
+    result = CliRunner().invoke(app, ["rtl", "init", str(source), "-G", "K=8", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    dut = load_dut(out)
+    assert dut.parameters == {"K": 8} and dut.instruction.k == 8
+
+
 def test_the_command_drafts_from_files_named_relative_to_the_working_folder(tmp_path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from golden.cli.app import app
-
     (tmp_path / "pass.sv").write_text(
         "module pass (input [31:0] a, input [31:0] b, output [31:0] d); assign d = a ^ b; endmodule\n"
     )
