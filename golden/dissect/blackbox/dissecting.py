@@ -840,7 +840,7 @@ class _Search:
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
         if len(self.checked) * self.takes.k < _MOST_CHECKED:
-            kinds = [kind for kind, part in drawn for _ in part["a"]]
+            kinds = [kind for kind, _ in drawn for _ in range(share)]
             self.checked.add_each(kinds, selected(self.own, operands), answers)
         self.pace = max(time.monotonic() - begun, _SHORTEST) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
