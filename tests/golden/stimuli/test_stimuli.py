@@ -68,6 +68,15 @@ def test_reproducible_and_varied(kind: str) -> None:
     assert stimuli.describe(kind)
 
 
+@pytest.mark.parametrize("kind", (*stimuli.KINDS, *stimuli.BESIDE))
+def test_results_of_both_signs(kind: str) -> None:
+    """What depends on the sign (cut down, spared, flushed with its sign) shows on the negative ones alone."""
+    operands = draw(kind)
+    found = golden.to_float(HMMA.formats["d"], HMMA.dot(**operands))
+    results = found[np.isfinite(found) & (found != 0)]
+    assert len(results) == 0 or 0.1 < (results < 0).mean() < 0.9
+
+
 def test_unknown_kind_and_count() -> None:
     with pytest.raises(golden.UnknownNameError, match=r"narow.*narrow"):
         draw("narow")
