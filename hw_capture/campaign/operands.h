@@ -30,6 +30,7 @@ typedef struct {
     int32_t live_first, live_second, live_rest;  /* of 256: how many have a non-zero factor in A */
     int32_t zeros, specials, corner_first;       /* of 256: zeros and corners among A and B; corner_first: roles 0 and 1 */
     int32_t pairs, signs, fraction, turn;
+    int32_t mirrored;                            /* signs that are planned are turned, in A and in C */
     int32_t c, c_low, c_high, c_fraction, c_zero;
     uint32_t exhaustive_a, exhaustive_b;
 } campaign_plan;
@@ -200,6 +201,7 @@ MG_HD campaign_plan campaign_plan_tile(uint64_t seed, uint64_t tile, int32_t kin
     campaign_live(&p, 256, 256, 256);
     campaign_addend(&p, C_AT, 0, 0, FRACTION_RANDOM, 0);
     campaign_set_kind(&p, campaign_random(p.key, p.tile, STREAM_PLAN, 1));
+    p.mirrored = p.signs != SIGNS_RANDOM && (p.words.x & 1);
     return p;
 }
 
@@ -251,6 +253,7 @@ MG_HD campaign_code campaign_operand(const campaign_plan *p, const campaign_slot
     uint32_t sign = r.z & 1;
     if (p->signs == SIGNS_PLUS) sign = 0;
     if (p->signs == SIGNS_MINUS_REST) sign = !of_b && s->role != 0;
+    sign ^= (uint32_t)(!of_b && p->mirrored);
     if (!of_b && !s->live) return campaign_zero(f, sign);
     if (campaign_chance(r.z >> 8, p->zeros)) return campaign_zero(f, sign);
     if (campaign_chance(r.z >> 16, s->role < 2 && p->corner_first ? p->corner_first : p->specials)) return campaign_corner(f, r.w);
@@ -301,7 +304,7 @@ MG_HD campaign_code campaign_c_of(const campaign_plan *p, int32_t row, int32_t c
     if (p->c == C_CORNER) return campaign_corner(f, r.w);
     if (p->c == C_LEAST) return campaign_encode(f, r.z & 1, CAMPAIGN_REACH_C_TINIEST, 0);
     if (p->c == C_AGAINST) return campaign_against(a, b);
-    const uint32_t sign = p->signs == SIGNS_RANDOM ? r.z & 1 : 0;
+    const uint32_t sign = p->signs == SIGNS_RANDOM ? r.z & 1 : (uint32_t)p->mirrored;
     return campaign_encode(f, sign, campaign_pick(r.w, p->c_low, p->c_high), campaign_fraction_of(p->c_fraction, CAMPAIGN_KEPT, r.x, r.y));
 }
 

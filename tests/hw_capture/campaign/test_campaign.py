@@ -174,6 +174,16 @@ def test_kinds_do_what_their_names_say(tmp_path):
 
 
 @needs_cc
+def test_results_of_both_signs(tmp_path):
+    """A unit that holds its sum in two's complement has another end below zero."""
+    tiles = Tiles(HMMA, tmp_path)
+    for kind in KINDS:
+        codes = np.concatenate([tiles(tile, KINDS.index(kind))[1].ravel() for tile in range(40)])
+        finite = codes[(codes & 0x7FFFFFFF != 0) & (codes & 0x7F800000 != 0x7F800000)]
+        assert len(finite) == 0 or 0.25 < (finite >> 31).mean() < 0.75, kind
+
+
+@needs_cc
 def test_a_campaign_refutes_the_layouts_that_few_recorded_tiles_leave(tmp_path):
     """Of an instruction with few recorded tiles; its campaign on the GPU had these tiles (seed 1) without
     a mismatch."""
