@@ -64,7 +64,7 @@ def alignment_one_term(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b = _sharp(draw, np.where(second, (main - distance)[:, None], main[:, None]))
     a = np.where(second | (columns == place[:, None]), a, np.zeros((), draw.a.dtype))
     c = draw.numbers(draw.c, np.where(small, main + distance, main - distance))
-    return a, b, np.where(with_c, c, draw.zeros(draw.c, size))
+    return draw.mirrored(a, b, np.where(with_c, c, draw.zeros(draw.c, size)))
 
 
 def _sharp(draw: Draw, target: Ints) -> tuple[Bits, Bits]:

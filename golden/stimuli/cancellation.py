@@ -90,7 +90,7 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
         order = np.where(
             draw.chance(0.5, row), near_first[(places + 4 * draw.pick(0, draw.k // 4, row)) % draw.k], order
         )
-    return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
+    return draw.mirrored(np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c)
 
 
 def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:

@@ -143,6 +143,20 @@ class Draw:
             else plain
         )
 
+    def mirrored(self, a: Bits, b: Bits, c: Bits) -> tuple[Bits, Bits, Bits]:
+        """Turns all signs in half of the rows, where the formats have them: kinds that build their largest
+        terms with one sign show a cut down, a two's complement that is full, and -inf no less than what is
+        above zero."""
+        if not self.c.signed or not (self.a.signed or self.b.signed):
+            return a, b, c
+        turned = self.chance(0.5, (self.count,))
+        row = turned[:, None]
+        if self.a.signed:
+            a = np.where(row, negate(self.a, a), a)
+        else:
+            b = np.where(row, negate(self.b, b), b)
+        return a, b, np.where(turned, negate(self.c, c), c)
+
     def shuffle(self, *arrays: Bits) -> tuple[Bits, ...]:
         """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain."""
         order = self.rng.permuted(np.broadcast_to(np.arange(self.k), self.shape), axis=1)

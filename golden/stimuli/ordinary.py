@@ -52,11 +52,8 @@ def equal_exponents(draw: Draw) -> tuple[Bits, Bits, Bits]:
         sign = np.where(same, 0, draw.pick(0, 1, draw.shape))
         operands.append(encode(fmt, sign, np.broadcast_to(exponent, draw.shape), fraction))
     c = draw.numbers(draw.c, (exponent_a + exponent_b)[:, 0] + draw.pick(-1, 1, (draw.count,)))
-    return (
-        operands[0],
-        operands[1],
-        np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c),
-    )
+    c = np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c)
+    return draw.mirrored(operands[0], operands[1], c)
 
 
 def one_hot(draw: Draw) -> tuple[Bits, Bits, Bits]:

@@ -61,7 +61,7 @@ def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
     size = (draw.count,)
     fraction = np.uint64(0xFFFFFFFFFFFFFFFF) << draw.pick(0, 44, size).astype(np.uint64)
     c = encode(draw.c, draw.chance(0.2, size).astype(np.int64), top - draw.chance(0.3, size), fraction)
-    return a, b, c
+    return draw.mirrored(a, b, c)
 
 
 def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:
