@@ -53,7 +53,7 @@ Progress = Callable[[str, int, int], None]
 
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 """Vectors that an engine runs where no count is given: what it does in a few seconds."""
-DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": Traffic(0.2, 0.3), "cocotb": Traffic(0.2, 0.3, resets=2)}
+DEFAULT_TRAFFIC = {"fast": Traffic(), **dict.fromkeys(("selfcheck", "cocotb"), Traffic(0.2, 0.3, resets=2))}
 """Idle cycles, backpressure and resets where none are given."""
 HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC = 2_000, Traffic(0.2, 0.3, resets=3)
 """`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it

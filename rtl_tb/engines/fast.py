@@ -120,6 +120,7 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
     # In a file, since macros on the command line would compile Verilator's runtime anew for every width.
     widths = {"MG_IN_BYTES": layout.operand_width, "MG_OUT_BYTES": layout.result_width}
     sizes = [f"#define {name} {(width + 7) // 8}\n" for name, width in widths.items()]
+    sizes.append(f"#define MG_IN_LAST {(2 << (layout.operand_width - 1) % 8) - 1:#x}\n")
     sizes.append(f"#define MG_TAIL {how.tail}\n")
     (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
     optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
