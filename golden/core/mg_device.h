@@ -309,7 +309,7 @@ MG_HD double mg_device_fma_number(double a, double b, double c, int32_t rounding
     return __fma_rn(a, b, c);
 #else
     if (rounding == MG_ROUNDING_NEAREST_EVEN) return fma(a, b, c);
-    fesetround(rounding == MG_ROUNDING_TOWARD_ZERO ? FE_TOWARDZERO : rounding == MG_ROUNDING_DOWN ? FE_DOWNWARD : FE_UPWARD);
+    fesetround(MG_HARDWARE_ROUNDING(rounding));
     volatile double result = fma(a, b, c);
     fesetround(FE_TONEAREST);
     return result;

@@ -321,13 +321,20 @@ static void mg_copy(const char *from, int64_t from_row, int64_t from_column, cha
             memcpy(d, &total, sizeof total);                                                                                          \
         }
 
-static void mg_run_kernel(mg_fast_form *f) {
-    const mg_tile *t = &f->tile;
-    const mg_operation *o = &f->program->operations[0];
+static __attribute__((noinline)) void mg_chains_again(const mg_tile *t) {
+    const mg_operation *o = &t->program->operations[0];
     const mg_step *step = o->steps;
-    if (!f->kernel->run(t)) return;
     if (o->out_format.storage == 64) MG_CHAINS_AGAIN(double, uint64_t, fma)
     else MG_CHAINS_AGAIN(float, uint32_t, fmaf)
+}
+
+static void mg_run_kernel(mg_fast_form *f) {
+    /* Multiply-adds round as the hardware is told to; neither call is inlined, so none of them moves out from between the changes. */
+    const mg_operation *o = &f->program->operations[0];
+    const int directed = o->fast == MG_FAST_FMA && o->steps[0].rounding != MG_ROUNDING_NEAREST_EVEN;
+    if (directed) fesetround(MG_HARDWARE_ROUNDING(o->steps[0].rounding));
+    if (f->kernel->run(&f->tile)) mg_chains_again(&f->tile);
+    if (directed) fesetround(FE_TONEAREST);
 }
 
 int mg_takes_matrices(const mg_fast_form *f) { return !f->tile.per_lane; }

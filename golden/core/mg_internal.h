@@ -7,6 +7,9 @@
 
 #include "mmagold.h"
 
+/* A directed rounding, as <fenv.h> has it. */
+#define MG_HARDWARE_ROUNDING(rounding) ((rounding) == MG_ROUNDING_TOWARD_ZERO ? FE_TOWARDZERO : (rounding) == MG_ROUNDING_DOWN ? FE_DOWNWARD : FE_UPWARD)
+
 /* Before a function that a kernel of CUDA takes, too (golden/model/device_text.py). */
 #ifdef __CUDACC__
 #define MG_BOTH __host__ __device__

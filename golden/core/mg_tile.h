@@ -1057,7 +1057,7 @@ MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, con
     MG_EACH_ROW out[r] = MG_PICK((mg_vi)(term[0][r] == term[0][r]), (mg_vi)term[0][r], MG_SPLAT((int32_t)o->nan));
 }
 
-/* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes, and `some` rows at once, whose
+/* Chains of IEEE fused multiply-adds, rounded as the hardware is told to (mg_run_kernel), on the hardware's own: MG_V columns of packed codes, and `some` rows at once, whose
  * chains overlap. Returns whether some result is a NaN. */
 #define MG_FMA_ROWS(type, word, fma, per_lane, some) {                                                                 \
     word nans[MG_V] = {0};                                                                                             \

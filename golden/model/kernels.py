@@ -399,8 +399,12 @@ def _subnormals_overflow(operation: Operation, unit: Signature, exponent: int | 
     return exponent is not None and (exponent <= 0 or reach >= exponent)
 
 
+_OF_HARDWARE = ("nearest_even", "toward_zero", "down", "up")
+"""Roundings of the host's own multiply-add."""
+
+
 def _fma(operation: Operation, unit: Signature) -> Kernel | None:
-    """A chain in f32 or f64 on the host's own; those that make a NaN are run once more by the rules for
+    """A chain in f32 or f64 on the host's own, which is told how to round; those that make a NaN are run once more by the rules for
     NaNs. The kernel runs one chain from c and nothing beside it, and reads each row of B: A is not sparse."""
     out, step = operation.out_format, operation.steps[0]
     same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
@@ -409,7 +413,8 @@ def _fma(operation: Operation, unit: Signature) -> Kernel | None:
         or not same
         or unit.pattern is not None
         or out not in (get_format("f32"), get_format("f64"))
-        or not is_step(step, Fma, "nan", "nan_order", to="d", format=out, rounding="nearest_even")
+        or not is_step(step, Fma, "rounding", "nan", "nan_order", to="d", format=out)
+        or step.rounding not in _OF_HARDWARE
         or step.nan is None
         or out.decode(step.nan).kind is not Kind.NAN
         or operation.operand_format

@@ -108,11 +108,22 @@ def test_a_chain_of_more_operations_than_a_tile_holds() -> None:
         assert not compared(unit, operands), kind
 
 
-def test_a_unit_with_wide_formats_is_the_interpreters() -> None:
-    text = "{unit: wide, shape: {k: 1}, formats: {a: f64, b: f64, c: f64, d: f64}, steps: [fma: {to: d, rounding: nearest_even, nan: 0x7FF8000000000000}]}"  # noqa: E501
-    unit = load(text)
-    for kind, operands in drawn(unit, 1):
-        assert not compared(unit, operands), kind
+@pytest.mark.parametrize("rounding", ["nearest_even", "toward_zero", "down", "up"])
+@pytest.mark.parametrize("fmt", ["f32", "f64"])
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_multiply_adds_round_as_they_are_told(
+    simd: str, fmt: str, rounding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chains on the host's own multiply-add, which is told how to round, beside the reference: overflow,
+    zeros that cancel, subnormal results and NaNs among them."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    nan = {"f32": 0x7FC00000, "f64": 0x7FF8000000000000}[fmt]
+    formats = dict.fromkeys("abcd", fmt)
+    step = {"to": "d", "rounding": rounding, "nan": nan, "nan_order": ["b", "c", "a"]}
+    own = load(json.dumps({"unit": "w", "shape": {"k": 3}, "formats": formats, "steps": [{"fma": step}]}))
+    assert own.engine_of_one.fast
+    for kind, operands in drawn(own, 2):
+        assert not compared(own, operands), kind
 
 
 LAYOUTS = {
