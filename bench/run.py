@@ -3,11 +3,12 @@ import time and memory.
 
     python bench/run.py [--json]
 
-Every figure is the best of several repeats. Each number of threads is measured in a process of its own, with
-operands from a normal distribution and with random bits (which hold infinities, NaNs and subnormals as often
-as the format has them). The yardstick is Hopper's sum as a plain loop of C (bench/plain_loop.c), compiled for
-this machine in the same run and measured in one thread beside every case: the ratio to it says more than a
-number of a machine that others use, too.
+Every figure is the best of several repeats, in one thread at the widest instruction set, with operands from a
+normal distribution and with random bits (which hold infinities, NaNs and subnormals as often as the format
+has them). Two threads, and AVX2 on a machine with AVX-512, are measured in processes of their own and shown
+as ratios to it. The yardstick is Hopper's sum as a plain loop of C (bench/plain_loop.c), compiled for this
+machine in the same run and measured in one thread beside every case: the ratio to it says more than a number
+of a machine that others use, too.
 """
 
 from __future__ import annotations
@@ -38,48 +39,64 @@ Bits = npt.NDArray[Any]
 DOTS, BLOCK_DOTS, SLOW_DOTS = 1 << 19, 1 << 16, 1 << 13
 """Dot products in a call; fewer of programs that run in blocks of doubles, still fewer of those in blocks of
 integers, or one at a time."""
-THREADS = (1, 2)
 KINDS = ("normal", "random bits")
-EXAMPLES = Path(__file__).resolve().parents[1] / "spec" / "examples"
+ROOT = Path(__file__).resolve().parents[1]
+OWN = (*sorted((ROOT / "spec" / "examples").glob("*.yaml")), ROOT / "bench" / "interpreted.yaml")
 PLAIN_LOOP = Path(__file__).with_name("plain_loop.c")
 PLAIN, PLAIN_DOTS = "of plain loop", 1 << 15
-EXAMPLE_TARGET = 60.0
-"""Of a unit of one's own."""
+ONE, RATIOS = "1 thread", {"2 threads": 1.8, "AVX2": 0.5}
+"""What figures are of, and the least ratio to it of two threads and of AVX2 where the machine has AVX-512."""
+EXAMPLE_TARGET, INTERPRETED_TARGET = 60.0, 15.0
+"""Of a unit of one's own, and of one that has no fast form and that doubles do not hold."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction and the speed wanted of it on normal data, in million dot products a second. The
-    architecture of a unit from a file is CUSTOM, and its name that of a file of spec/examples."""
+    """One instruction and the speeds wanted of it on normal data and on random bits, in million dot products
+    a second. The architecture of a unit from a file is CUSTOM, and its name the path of the file."""
 
     label: str
     architecture: str
     name: str
-    target: float
+    targets: tuple[float, float]
 
     def load(self) -> Instruction:
         """The instruction; of a unit with modes the first, and c is an operand."""
         if self.architecture == CUSTOM:
-            return golden.load_instruction(EXAMPLES / f"{self.name}.yaml").plain
+            return golden.load_instruction(ROOT / self.name).plain
         return golden.instruction(self.architecture, self.name)
 
 
 CASES = (
-    Case("m16n8k16 f32.f16", "hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 500),
-    Case("m16n8k16 f32.f16", "ampere", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 380),
-    Case("wgmma m64n64k32 f32.e4m3", "hopper", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", 500),
+    Case("m16n8k16 f32.f16", "hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (500, 400)),
+    Case("m16n8k16 f32.f16", "ampere", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (380, 300)),
+    Case(
+        "wgmma m64n64k32 f32.e4m3",
+        "hopper",
+        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3",
+        (500, 280),
+    ),
     Case(
         "m16n8k64 mxf4nvf4 4X",
         "rtx_blackwell",
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-        300,
+        (300, 300),
     ),
-    Case("v_mfma_f32_16x16x16_f16", "cdna3", "v_mfma_f32_16x16x16_f16", 350),
-    Case("v_mfma_f32_16x16x16f16", "cdna2", "v_mfma_f32_16x16x16f16", 100),
-    Case("v_mfma_f32_16x16x16f16", "cdna1", "v_mfma_f32_16x16x16f16", 100),
-    Case("DMMA m8n8k4 f64", "ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 900),
-    Case("m16n8k32 s32.s8", "ampere", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 1500),
-    *(Case(file.stem, CUSTOM, file.stem, EXAMPLE_TARGET) for file in sorted(EXAMPLES.glob("*.yaml"))),
+    Case("v_mfma_f32_16x16x16_f16", "cdna3", "v_mfma_f32_16x16x16_f16", (350, 250)),
+    Case("v_mfma_f32_16x16x16f16", "cdna2", "v_mfma_f32_16x16x16f16", (100, 80)),
+    Case("v_mfma_f32_16x16x16f16", "cdna1", "v_mfma_f32_16x16x16f16", (100, 80)),
+    Case("DMMA m8n8k4 f64", "ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", (900, 900)),
+    Case("m16n8k32 s32.s8", "ampere", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", (1500, 1500)),
+    Case("DMMA m8n8k4 f64 .rz", "ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz", (15, 15)),
+    *(
+        Case(
+            file.stem,
+            CUSTOM,
+            str(file.relative_to(ROOT)),
+            (EXAMPLE_TARGET if file.parent.name == "examples" else INTERPRETED_TARGET,) * 2,
+        )
+        for file in OWN
+    ),
 )
 LATENCY_TARGET, IMPORT_TARGET, MEMORY_TARGET = 8.0, 0.3, 64.0  # microseconds, seconds, MiB
 
@@ -231,9 +248,10 @@ def measure_import() -> float:
     return min(float(output([sys.executable, "-c", code])) for _ in range(7))
 
 
-def measure(what: str, threads: int) -> Any:
+def measure(what: str, threads: int = 1, **variables: str) -> Any:
     """One of the measurements above in a process of its own with that many threads."""
-    return json.loads(output([sys.executable, __file__, "--measure", what], MMAGOLD_THREADS=str(threads)))
+    command = [sys.executable, __file__, "--measure", what]
+    return json.loads(output(command, MMAGOLD_THREADS=str(threads), **variables))
 
 
 def machine() -> dict[str, Any]:
@@ -257,27 +275,44 @@ def machine() -> dict[str, Any]:
 
 def report() -> dict[str, Any]:
     """Every figure."""
-    speeds = {threads: measure("speed", threads) for threads in THREADS}
+    at = machine()
+    speeds = {ONE: measure("speed"), "2 threads": measure("speed", 2)}
+    if at["simd"] == "avx512":
+        speeds["AVX2"] = measure("speed", MMAGOLD_SIMD="avx2")
     cases = [
         {
             "architecture": case.architecture,
             "instruction": case.name,
             "label": case.label,
-            "target_mdots": case.target,
-            "mdots": {
-                f"{threads} thread{'s' * (threads > 1)}": speeds[threads][f"{case.architecture} {case.label}"]
-                for threads in THREADS
-            },
+            "target_mdots": dict(zip(KINDS, case.targets, strict=True)),
+            "mdots": {way: figures[f"{case.architecture} {case.label}"] for way, figures in speeds.items()},
         }
         for case in CASES
     ]
     return {
-        "machine": machine(),
+        "machine": at,
         "speed": cases,
-        "latency_us": {"value": measure("latency", 1), "target": LATENCY_TARGET},
+        "latency_us": {"value": measure("latency"), "target": LATENCY_TARGET},
         "import_s": {"value": measure_import(), "target": IMPORT_TARGET},
         "memory_mib": {"value": measure("memory", 2), "target": MEMORY_TARGET},
     }
+
+
+def _shown(value: float, target: float, text: str) -> str:
+    return f"[{'green' if value >= target else 'yellow'}]{text}[/]"
+
+
+def _row(case: dict[str, Any]) -> list[str]:
+    """The cells of one case: what is wanted, what there is, and the ratios to it."""
+    mdots, targets = case["mdots"], case["target_mdots"]
+    one, plain = mdots[ONE], mdots[ONE][PLAIN]
+    cells = [f"{case['architecture']} {case['label']}", " | ".join(f"{targets[kind]:g}" for kind in KINDS)]
+    cells += [_shown(one[kind], targets[kind], f"{one[kind]:.1f}") for kind in KINDS]
+    cells.append("-" if plain is None else f"{plain:.2g}")
+    for way, target in RATIOS.items():
+        ratio = mdots[way][KINDS[0]] / one[KINDS[0]] if way in mdots else None
+        cells.append("-" if ratio is None else _shown(ratio, target, f"{ratio:.2f}"))
+    return cells
 
 
 def show(figures: dict[str, Any]) -> None:
@@ -290,17 +325,10 @@ def show(figures: dict[str, Any]) -> None:
     title = f"{at['cpu']}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}"
     table = Table(box=SIMPLE, title=title)
     table.add_column("M dot products / s", no_wrap=True)
-    table.add_column("target", justify="right", no_wrap=True)
-    table.add_column("of plain\nloop", justify="right", no_wrap=True)
-    columns = [(threads, kind) for threads in figures["speed"][0]["mdots"] for kind in KINDS]
-    for threads, kind in columns:
-        table.add_column(f"{threads}\n{kind.removesuffix(' bits')}", justify="right", no_wrap=True)
+    for head in ("target", *(kind.removesuffix(" bits") for kind in KINDS), "of plain\nloop", *RATIOS):
+        table.add_column(head, justify="right", no_wrap=True)
     for case in figures["speed"]:
-        cells = [(case["mdots"][threads][kind], case["target_mdots"]) for threads, kind in columns]
-        shown = [f"[{'green' if value >= target else 'yellow'}]{value:.1f}[/]" for value, target in cells]
-        ratio = case["mdots"]["1 thread"][PLAIN]
-        plain = "-" if ratio is None else f"{ratio:.2g}"
-        table.add_row(f"{case['architecture']} {case['label']}", f"{case['target_mdots']:g}", plain, *shown)
+        table.add_row(*_row(case))
     table.add_section()
     for label, key, unit in (
         ("one small call", "latency_us", "us"),
@@ -309,7 +337,7 @@ def show(figures: dict[str, Any]) -> None:
     ):
         value, target = figures[key]["value"], figures[key]["target"]
         text = "-" if value is None else f"[{'green' if value <= target else 'yellow'}]{value:.3g} {unit}[/]"
-        table.add_row(label, f"< {target:g} {unit}", "", text)
+        table.add_row(label, f"< {target:g} {unit}", text)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
