@@ -456,7 +456,8 @@ def _order(ins: Instruction) -> Iterator[Change]:
             f"order-{order}", f"products are added {'as a tree' if order == 'tree' else 'one by one'}", apply
         )
     count = ins.stored_k
-    sizes = [size for size in range(1, count + 1) if count % size == 0]
+    least = 1 if ins.formats["d"].is_float else 2  # integers one by one are `saturate-per-step`, or right
+    sizes = [size for size in range(least, count + 1) if count % size == 0]
     for size in sizes:
         text = "all k in one step" if size == count else f"a chain of steps of k = {size}"
         yield Change(f"chain-of-{size}", text, lambda i, n=size: _chained(i, _slices(_all_k(i), n)), 1.0)  # type: ignore[misc]

@@ -6,7 +6,7 @@ A `Wire` changes codes, not the program, so that it can stand beside any change 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,8 @@ BESIDE = ("clear", "held")
 @dataclass(frozen=True)
 class Wire:
     """One fault of the wiring: of the operands before the arithmetic, or of the result behind it. `in_order`:
-    it looks at the vectors before or after, by one."""
+    it looks at the vectors before or after, by one. `does`: what it does, where another one may do the same
+    under another name."""
 
     slug: str
     text: str
@@ -37,6 +38,7 @@ class Wire:
     result: Rework | None = None
     weight: float = 1.0
     in_order: bool = False
+    does: Hashable = None
 
 
 def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> Bits:
@@ -53,12 +55,12 @@ def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> B
 
 
 def wires(ins: Instruction) -> list[Wire]:
-    """Every fault of the wiring that `ins` can have."""
-    return [
-        wire
-        for maker in (_left_out, _ranges, _stuck, _places, _words, _swapped, _results)
-        for wire in maker(ins)
-    ]
+    """Every fault of the wiring that `ins` can have; of those that do the same the first."""
+    found: dict[Hashable, Wire] = {}
+    for maker in (_left_out, _ranges, _stuck, _places, _words, _swapped, _results):
+        for wire in maker(ins):
+            found.setdefault(wire.slug if wire.does is None else wire.does, wire)
+    return list(found.values())
 
 
 def clears() -> list[Wire]:
@@ -149,6 +151,15 @@ def _with_zeros(names: str, place: int | slice | Bits) -> Rewire:
     return rewire
 
 
+def _zeroed(
+    ins: Instruction, slug: str, text: str, names: str, place: int | slice | Bits, weight: float = 1.0
+) -> Wire:
+    """Elements of factors that count as zero. An integer product is zero with either of its factors."""
+    factors = "ab" if not ins.formats["a"].is_float else names
+    where = tuple(np.atleast_1d(np.arange(ins.stored_k)[place]).tolist())
+    return Wire(slug, text, _with_zeros(names, place), weight=weight, does=("zeros", factors, where))
+
+
 def _with_ones(ins: Instruction, names: tuple[str, ...]) -> Rewire:
     return lambda operands: (
         operands | {n: np.full_like(operands[n], stimuli.one(ins.formats[n])) for n in names}
@@ -160,12 +171,12 @@ def _left_out(ins: Instruction) -> Iterator[Wire]:
     factors = "".join(name for name in "ab" if name not in ins.absent)
     if "c" not in ins.absent:
         yield Wire("c-ignored", "c ignored", _without_c)
-        yield Wire("products-ignored", "the products ignored (d = c)", _with_zeros(factors, slice(None)))
+        yield _zeroed(ins, "products-ignored", "the products ignored (d = c)", factors, slice(None))
     for j in range(ins.stored_k):
-        yield Wire(f"element-{j}-dropped", f"element k = {j} left out", _with_zeros(factors[:1], j))
+        yield _zeroed(ins, f"element-{j}-dropped", f"element k = {j} left out", factors[:1], j)
         if len(factors) > 1:
             text = f"element k = {j} left out, whatever it is"
-            yield Wire(f"product-{j}-dropped", text, _with_zeros(factors, j), weight=1.1)
+            yield _zeroed(ins, f"product-{j}-dropped", text, factors, j, weight=1.1)
     if ins.scale_block is not None:
         for slug, names in (("scales", "ab"), ("scale-a", "a"), ("scale-b", "b")):
             scales = tuple(f"scale_{name}" for name in names)
@@ -185,10 +196,11 @@ def _ranges(ins: Instruction) -> Iterator[Wire]:
         for odd, word in enumerate(("even", "odd")):
             text = f"in the {word} blocks of {size}" if size > 1 else f"at {word} k"
             places[f"{word}-blocks-of-{size}"] = (text, blocks // size % 2 == odd)
-    for names in dict.fromkeys((*factors, "".join(factors))):
+    apart = factors if ins.formats["a"].is_float else []
+    for names in dict.fromkeys((*apart, "".join(factors))):
         for slug, (text, where) in places.items():
             counted = f"the elements of {' and '.join(names)} {text} left out"
-            yield Wire(f"{names}-{slug}-dropped", counted, _with_zeros(names, where), weight=1.05)
+            yield _zeroed(ins, f"{names}-{slug}-dropped", counted, names, where, weight=1.05)
 
 
 def _stuck(ins: Instruction) -> Iterator[Wire]:
@@ -232,7 +244,7 @@ def _places(ins: Instruction) -> Iterator[Wire]:
     }
     for slug, (text, order) in orders.items():
         if len(order) == ins.k and order != k:
-            yield Wire(f"b-{slug}", text, _picked("b", order))
+            yield Wire(f"b-{slug}", text, _picked("b", order), does=("b", *order))
     for j in range(ins.k - 1):
         swapped = [*k[:j], j + 1, j, *k[j + 2 :]]
         yield Wire(
@@ -240,6 +252,7 @@ def _places(ins: Instruction) -> Iterator[Wire]:
             f"elements {j} and {j + 1} of b swapped",
             _picked("b", swapped),
             weight=1.1,
+            does=("b", *swapped),
         )
 
 
@@ -302,26 +315,14 @@ def _results(ins: Instruction) -> Iterator[Wire]:
     word = fmt.dtype.type
     for bit in _places_of(fmt):
         mask = word(1 << bit)
-        yield Wire(
-            f"result-bit-{bit}-low", f"bit {bit} of the result always 0", result=_masked(mask, 0), weight=1.2
-        )
+        yield _low(f"result-bit-{bit}-low", f"bit {bit} of the result always 0", mask, 1.2)
         yield Wire(
             f"result-bit-{bit}-high", f"bit {bit} of the result always 1", result=_masked(mask, 1), weight=1.2
         )
     for bit in _places_of(fmt)[1:-1]:
         upper, lower = word(((1 << fmt.storage) - 1) >> bit << bit), word((1 << bit) - 1)
-        yield Wire(
-            f"result-from-bit-{bit}-low",
-            f"bits {bit} and up of the result always 0",
-            result=_masked(upper, 0),
-            weight=1.25,
-        )
-        yield Wire(
-            f"result-below-bit-{bit}-low",
-            f"bits below {bit} of the result always 0",
-            result=_masked(lower, 0),
-            weight=1.25,
-        )
+        yield _low(f"result-from-bit-{bit}-low", f"bits {bit} and up of the result always 0", upper, 1.25)
+        yield _low(f"result-below-bit-{bit}-low", f"bits below {bit} of the result always 0", lower, 1.25)
     if not fmt.is_float or not fmt.signed:
         return
     sign, infinity = word(1 << fmt.sign_shift), word(fmt.infinity or 0)
@@ -334,6 +335,10 @@ def _results(ins: Instruction) -> Iterator[Wire]:
         yield Wire(
             "infinity-loses-sign", "an infinite result loses its sign", result=_unsigned(sign, infinity)
         )
+
+
+def _low(slug: str, text: str, mask: Bits, weight: float) -> Wire:
+    return Wire(slug, text, result=_masked(mask, 0), weight=weight, does=("low", int(mask)))
 
 
 def _places_of(fmt: Format) -> range:

@@ -41,8 +41,13 @@ def headline(report: Report) -> str:
         if report[key]
     ]
     if report["protocol"]:
-        parts.append(f"{len(report['protocol']):,} handshake failures")
+        parts.append(_handshake_failures(report))
     return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)})"
+
+
+def _handshake_failures(report: Report) -> str:
+    count = len(report["protocol"])
+    return f"{count:,} handshake failure{'' if count == 1 else 's'}"
 
 
 def _print_four_states(found: Report, say: Callable[..., None]) -> None:
@@ -87,7 +92,7 @@ def print_text(report: Report, console: Console) -> None:
     if report["diagnosis"] is not None:
         _print_diagnosis(report, say)
     for repair in report["repairs"]:
-        say(f"[bold]Mended by[/]  {escape(repair['sentence'])}")
+        say(f"[bold]Mended by[/]  {escape(repair_line(repair))}")
         for index, fault in enumerate(repair["faults"], 1):
             say(f"           fault {index}: {escape(with_example(fault['text'], fault['example']))}")
     if report["dissection"] is not None:
@@ -141,10 +146,16 @@ def with_example(text: str, example: Report | None) -> str:
     return f"{text}; alone with {given}: golden {example['expected']}, DUT {example['actual']}"
 
 
+def repair_line(repair: Report) -> str:
+    """What a change of the text does, in one line; where each fault is listed below it, without them."""
+    return str(repair["summary" if repair["faults"] else "sentence"])
+
+
 def other_hypotheses(diagnosis: Report) -> list[Report]:
-    """Hypotheses beside the first that explain most of what differs."""
-    most = ACCEPTED * diagnosis["failing"]
-    return [each for each in diagnosis["hypotheses"][1:4] if each["remaining"] <= most]
+    """Hypotheses beside the first that explain most of what differs, where none explains all: of those that
+    do the diagnosis' sentence has every one, and they refute all others."""
+    most, (best, *others) = ACCEPTED * diagnosis["failing"], diagnosis["hypotheses"][:4] or [None]
+    return [each for each in others if each["remaining"] <= most] if best and best["remaining"] else []
 
 
 def run_line(report: Report) -> str:
@@ -255,6 +266,7 @@ def _render(template: str, report: Report) -> str:
         "run_line": f"{run_line(report)}; {traffic_line(report)}",
         "fault_line": fault_line,
         "with_example": with_example,
+        "repair_line": repair_line,
         "wrong_texts": wrong_texts(report),
         "others": other_hypotheses(report["diagnosis"]) if report["diagnosis"] else [],
         "kinds": report["kinds"] if report["passed"] else failing_kinds(report),
@@ -286,7 +298,8 @@ def as_json(report: Report) -> str:
 
 def junit(report: Report) -> str:
     """JUnit XML: one test case for each stimulus kind, one for the handshake and one for each other text of
-    synthesis, which is skipped where it could not be run."""
+    synthesis, which is skipped where it could not be run. What the failures are traced to stands once, in the
+    output of the suite."""
     suite = ElementTree.Element("testsuite", name=f"mmagold.{report['dut']}")
     failures = 0
     for row in report["kinds"]:
@@ -298,13 +311,11 @@ def junit(report: Report) -> str:
                 f"{row['wrong']} wrong, {row['unknown']} with X or Z, {row['missing']} never answered, "
                 f"of {row['tried']}"
             )
-            ElementTree.SubElement(case, "failure", message=text).text = _failure_text(report)
+            ElementTree.SubElement(case, "failure", message=text)
     case = ElementTree.SubElement(suite, "testcase", classname=report["dut"], name="handshake")
     if report["protocol"]:
         failures += 1
-        failure = ElementTree.SubElement(
-            case, "failure", message=f"{len(report['protocol'])} handshake failures"
-        )
+        failure = ElementTree.SubElement(case, "failure", message=_handshake_failures(report))
         failure.text = "\n".join(item["text"] for item in report["protocol"])
     for each in report["synthesis"]:
         case = ElementTree.SubElement(
@@ -315,8 +326,8 @@ def junit(report: Report) -> str:
         elif each["failed"]:
             failures += 1
             ElementTree.SubElement(case, "failure", message=each["sentence"])
-    if report["notes"]:
-        ElementTree.SubElement(suite, "system-out").text = "\n".join(report["notes"])
+    if told := [*report["notes"], *_story(report)]:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(told)
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(failures))
     suite.set("skipped", str(len(unsynthesised(report))))
@@ -328,7 +339,8 @@ def junit(report: Report) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _failure_text(report: Report) -> str:
+def _story(report: Report) -> list[str]:
+    """The diagnosis and the example of a failed check."""
     parts = [report["diagnosis"]["sentence"]] if report["diagnosis"] else []
     if report["example"]:
         parts += [
@@ -336,7 +348,7 @@ def _failure_text(report: Report) -> str:
             f"golden {report['example']['expected']}, DUT {report['example']['actual']}",
             *([flags_line(report)] if report["flags"] is not None else []),
         ]
-    return "\n".join(parts)
+    return parts
 
 
 WRITERS = {"json": as_json, "md": markdown, "html": html, "xml": junit}

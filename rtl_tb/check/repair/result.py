@@ -148,11 +148,19 @@ class Repair:
         }
         edits = [asdict(edit) | {"file": str(edit.file)} for edit in self.edits]
         faults = [*(fault.as_dict() for fault in self.faults), *(one.as_dict() for one in self.rest)]
-        return counts | {"edits": edits, "faults": faults, "sentence": self.sentence()}
+        told = {"sentence": self.sentence(), "summary": self.summary()}
+        return counts | {"edits": edits, "faults": faults} | told
 
     def sentence(self) -> str:
         """One line for the reader."""
-        where = " and ".join(edit.phrase() for edit in self.edits)
+        what = " and ".join(one.text for one in self.rest)
+        return self._told(" and ".join(edit.phrase() for edit in self.edits), f": {what}" if what else "")
+
+    def summary(self) -> str:
+        """The same above a list that says each fault."""
+        return self._told("with these changes together" if len(self.edits) > 1 else "with this change", "")
+
+    def _told(self, where: str, rest: str) -> str:
         if self.whole:
             return f"{where} all {self.vectors:,} vectors are {self.are}"
         others = f"{self.broken:,} right ones are wrong" if self.broken else "no other is wrong"
@@ -160,8 +168,7 @@ class Repair:
             others = f"{self.broken:,} others no longer are" if self.broken else "all others still are"
         counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are {self.are}, and {others}"
         if self.rest:
-            what = " and ".join(one.text for one in self.rest)
-            return f"{counted}; all {self.vectors:,} are explained with what is left: {what}"
+            return f"{counted}; all {self.vectors:,} are explained with what is left{rest}"
         left = self.wrong - self.mended
         untried = f" (not tried: {self.untried})" if self.untried else ""
         return f"{counted}; of the {left:,} that are left no change that was tried mends more{untried}"
