@@ -194,7 +194,7 @@ def check(
         from golden.explain.terminal import HouseConsole
         from rtl_tb.check.report import print_text
 
-        print_text(data, HouseConsole())
+        print_text(data, HouseConsole(), result.example)
     if not result.passed:
         raise typer.Exit(1)
 

@@ -131,7 +131,9 @@ def row_dict(ins: Instruction) -> dict[str, Any]:
 def print_instructions(found: list[Instruction], every: bool) -> None:
     """One row an instruction; instructions that differ only in N share a row unless `every`."""
     console = HouseConsole()
-    rows = table("architecture", "instruction|", "N|", "algorithm", "evidence")
+    rows = table(
+        "architecture", "instruction|", "N|", "algorithm", "evidence", going=("algorithm", "evidence", "N")
+    )
     merged: dict[tuple[str, ...], list[Instruction]] = {}
     for ins in found:
         key = ins.name if every else words.but_for_n(ins.name)
@@ -182,7 +184,8 @@ def format_dicts() -> list[dict[str, Any]]:
 
 def print_formats() -> None:
     """One row a format."""
-    rows = table("format", "bits>", "sign+exp+frac", "bias>", "exponents|", "largest|", "specials|")
+    heads = ("format", "bits>", "sign+exp+frac", "bias>", "exponents|", "largest|", "specials|")
+    rows = table(*heads, going=("largest", "exponents", "specials"))
     for item in format_dicts():
         name, bits = f"[bold]{item['name']}[/]", str(item["bits"])
         if item["kind"] == "integer":

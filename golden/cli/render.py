@@ -6,17 +6,29 @@ from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from golden.dissect.comparing import CLASSES, DIFFERENCES, Comparison, Example
 from golden.explain import modes, specification
-from golden.explain.terminal import HouseConsole, code_text, indented, print_trace, step_line, table
+from golden.explain.terminal import (
+    TEXT_WIDTH,
+    HouseConsole,
+    code_text,
+    indented,
+    print_trace,
+    step_line,
+    table,
+)
 from golden.explain.trace import describe_code, float_text, short_text
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.flags import flags_text
 from golden.program.program import Operation
+
+_GOING = ("largest", "exponents", "bias")
+"""The columns of a table of formats that go first where a terminal is narrow."""
 
 # One instruction --------------------------------------------------------------------------------------------
 
@@ -61,7 +73,8 @@ def _print_chain(console: Console, ins: Instruction, chain: list[Operation]) -> 
     for number, step in enumerate(first.steps, 1):
         console.print(indented(step_line(number, step, ins.is_integer)), highlight=False)
     widths = table(
-        *(name.lower() + (">" if 1 < i < 7 else "") for i, name in enumerate(specification.NODE_HEAD))
+        *(name.lower() + (">" if 1 < i < 7 else "") for i, name in enumerate(specification.NODE_HEAD)),
+        going=("exponents", "count", "sign"),
     )
     for row in specification.node_rows(ins, first):
         widths.add_row(*row)
@@ -93,7 +106,9 @@ def _facts(ins: Instruction) -> Table:
 
 
 def _formats(ins: Instruction) -> Table:
-    rows = table("operand", "format", "bits>", "sign+exp+frac", "bias>", "exponents|", "largest|")
+    rows = table(
+        "operand", "format", "bits>", "sign+exp+frac", "bias>", "exponents|", "largest|", going=_GOING
+    )
     for operand, fmt in ins.own_formats.items():
         if fmt.is_float:
             fields = f"{int(fmt.signed)}+{fmt.exponent_bits}+{fmt.fraction_bits}"
@@ -150,7 +165,7 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     console.print(indented(_example(result.example)))
     if traces:
         for trace in result.example.traces:
-            console.rule(style="dim")
+            console.print(Rule(style="dim"), width=min(console.width, TEXT_WIDTH))
             print_trace(trace)
     else:
         console.print("\n[dim]--trace explains both answers step by step[/]")
@@ -158,7 +173,8 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
 
 def _counts(result: Comparison[Any]) -> Table:
     names = DIFFERENCES if result.flags else CLASSES
-    rows = table("", "operands", "tried>", *(f"{name.replace('_', ' ')}>" for name in names))
+    heads = [name.replace("_", " ") for name in names]
+    rows = table("operands|", "tried>", *(f"{head}>" for head in heads), going=("tried", *heads[::-1]))
     for count in result.counts:
         cells = [
             Text(f"{count.differences[name]:,}", style="bold" if count.differences[name] else "dim")
@@ -171,7 +187,7 @@ def _counts(result: Comparison[Any]) -> Table:
 def _example(example: Example) -> Group:
     trace = min(example.traces, key=lambda one: one.instruction.k)
     formats = trace.instruction.formats
-    shown = table("", "a", "", "b", "")
+    shown = table("", "a|", "value|", "b|", "value|", going=("value",))
     for k, (a, b) in enumerate(zip(trace.a, trace.b, strict=True)):
         if formats["a"].decode(a).kind != Kind.ZERO or formats["b"].decode(b).kind != Kind.ZERO:
             absent = "b" in trace.instruction.absent
@@ -179,7 +195,8 @@ def _example(example: Example) -> Group:
             shown.add_row(f"k = {k}", code_text(a, formats["a"]), describe_code(formats["a"], a), *told)
     if "c" not in trace.instruction.absent:
         shown.add_row("c", code_text(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
-    answers = table("", "architecture", "d", "", "error", *["flags"] * (example.flags is not None))
+    flagged = ["flags"] * (example.flags is not None)
+    answers = table("", "architecture|", "d|", "value|", "error|", *flagged, going=("value", "error"))
     words = example.flags or (0, 0)
     for label, side, code, word in zip("AB", example.traces, (example.x, example.y), words, strict=True):
         fmt, error = side.instruction.formats["d"], side.error_ulp

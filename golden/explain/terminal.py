@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from golden.explain import specification
@@ -32,22 +35,89 @@ from golden.program.words import step_text
 
 TEXT_WIDTH = 120
 _UNWRAPPED = 10_000  # columns of what is no terminal
+_BITS, _RUN = re.compile("[+-]?[01]+([.][01]+)?"), re.compile(r"([01])\1{7,}")
 _CUT_STYLE = "bold red"
+
+
+class HouseTable(Table):
+    """A table that leaves out columns on a terminal that is too narrow for it.
+
+    `going`: the places of these columns, of each name together, in the order in which they go. One that fits
+    when a wider one is gone comes back, but for the first. Where all are gone and it is too wide, long runs
+    of equal bits are counted: `0{40}`.
+    """
+
+    going: tuple[tuple[int, ...], ...] = ()
+
+    def fitting(self, console: Console, width: int) -> Table:
+        """The table with as many of its columns as fit."""
+        if not self.going or not on_screen(console):
+            return self
+
+        gone: list[tuple[int, ...]] = []
+        while not (fits := _least(self._without(gone), console) <= width) and len(gone) < len(self.going):
+            gone.append(self.going[len(gone)])
+        for places in reversed(gone[1:]):
+            others = [each for each in gone if each is not places]
+            gone = others if _least(self._without(others, not fits), console) <= width else gone
+        return self._without(gone, not fits)
+
+    def _without(self, gone: Sequence[tuple[int, ...]], shortened: bool = False) -> Table:
+        """The table without some columns, perhaps with long runs of bits counted."""
+        found = copy(self)
+        left = [
+            column for place, column in enumerate(self.columns) if not any(place in each for each in gone)
+        ]
+        found.columns = [replace(column, _index=place) for place, column in enumerate(left)]
+        for column in found.columns if shortened else ():
+            column._cells = [_runs_counted(cell) for cell in column._cells]
+        return found
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        narrowest = Table.__rich_measure__(self.fitting(console, 0), console, options).minimum
+        wanted = super().__rich_measure__(console, options).maximum
+        return Measurement(min(narrowest, wanted), wanted)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        fitting = self.fitting(console, options.max_width)
+        yield from Table.__rich_console__(fitting, console, options)
+
+
+def _runs_counted(cell: Any) -> Any:
+    """The bits of a cell with their long runs counted; what are no bits as it is."""
+    if not isinstance(cell, str) or _BITS.fullmatch(cell) is None:
+        return cell
+    return _RUN.sub(lambda run: f"{run[1]}{{{len(run[0])}}}", cell)
+
+
+def _least(rows: Table, console: Console) -> int:
+    """The columns that a table needs for what is never broken."""
+    free = console.options.update(width=_UNWRAPPED)  # else what does not fit would not be counted
+    return Table.__rich_measure__(rows, console, free).minimum
+
+
+def on_screen(console: Console) -> bool:
+    """Whether a terminal shows it. FORCE_COLOR makes no terminal of a pipe: it has colours and no width."""
+    try:
+        return bool(console.file.isatty())
+    except ValueError:  # closed
+        return False
 
 
 class HouseConsole(Console):
     """A console that breaks no line of a pipe or a file, unless COLUMNS says how wide it is, and that never
-    breaks digits: what a terminal is too narrow for is left for it to wrap."""
+    breaks digits: where a terminal is too narrow for a table, columns go (see HouseTable), and what is still
+    too wide is left for the terminal to wrap."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        if not self.is_terminal and "width" not in options and "COLUMNS" not in os.environ:
+        if not on_screen(self) and "width" not in options and "COLUMNS" not in os.environ:
             self.width = _UNWRAPPED
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Prints at least as wide as what must not be broken."""
         given = self._width
-        free = self.options.update(width=_UNWRAPPED)  # else what does not fit would not be counted
+        free = self.options.update(width=_UNWRAPPED)
         needed = [Measurement.get(self, free, item).minimum for item in objects if _has_width(item)]
         try:
             self.width = max(self.width, *needed, 0)
@@ -65,13 +135,17 @@ def _has_width(item: Any) -> bool:
     return isinstance(item, Table | Padding | Group)
 
 
-def table(*columns: str) -> Table:
+def table(*columns: str, going: Sequence[str] = ()) -> HouseTable:
     """A table in the house style; a column whose name ends in ">" is set flush right, one whose name ends in
-    "|" is never broken."""
-    made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    ">" or "|" is never broken. On a terminal that is too narrow columns go, by name, in the order of
+    `going`."""
+    made = HouseTable(header_style="bold", box=None, padding=(0, 2, 0, 0))
     for column in columns:
         name, last = (column[:-1], column[-1]) if column.endswith((">", "|")) else (column, "")
         made.add_column(name, justify="right" if last == ">" else "left", overflow="fold", no_wrap=bool(last))
+    made.going = tuple(
+        tuple(place for place, column in enumerate(made.columns) if column.header == name) for name in going
+    )
     return made
 
 
@@ -121,7 +195,14 @@ def _operands(trace: Trace) -> Table:
     formats = trace.instruction.formats
     scaled, absent = trace.scales is not None, trace.instruction.absent
     empty = () if "b" in absent else ("", "")
-    rows = table("k>", "a>", "value|", *(("b>", "value|") if empty else ()), *(("scales",) if scaled else ()))
+    rows = table(
+        "k>",
+        "a>",
+        "value|",
+        *(("b>", "value|") if empty else ()),
+        *(("scales",) if scaled else ()),
+        going=("value", "scales"),
+    )
     skipped = 0
     for k, (x, y) in enumerate(zip(trace.a, trace.b, strict=True)):
         if x == 0 and y == 0 and k:
@@ -177,6 +258,7 @@ def _numbers(event: Event, trace: Trace) -> Table:
         "",
         *(("bits|",) if integer else ("significand|", *(("lost|", "shift>") if shifts else ()), "exponent>")),
         "value|",
+        going=("value", "shift", "exponent", "lost"),
     )
     zeros = 0
     for name, numbers in event.written.items():
@@ -231,7 +313,7 @@ def _rounding(event: Event, trace: Trace, registers: dict[str, tuple[Number, ...
 
 
 def _verdict(trace: Trace) -> Table:
-    grid = Table.grid(padding=(0, 2))
+    grid = Table.grid(Column(no_wrap=True), Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2))
     fmt = trace.instruction.formats["d"]
     grid.add_row("d", Text(code_text(trace.code, fmt), style="bold green"), describe_code(fmt, trace.code))
     if trace.flags is not None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from golden.dissect.minimising import minimise
-from golden.explain.terminal import trace_text
+from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
 from golden.instruction import Instruction
 from golden.program.signature import Operands
@@ -77,6 +78,11 @@ class Example:
             else describe_code(fmt, self.actual) + self._flags_text(self.came),
             "trace": self._given() + trace_text(self.instruction.trace(**self.operands)),
         }
+
+    def show(self, console: Console) -> None:
+        """Prints the steps, as wide as the console."""
+        console.print(self._given(), end="", highlight=False, markup=False, soft_wrap=True)
+        print_trace(self.instruction.trace(**self.operands), console)
 
     def _flags_text(self, results: dict[str, int]) -> str:
         if "flags" not in results:

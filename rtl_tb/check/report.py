@@ -18,6 +18,7 @@ from rich.table import Table
 from golden.dissect.diagnosis import ACCEPTED
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
+from rtl_tb.check.example import Example
 
 Report = dict[str, Any]
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
@@ -67,9 +68,9 @@ def wrong_texts(report: Report) -> list[str]:
     return [each["sentence"] for each in report["synthesis"] if each["failed"]]
 
 
-def print_text(report: Report, console: Console) -> None:
-    """Prints the story: verdict, kinds, handshake, the smallest example with its trace, the diagnosis,
-    what to run next."""
+def print_text(report: Report, console: Console, example: Example | None = None) -> None:
+    """Prints the story: verdict, handshake, the diagnosis, the smallest example with its trace, kinds, what
+    to run next. With the `example` itself the trace is as wide as the console."""
 
     def say(text: str, style: str | None = None) -> None:
         console.print(text, style=style, highlight=False, soft_wrap=True)
@@ -98,10 +99,14 @@ def print_text(report: Report, console: Console) -> None:
     if report["dissection"] is not None:
         say(f"[bold]Dissected[/]  {escape(report['dissection']['sentence'])}")
     if report["example"] is not None:
-        example = report["example"]
-        say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")
-        say(f"\ngolden  {example['expected']}  {example['expected_value']}")
-        say(f"[red]DUT     {example['actual']}  {example['actual_value']}[/]\n")
+        shown = report["example"]
+        say(f"\n[bold]{example_title(shown)}[/]")
+        if example is None:
+            say(escape(shown["trace"]))
+        else:
+            example.show(console)
+        say(f"\ngolden  {shown['expected']}  {shown['expected_value']}")
+        say(f"[red]DUT     {shown['actual']}  {shown['actual_value']}[/]\n")
     if not report["passed"]:
         console.print(_kind_table(report))
     if report["flags"] is not None and not report["passed"]:

@@ -141,10 +141,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 def _story(result: Check) -> str:
     """What `mmagold rtl check` prints."""
-    from rich.console import Console
-
+    from golden.explain.terminal import HouseConsole
     from rtl_tb.check.report import print_text
 
     text = io.StringIO()
-    print_text(result.as_dict(), Console(file=text, width=120))
+    print_text(result.as_dict(), HouseConsole(file=text), result.example)
     return text.getvalue()

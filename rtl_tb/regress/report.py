@@ -21,7 +21,6 @@ from rtl_tb.regress.summary import Summary
 SHOWN_RUNS = 60
 """Earlier runs that the page draws."""
 _WIDTH, _HEIGHT = 600, 90
-_WIDE = 300
 
 
 def write_reports(folder: Path, data: Summary, covered: Sequence[Coverage], history: list[Summary]) -> None:
@@ -71,8 +70,6 @@ def print_text(data: Summary, folder: Path, console: Console) -> None:
         for note in row["notes"]:
             say(f"\n[yellow]note[/]  {escape(name)}: {escape(note)}")
     say("")
-    if not console.is_terminal:
-        console = Console(file=console.file, width=_WIDE)  # nobody's lines are cut in a file
     console.print(_table(data))
     say(escape(f"{folder / 'index.html'}  {folder / 'junit.xml'}"), "dim")
 

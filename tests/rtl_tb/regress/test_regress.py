@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 from golden.cli.app import app
 from golden.errors import FileFormatError, SpecError, WorkerError
+from golden.explain.terminal import HouseConsole
 from golden.vectors import vectorset
 from golden.vectors.vectorset import default_set
 from golden.workers import pool
@@ -399,7 +400,7 @@ def test_no_line_is_cut_where_nobody_looks(mixed):
     data = json.loads(mixed[1][0].stdout)
     data["rows"][0]["unit"] = "a_unit_with_a_name_that_is_longer_than_most_names_of_units_are_but_not_by_much"
     text = io.StringIO()
-    print_text(data, Path("out"), Console(file=text))
+    print_text(data, Path("out"), HouseConsole(file=text))
     (line,) = [line for line in text.getvalue().splitlines() if line.endswith("not run")]
     assert line.startswith(data["rows"][0]["unit"]) and "selfcheck  icarus" in line
 
