@@ -7,7 +7,8 @@ A `Wire` changes codes, not the program, so that it can stand beside any change 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from golden.dissect.datapath import Tap
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
+from golden.vectors.word import Field, WordLayout
 
 Rewire = Callable[[Operands], Operands]
 Rework = Callable[[Bits], Bits]
@@ -282,25 +284,26 @@ def _swaps(fmt: Format) -> Iterator[tuple[str, str, Rework]]:
 
 
 def _swapped(ins: Instruction) -> Iterator[Wire]:
-    """Operands of equal width in each other's place."""
-    pairs = [("a", "b"), ("scale_a", "scale_b")] + ([("a", "c"), ("b", "c")] if ins.k == 1 else [])
-    for one, other in pairs:
-        formats = [ins.formats.get(name) for name in (one, other)]
-        if formats[0] is None or formats[1] is None or {one, other} & set(ins.absent):
-            continue
-        matters = formats[0] != formats[1] or "scale_a" in ins.formats or "c" in (one, other)
-        if formats[0].bits == formats[1].bits and matters and not ins.sparse:
+    """Ports of equal width in each other's place, whatever their formats and the number of their elements."""
+    fields = [field for field in WordLayout.of(ins).operand_fields if field.name in ins.formats]
+    for one, other in combinations(fields, 2):
+        formats = [ins.formats[field.name] for field in (one, other)]
+        factors = {one.name, other.name} == {"a", "b"}
+        matters = not factors or formats[0] != formats[1] or ins.scale_block is not None
+        if one.width == other.width and matters:
             yield Wire(
-                f"{one}-and-{other}-swapped".replace("_", "-"),
-                f"{one} and {other} swapped",
+                f"{one.name}-and-{other.name}-swapped".replace("_", "-"),
+                f"{one.name} read where {other.name} belongs, and the other way round",
                 _exchanged(one, other),
             )
 
 
-def _exchanged(one: str, other: str) -> Rewire:
+def _exchanged(one: Field, other: Field) -> Rewire:
+    here, there = (WordLayout("dot", (replace(field, lsb=0),)) for field in (one, other))
+
     def rewire(operands: Operands) -> Operands:
-        x, y = operands[one], operands[other]
-        return operands | {one: y.reshape(x.shape).astype(x.dtype), other: x.reshape(y.shape).astype(y.dtype)}
+        words = here.pack_operands(operands), there.pack_operands(operands)
+        return operands | here.unpack_operands(words[1]) | there.unpack_operands(words[0])
 
     return rewire
 

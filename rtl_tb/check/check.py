@@ -33,6 +33,7 @@ from rtl_tb.check.latency import measure
 from rtl_tb.check.readings import Reading, as_run
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
+from rtl_tb.check.swapped import swapped_ports
 from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
 from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut, load_dut
@@ -566,7 +567,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
     said = [] if calm is None else [calm.sentence]
-    result.hints = [*said, *reasons.hints(verdict, engine, job, found)]
+    result.hints = [*said, *reasons.hints(verdict, engine, job, found), *swapped_ports(job.dut, found)]
     until = time.monotonic() + result.options.repair
     unexplained = _ask_text(result, verdict, job, report)
     if calm is not None and mixed and result.options.repair and job.dut.vhdl is None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import golden
@@ -12,11 +13,12 @@ from golden.vectors.vectorset import default_set
 
 UNITS = {
     "integers": Path(rtl_tb.__file__).parent / "examples" / "own_unit" / "mac4.yaml",
+    "halves": Path(__file__).parents[3] / "spec" / "examples" / "rdna3_dot2.yaml",
     "floats": Path(__file__).parents[3] / "spec" / "examples" / "ieee_tree.yaml",
 }
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", ["integers", "floats"])
 def test_no_fault_has_two_names(name: str) -> None:
     """No two do the same, but for the sign of a product, which either factor gives it."""
     ins = golden.load_instruction(UNITS[name])
@@ -37,3 +39,18 @@ def test_a_lost_element_of_integers_is_said_once() -> None:
     lost[:, 3] = 0
     found = diagnose(ins, given, ins.dot(**(given | {"a": lost})))
     assert found.sentence().count("left out") == 1
+
+
+@pytest.mark.parametrize(("name", "kind"), [("integers", "<u4"), ("halves", "<u4")])
+def test_ports_of_equal_width_change_places(name: str, kind: str) -> None:
+    """Four bytes, or two halves, against one word: element 0 lies in the low bits."""
+    ins = golden.load_instruction(UNITS[name])
+    given = default_set(ins, 1000, seed=1).operands
+    codes = ins.formats["a"].dtype.newbyteorder("<")
+    read = {
+        "a": given["c"].astype(kind)[:, None].view(codes).astype(given["a"].dtype),
+        "c": np.ascontiguousarray(given["a"]).astype(codes).view(kind)[:, 0].astype(given["c"].dtype),
+    }
+    found = diagnose(ins, given, ins.dot(**(given | read)))
+    assert found.explains and found.hypotheses[0].slug == "a-and-c-swapped"
+    assert "a read where c belongs, and the other way round" in found.sentence()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import changed_unit
 import pytest
 from changed_unit import changed
 
@@ -38,6 +39,14 @@ def test_the_polarity_of_the_reset(tmp_path):
     result = changed(tmp_path, ("if (reset) vld_o", "if (!reset) vld_o"), explain=True, timeout_cycles=200)
     assert any("the reset is active low, not high" in hint for hint in result.hints)
     assert not result.passed
+
+
+def test_ports_that_dut_yaml_has_in_each_others_place(tmp_path, monkeypatch):
+    wrong = changed_unit.DUT.replace("a: x_i, b: w_i, c: acc_i", "a: acc_i, b: w_i, c: x_i")
+    monkeypatch.setattr(changed_unit, "DUT", wrong)
+    result = changed(tmp_path, explain=True, count=500)
+    assert result.diagnosis.hypotheses[0].slug == "a-and-c-swapped"
+    assert any("a is acc_i and c is x_i" in hint for hint in result.hints)
 
 
 def test_widths_that_the_lint_warns_of(tmp_path):

@@ -1,0 +1,24 @@
+"""What a diagnosis says of ports that dut.yaml may have in each other's place."""
+
+from __future__ import annotations
+
+import re
+
+from golden.dissect.diagnosis import Diagnosis
+from rtl_tb.dut.description import Dut
+
+_SWAPPED = re.compile(r"(a|b|c|scale-a|scale-b)-and-(a|b|c|scale-a|scale-b)-swapped")
+
+
+def swapped_ports(dut: Dut, diagnosis: Diagnosis | None) -> list[str]:
+    """A hint where the unit reads two operands in each other's place: results cannot tell a fault inside the
+    RTL from one of its description."""
+    best = diagnosis.hypotheses[0] if diagnosis is not None and diagnosis.explains else None
+    found = None if best is None else next(filter(None, map(_SWAPPED.fullmatch, best.slug.split("+"))), None)
+    if found is None:
+        return []
+    names = [name.replace("-", "_") for name in found.groups()]
+    said = " and ".join(
+        f"{name} is {', '.join(dut.ports[name].ports)}" for name in names if name in dut.ports
+    )
+    return [f"ports of dut.yaml: {said}; if the RTL is right, exchange the two there"]
