@@ -24,12 +24,13 @@ import numpy.typing as npt
 
 from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
+from golden.dissect.bare_wires import bare_wires, constant
 from golden.dissect.datapath import Tap
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
 from golden.dissect.mode_wires import mode_wires, modes_in_words, rewired_modes
 from golden.dissect.taps import taps
-from golden.dissect.wiring import BESIDE, Wire, clears, constant, run, skews, wires
+from golden.dissect.wiring import BESIDE, Wire, clears, run, skews, wires
 from golden.errors import OperandError, ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
@@ -276,7 +277,14 @@ def names(ins: Instruction) -> set[str]:
     if ins.modes is not None:
         units = (unit.stateless for unit in ins.mode_units.values())
         return {wire.slug for wire in mode_wires(ins)}.union(*map(names, units))
-    parts: list[Change | Part] = [*wires(ins), *clears(), *skews(ins), *taps(ins), *changes(ins)]
+    parts: list[Change | Part] = [
+        *wires(ins),
+        *bare_wires(ins),
+        *clears(),
+        *skews(ins),
+        *taps(ins),
+        *changes(ins),
+    ]
     return {part.slug for part in parts}
 
 
@@ -675,7 +683,8 @@ class _Search:
             [constant(self.ins, int(codes[counts.argmax()]))] if counts.max() > 0.9 * len(self.actual) else []
         )
         late = skews(self.ins) if self._has_order else []
-        return [*wires(self.ins), *late, *stuck, *(clears() if "clear" in self.operands else [])]
+        kept = clears() if "clear" in self.operands else []
+        return [*wires(self.ins), *bare_wires(self.ins), *late, *stuck, *kept]
 
     @property
     def _has_order(self) -> bool:

@@ -6,7 +6,7 @@ A `Wire` changes codes, not the program, so that it can stand beside any change 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -22,6 +22,7 @@ from golden.vectors.word import Field, WordLayout
 
 Rewire = Callable[[Operands], Operands]
 Rework = Callable[[Bits], Bits]
+Answer = Callable[[Instruction, Operands], Bits]
 _FEW_K = 16
 """Elements of k of which each may have a register too many or too few."""
 BESIDE = ("clear", "held")
@@ -31,13 +32,14 @@ BESIDE = ("clear", "held")
 @dataclass(frozen=True)
 class Wire:
     """One fault of the wiring: of the operands before the arithmetic, or of the result behind it. `in_order`:
-    it looks at the vectors before or after, by one. `does`: what it does, where another one may do the same
-    under another name."""
+    it looks at the vectors before or after, by one. `answer`: what stands in the place of all arithmetic.
+    `does`: what it does, where another one may do the same under another name."""
 
     slug: str
     text: str
     operands: Rewire | None = None
     result: Rework | None = None
+    answer: Answer | None = None
     weight: float = 1.0
     in_order: bool = False
     does: Hashable = None
@@ -50,7 +52,11 @@ def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> B
     for fault in before:
         operands = fault.operands(operands) if fault.operands else operands
     own = {name: codes for name, codes in operands.items() if name not in BESIDE}
-    codes = datapath.results(ins, inside, own) if inside else ins.dot(**own)
+    answer = next((fault.answer for fault in before if fault.answer), None)
+    if answer is not None:
+        codes = answer(ins, own)
+    else:
+        codes = datapath.results(ins, inside, own) if inside else ins.dot(**own)
     for fault in before:
         codes = fault.result(codes) if fault.result else codes
     return codes
@@ -58,11 +64,16 @@ def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> B
 
 def wires(ins: Instruction) -> list[Wire]:
     """Every fault of the wiring that `ins` can have; of those that do the same the first."""
-    found: dict[Hashable, Wire] = {}
-    for maker in (_left_out, _ranges, _stuck, _places, _words, _swapped, _results):
-        for wire in maker(ins):
-            found.setdefault(wire.slug if wire.does is None else wire.does, wire)
-    return list(found.values())
+    makers = (_left_out, _ranges, _stuck, _places, _words, _swapped, _results)
+    return distinct(wire for maker in makers for wire in maker(ins))
+
+
+def distinct(found: Iterable[Wire]) -> list[Wire]:
+    """Of those that do the same the first."""
+    kept: dict[Hashable, Wire] = {}
+    for wire in found:
+        kept.setdefault(wire.slug if wire.does is None else wire.does, wire)
+    return list(kept.values())
 
 
 def clears() -> list[Wire]:
@@ -129,16 +140,6 @@ def _rolled(names: str, late: int) -> Rewire:
     return lambda operands: operands | {name: np.roll(operands[name], late, axis=0) for name in names}
 
 
-def constant(ins: Instruction, code: int) -> Wire:
-    """A result that never changes."""
-    dtype = ins.formats["d"].dtype
-    return Wire(
-        "result-constant",
-        f"a result that is always {code:#x}",
-        result=lambda codes: np.full(codes.shape, code, dtype),
-    )
-
-
 # Operands ---------------------------------------------------------------------------------------------------
 
 
@@ -160,6 +161,11 @@ def _zeroed(
     factors = "ab" if not ins.formats["a"].is_float else names
     where = tuple(np.atleast_1d(np.arange(ins.stored_k)[place]).tolist())
     return Wire(slug, text, _with_zeros(names, place), weight=weight, does=("zeros", factors, where))
+
+
+def without_products(ins: Instruction) -> Rewire:
+    """All factors zero."""
+    return _with_zeros("".join(name for name in "ab" if name not in ins.absent), slice(None))
 
 
 def _with_ones(ins: Instruction, names: tuple[str, ...]) -> Rewire:

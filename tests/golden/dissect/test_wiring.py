@@ -11,6 +11,7 @@ from golden.dissect.diagnosis import diagnose
 from golden.dissect.wiring import wires
 from golden.vectors.vectorset import default_set
 
+MIXED = ("hopper", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32")
 UNITS = {
     "integers": Path(rtl_tb.__file__).parent / "examples" / "own_unit" / "mac4.yaml",
     "halves": Path(__file__).parents[3] / "spec" / "examples" / "rdna3_dot2.yaml",
@@ -54,3 +55,56 @@ def test_ports_of_equal_width_change_places(name: str, kind: str) -> None:
     found = diagnose(ins, given, ins.dot(**(given | read)))
     assert found.explains and found.hypotheses[0].slug == "a-and-c-swapped"
     assert "a read where c belongs, and the other way round" in found.sentence()
+
+
+def as_bits(codes: np.ndarray, dtype: str) -> np.ndarray:
+    return np.ascontiguousarray(codes).astype(dtype)
+
+
+def halves(codes: np.ndarray) -> np.ndarray:
+    """Words as numbers, in half precision, NaNs quiet."""
+    words = codes.astype("<u4")
+    return np.where(np.isnan(words.view("<f4")), words | 1 << 22, words).astype("<u4").view("<f4")
+
+
+BARE = {
+    "c": ("floats", lambda given: given["c"], "result-is-c", "a wire from c to d: its bits as they are"),
+    "c of integers": ("integers", lambda given: given["c"], "products-ignored", "products ignored (d = c)"),
+    "c rounded": (
+        "mixed",
+        lambda given: halves(given["c"]).astype("<f2").view("<u2"),
+        "result-is-c-rounded-nan-kept",
+        "c alone, rounded to d",
+    ),
+    "a": ("floats", lambda given: given["a"][:, 5], "result-is-a-5", "a wire from a[5] to d"),
+    "b extended": (
+        "integers",
+        lambda given: given["b"][:, 1].view("i1").astype("i4").view("u4"),
+        "result-is-b-1-extended",
+        "a wire from b[1] to d, its sign extended",
+    ),
+    "all of a": (
+        "integers",
+        lambda given: as_bits(given["a"], "u1").view("<u4")[:, 0],
+        "result-is-a",
+        "a wire from a to d: its bits as they are",
+    ),
+    "high": (
+        "halves",
+        lambda given: given["a"][:, 1].astype("u4") << 16,
+        "result-is-a-1-high",
+        "a wire from a[1] to the high bits of d",
+    ),
+    "constant": ("floats", lambda given: 0 * given["c"] + 7, "result-constant", "always 0x7"),
+}
+
+
+@pytest.mark.parametrize("case", BARE)
+def test_a_unit_without_arithmetic_is_named_plainly(case: str) -> None:
+    name, answer, slug, words = BARE[case]
+    ins = golden.instruction(*MIXED) if name == "mixed" else golden.load_instruction(UNITS[name])
+    given = default_set(ins, 1000, seed=1).operands
+    with np.errstate(all="ignore"):
+        found = diagnose(ins, given, answer(given).astype(ins.formats["d"].dtype))
+    assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
+    assert words in found.sentence()
