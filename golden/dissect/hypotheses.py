@@ -243,12 +243,12 @@ def _sticky(ins: Instruction) -> Iterator[Change]:
         return
     yield Change(
         "sticky-added",
-        "a sticky bit below the kept bits",
+        "a sticky bit of each term, added or subtracted with it",
         _on(Align, lambda s: replace(s, cut="sticky_added")),
     )
     yield Change(
         "sticky-or",
-        "one sticky bit for all terms, ORed",
+        "one sticky bit for all terms, ORed, below the sum",
         _on(Align, lambda s: replace(s, cut="sticky_or")),
     )
     removed = _on(

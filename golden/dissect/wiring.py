@@ -18,6 +18,7 @@ from golden.dissect.datapath import Tap
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
+from golden.program.steps import Additions, Fma
 from golden.vectors.word import Field, WordLayout
 
 Rewire = Callable[[Operands], Operands]
@@ -179,16 +180,41 @@ def _left_out(ins: Instruction) -> Iterator[Wire]:
     factors = "".join(name for name in "ab" if name not in ins.absent)
     if "c" not in ins.absent:
         yield Wire("c-ignored", "c ignored", _without_c)
+        if _adds_signed_zeros(ins):
+            text = "c ignored: not even a zero is added for it"
+            yield Wire("c-not-added", text, _as_minus_zero(ins, "c"))
         yield _zeroed(ins, "products-ignored", "the products ignored (d = c)", factors, slice(None))
     for j in range(ins.stored_k):
         yield _zeroed(ins, f"element-{j}-dropped", f"element k = {j} left out", factors[:1], j)
         if len(factors) > 1:
             text = f"element k = {j} left out, whatever it is"
             yield _zeroed(ins, f"product-{j}-dropped", text, factors, j, weight=1.1)
+        if _adds_signed_zeros(ins):
+            text = f"element k = {j} left out: not even a zero is added for it"
+            yield Wire(f"product-{j}-not-added", text, _as_minus_zero(ins, factors, j), weight=1.1)
     if ins.scale_block is not None:
         for slug, names in (("scales", "ab"), ("scale-a", "a"), ("scale-b", "b")):
             scales = tuple(f"scale_{name}" for name in names)
             yield Wire(f"{slug}-ignored", f"{' and '.join(scales)} taken as 1", _with_ones(ins, scales))
+
+
+def _adds_signed_zeros(ins: Instruction) -> bool:
+    """Whether the result shows if a zero was added: +0 and -0 give +0, and -0 alone does not."""
+    return bool(ins.program.steps_of(Additions) or ins.program.steps_of(Fma)) and all(
+        ins.formats[name].has_negative_zero for name in "abcd" if name not in ins.absent
+    )
+
+
+def _as_minus_zero(ins: Instruction, names: str, place: int | slice = slice(None)) -> Rewire:
+    """-0, which no addition notices: of two factors the first one is negative."""
+    fmt, zeros = ins.formats[names[0]], _with_zeros(names, place)
+
+    def rewire(operands: Operands) -> Operands:
+        found = zeros(operands)
+        found[names[0]][..., place] = fmt.dtype.type(1 << fmt.sign_shift)
+        return found
+
+    return rewire
 
 
 def _ranges(ins: Instruction) -> Iterator[Wire]:
@@ -294,9 +320,8 @@ def _swapped(ins: Instruction) -> Iterator[Wire]:
     fields = [field for field in WordLayout.of(ins).operand_fields if field.name in ins.formats]
     for one, other in combinations(fields, 2):
         formats = [ins.formats[field.name] for field in (one, other)]
-        factors = {one.name, other.name} == {"a", "b"}
-        matters = not factors or formats[0] != formats[1] or ins.scale_block is not None
-        if one.width == other.width and matters:
+        commute = {one.name, other.name} in ({"a", "b"}, {"scale_a", "scale_b"})
+        if one.width == other.width and (formats[0] != formats[1] or not commute):
             yield Wire(
                 f"{one.name}-and-{other.name}-swapped".replace("_", "-"),
                 f"{one.name} read where {other.name} belongs, and the other way round",

@@ -153,12 +153,14 @@ def moved(signals: ShiftSignals) -> Numbers:
     """The terms of an IEEE addition where the shifts say that they lie."""
     terms = signals.terms
     by = np.where(terms.finite, signals.maximum - terms.exponent - signals.shift, 0)
-    lsb, significand = terms.lsb + by, terms.significand
+    lsb, significand, sticky = terms.lsb + by, terms.significand, terms.sticky
     if signals.jammed.any():
         far = np.broadcast_to(signals.maximum, lsb.shape) - 2 * signals.precision - 8
         there = signals.jammed & terms.finite
         significand, lsb = np.where(there, 1, significand), np.where(there, far, lsb)
     if signals.lost_below is not None:
         lost = np.where(terms.finite, signals.maximum - signals.lost_below - lsb, 0)
-        significand = significand - low_bits(significand, np.maximum(lost, 0))
-    return replace(terms, significand=significand, lsb=lsb)
+        below = low_bits(significand, np.maximum(lost, 0))
+        significand = significand - below
+        sticky = sticky | ((below != 0) & signals.or_below)
+    return replace(terms, significand=significand, lsb=lsb, sticky=sticky)

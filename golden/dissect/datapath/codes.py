@@ -97,6 +97,7 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     dropped = (exact != 0) & (signals.flush == "positive")
     dropped |= signals.zero == "positive"
     dropped |= (exact == 0) & (signals.zero == "signed_underflow")
+    dropped &= ~((exact == 0) & signals.signed_zero)
     return np.where((digits == 0) & dropped, 0, code)
 
 

@@ -148,7 +148,7 @@ class _Run:
     taps: tuple[Tap, ...]
     registers: dict[str, Numbers] = field(default_factory=dict)
     made: dict[str, dict[str, Array]] = field(default_factory=dict)
-    """Of a register that holds a sum: maximum, distance, subtraction."""
+    """Of a register that holds a sum: maximum, distance, subtraction, signed_zero."""
     inexact: Array = None
     ended: Array = None
     answer: Array = None
@@ -362,7 +362,8 @@ class _Run:
             is_integer=step is not None and bool((terms.exponent == terms.lsb).all()),
         )
         self.tap("total", signals)
-        return _as_number(signals, step), facts_of(terms, signals.exponent)
+        signed_zero = np.full(lsb.shape, signals.signed_zero)
+        return _as_number(signals, step), facts_of(terms, signals.exponent) | {"signed_zero": signed_zero}
 
     def _normalize(self, step: Normalize) -> None:
         bits = dict(step.fraction_bits)

@@ -140,7 +140,8 @@ class ShiftSignals:
     are shifted with zeros from the left, or 0; `logical_of`: which.
     complemented: negative terms are inverted, without the one.
     unseen: terms whose cut bits no sticky bit sees.
-    lost_below: bits more than this many places below the maximum are lost, by term; None: none are.
+    lost_below: bits more than this many places below the maximum are lost, by term; None: none are. or_below:
+    they leave a sticky bit, which is no part of the sum: it stands below its magnitude.
     """
 
     terms: Numbers
@@ -155,6 +156,7 @@ class ShiftSignals:
     complemented: bool = False
     unseen: Array = False
     lost_below: Array = None
+    or_below: bool = False
 
 
 @dataclass
@@ -173,6 +175,8 @@ class TotalSignals:
     owner: Array
     register_lsb: int | None
     is_integer: bool
+    signed_zero: bool = False
+    """Whether the sign of a sum that is zero stays where the unit's rounding makes each zero positive."""
 
 
 @dataclass
@@ -197,7 +201,7 @@ class RoundingSignals:
     and what falls on the codes of infinities and NaNs stays there; "at_infinity", what falls on these codes
     alone, or "never" anything, and the exponent wraps around.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
-    and whether their signs differ.
+    and whether their signs differ. signed_zero: see TotalSignals.
     """
 
     fmt: Format
@@ -223,6 +227,7 @@ class RoundingSignals:
     maximum: Array = None
     distance: Array = None
     subtraction: Array = None
+    signed_zero: Array = False
 
     @property
     def leading(self) -> Array:

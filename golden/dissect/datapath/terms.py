@@ -107,7 +107,8 @@ def facts_of_one(numbers: Numbers) -> dict[str, Array]:
     """The same of a number that is no sum: nothing was apart, nothing carried."""
     leading = leading_of(numbers)
     none = np.zeros(leading.shape, np.bool_)
-    return {"maximum": leading, "distance": np.zeros(leading.shape, np.int64), "subtraction": none}
+    distance = np.zeros(leading.shape, np.int64)
+    return {"maximum": leading, "distance": distance, "subtraction": none, "signed_zero": none}
 
 
 def register_lsb(finite: Array, lsb: Array) -> int | None:

@@ -53,13 +53,15 @@ def faults(ins: Instruction) -> Iterator[Tap]:
                     n, s.subnormal(o).astype(np.int64) - s.subnormal(n).astype(np.int64)
                 ),
             )
-    if len(floats) == 3:
-        yield Tap(
-            "subnormal-half",
-            "every subnormal operand counts half (its exponent is read as 0 where 1 is right)",
-            "operands",
-            _halve_all,
-        )
+    several = {"subnormal-half": ("operand", "abc"), "ab-subnormal-half": ("factor", "ab")}
+    for slug, (word, names) in several.items():
+        if set(names) <= {*floats}:
+            yield Tap(
+                slug,
+                f"every subnormal {word} counts half (its exponent is read as 0 where 1 is right)",
+                "operands",
+                lambda s, n=names: _halve(s, n),
+            )
 
 
 def _exponents(ins: Instruction, floats: list[str]) -> Iterator[Tap]:
@@ -212,8 +214,8 @@ def _reorder(s: ScaleSignals, names: str, order: list[int]) -> None:
     s.b = s.b[order] if "b" in names else s.b
 
 
-def _halve_all(s: OperandSignals) -> None:
-    for name in s.numbers:
+def _halve(s: OperandSignals, names: str) -> None:
+    for name in names:
         s.move(name, -s.subnormal(name).astype(np.int64))
 
 

@@ -13,6 +13,7 @@ from golden.dissect.datapath.signals import (
     Tap,
 )
 from golden.dissect.taps.steps import (
+    in_each,
     in_words,
     kinds_of,
 )
@@ -21,6 +22,7 @@ from golden.program.steps import (
     Additions,
     Align,
     Fma,
+    Step,
     format_of,
 )
 
@@ -49,12 +51,39 @@ def faults(ins: Instruction) -> Iterator[Tap]:
             weight=1.05,
         )
     yield from _shift_off_by_one(where)
+    for tap in in_each(kinds, partial(_limited, precision)):
+        if tap.of != (Align,):  # of these `shift_limit` is a key
+            yield tap
     if Align in kinds:
         yield from _aligned_words(precision)
         yield from _left_out(ins)
         yield from _cuts_unseen(ins)
     if Additions in kinds or Fma in kinds:
         yield from _lost_bits(ins, precision)
+    yield from in_each(kinds_of(ins, Additions, Fma), partial(_ored_behind, precision))
+
+
+def _limited(precision: int, kind: type[Step]) -> Iterator[Tap]:
+    for limit in range(1, 2 * precision + 8):
+        yield Tap(
+            f"shift-limit-{limit}",
+            f"shifts a term that is more than {limit} places down by {limit}",
+            "shifts",
+            lambda s, n=limit: setattr(s, "shift", np.minimum(s.shift, n)),
+        )
+
+
+def _ored_behind(precision: int, kind: type[Step]) -> Iterator[Tap]:
+    """A sticky bit that is no part of the addition: where the signs differ it belongs to what is taken
+    away."""
+    for places in range(precision, precision + 6):
+        yield Tap(
+            f"sticky-or-{places}",
+            f"has an ORed sticky bit behind the sum for what lies more than {places} places below the "
+            "largest exponent, where it belongs to the term that is added or subtracted",
+            "shifts",
+            lambda s, n=places: s.__dict__.update(lost_below=np.full_like(s.maximum, n), or_below=True),
+        )
 
 
 def _kept(ins: Instruction) -> int:

@@ -45,6 +45,8 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     steps = ins.program.steps_of(SpecialValues)
     if steps or kinds_of(ins, Additions, Fma):
         yield from _unseen(ins)
+        if ins.formats["d"].infinity is not None and ins.formats["d"].signed:
+            yield from _signs_of_answers()
     if steps:
         yield from _answers()
         if ins.formats["d"].infinity is not None and ins.formats["d"].signed:  # elsewhere they answer a NaN
@@ -204,7 +206,19 @@ _RULES: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "positive": ("always +", np.zeros_like),
     "negative": ("always -", np.ones_like),
 }
-"""What else the sign of c may be."""
+"""What else the sign of an infinity may be."""
+
+
+def _signs_of_answers() -> Iterator[Tap]:
+    """Infinities of operands that end with another sign; what overflows is no such one."""
+    for slug, (text, rule) in _RULES.items():
+        yield Tap(
+            f"infinite-operand-sign-{slug}",
+            f"an infinite operand gives an infinity whose sign is {text}",
+            "specials",
+            lambda s, r=rule: _sign_infinities(s, _is_infinite(s)[:, None], r(s.sign)),
+            weight=1.0,
+        )
 
 
 def _signs() -> Iterator[Tap]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import Array, held, low_bits
+from golden.dissect.datapath.arrays import Array, held, low_bits, shl
 from golden.dissect.datapath.signals import (
     Tap,
     TotalSignals,
@@ -24,6 +25,7 @@ from golden.program.steps import (
     Fma,
     Step,
     Sum,
+    format_of,
 )
 
 _SHORTER = 16
@@ -43,6 +45,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
         yield from _short_register(ins)
         yield from _blind(ins)
     yield from in_each(kinds_of(ins, Sum, Additions, Fma), _zero_signs)
+    yield from in_each(kinds_of(ins, Additions, Fma), partial(_carries, ins))
 
 
 def _blind(ins: Instruction) -> Iterator[Tap]:
@@ -68,27 +71,59 @@ def _lose_top(s: TotalSignals, places: int) -> None:
     s.total = np.where(s.total < 0, -kept, kept)
 
 
+def _carries(ins: Instruction, kind: type[Step]) -> Iterator[Tap]:
+    """IEEE additions whose register ends at the leading bit of the larger term."""
+    precision = max(fmt.fraction_bits for s in ins.program.steps_of(kind) if (fmt := format_of(s)))
+    words = {0: "", 1: " (with one guard bit and a sticky bit)", 2: " (with two guard bits and a sticky bit)"}
+    for guards, word in words.items():
+        yield Tap(
+            f"sum-carry-lost{f'-guards-{guards}' * bool(guards)}",
+            f"loses the carry of the sum: its register is one bit short{word}",
+            "total",
+            lambda s, n=guards: _lose_carry(s, precision + n if n else None),
+        )
+
+
+def _lose_carry(s: TotalSignals, places: int | None) -> None:
+    """What is left shows the bits that the rounding behind a carry does not: in a register of so many
+    `places` below the leading one the others are one sticky bit."""
+    magnitude = low_bits(np.abs(s.total), np.maximum(s.exponent + 1 - s.lsb, 0))
+    if places is not None:
+        cut = np.maximum(s.exponent - places - s.lsb, 0)
+        below = low_bits(magnitude, cut)
+        sticky = shl((below != 0).astype(object), np.maximum(cut - 1, 0))
+        magnitude = magnitude - below + np.where(cut > 0, sticky, 0)
+    s.zero_sign = np.where(s.total == 0, s.zero_sign, s.total < 0)
+    s.total = np.where(s.total < 0, -magnitude, magnitude)
+
+
 def _zero_signs(kind: type[Step]) -> Iterator[Tap]:
     for sign, word in ((0, "positive"), (1, "negative")):
         yield Tap(
             f"zero-sum-{word}",
-            f"gives a sum that is exactly zero as {'-' if sign else '+'}0, whatever it adds",
+            f"gives an exact zero as {'-' if sign else '+'}0, whatever it adds",
             "total",
-            lambda s, n=sign: setattr(s, "zero_sign", np.full_like(s.zero_sign, bool(n))),
+            lambda s, n=sign: _sign_zero(s, np.full_like(s.zero_sign, bool(n))),
         )
     for word, place in (("first", 0), ("last", -1)):
         yield Tap(
             f"zero-sum-sign-of-{word}",
-            f"gives a sum that is exactly zero the sign of the {word} number that it adds",
+            f"gives an exact zero the sign of the {word} number that it adds",
             "total",
-            lambda s, n=place: setattr(s, "zero_sign", s.terms.sign[:, [n]].copy()),
+            lambda s, n=place: _sign_zero(s, s.terms.sign[:, [n]].copy()),
         )
     yield Tap(
         "zero-sum-negative-if-any",
-        "gives a sum that is exactly zero as -0 where any number that it adds is negative",
+        "gives an exact zero as -0 where any number that it adds is negative",
         "total",
-        lambda s: setattr(s, "zero_sign", s.terms.sign.any(axis=1, keepdims=True)),
+        lambda s: _sign_zero(s, s.terms.sign.any(axis=1, keepdims=True)),
     )
+
+
+def _sign_zero(s: TotalSignals, sign: Array) -> None:
+    """Also where the unit's rounding makes each zero positive: in RTL that is one place. What has a sticky
+    bit is no exact zero."""
+    s.zero_sign, s.signed_zero = np.where(s.sticky, s.zero_sign, sign), True
 
 
 def _negations(ins: Instruction) -> Iterator[Tap]:
