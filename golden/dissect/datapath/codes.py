@@ -111,6 +111,8 @@ def _overflow(signals: RoundingSignals, digits: Array) -> tuple[Array, Array]:
         case "at_infinity":
             over = digits >> fmt.fraction_bits == (1 << fmt.exponent_bits) - 1
             return over, np.where(over, digits, digits % end)
+        case "wide":
+            return digits % (2 * end) > fmt.largest >> fmt.ignored_low, digits % (2 * end)
         case "never":
             return np.zeros(digits.shape, np.bool_), digits % end
         case _:

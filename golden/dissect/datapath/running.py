@@ -161,8 +161,10 @@ class _Run:
     def tap(self, place: str, signals: Any) -> None:
         """Lets the faults of a place change its signals."""
         for one in self.taps:
-            if one.place == place and (not one.of or isinstance(self.step, one.of)):
-                one.rule(signals)
+            if not one.of or isinstance(self.step, one.of):
+                for at, rule in ((one.place, one.rule), *one.also):
+                    if at == place:
+                        rule(signals)
 
     def operation(self, operation: Operation, read: Read, results: Mapping[str, Array]) -> Array:
         """The codes of an operation's result, (n,); `results`: those of the earlier ones."""

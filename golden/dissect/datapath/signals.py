@@ -23,6 +23,7 @@ class Tap:
     place: one of PLACES. `rule` changes the signals there, whose class has the place's name.
     of: the kinds of steps in which the fault is, by their class; none: all.
     in_order: whether the rule looks at the vectors before or after, by one.
+    also: what the same fault does at other places.
     """
 
     slug: str
@@ -32,6 +33,7 @@ class Tap:
     weight: float = 1.1
     of: tuple[type[Step], ...] = ()
     in_order: bool = False
+    also: tuple[tuple[str, Callable[..., None]], ...] = ()
 
 
 # Signals ----------------------------------------------------------------------------------------------------
@@ -199,7 +201,8 @@ class RoundingSignals:
     field of one that has it. overflow_mode: the mode whose overflow it is.
     overflows: what is an overflow: what is "above" the largest number; "late", what no exponent field holds,
     and what falls on the codes of infinities and NaNs stays there; "at_infinity", what falls on these codes
-    alone, or "never" anything, and the exponent wraps around.
+    alone, or "never" anything, and the exponent wraps around; "wide", what is above in a field of one bit
+    more, and the exponent wraps around in that.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
     and whether their signs differ. signed_zero: see TotalSignals.
     """

@@ -10,6 +10,7 @@ import numpy as np
 from golden.dissect.datapath.arrays import Array, low_bits
 from golden.dissect.datapath.signals import (
     OperandSignals,
+    RoundingSignals,
     ScaleSignals,
     Tap,
 )
@@ -42,6 +43,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
             f"the exponent of a subnormal {name} wraps around to the largest",
             "operands",
             lambda s, n=name: _wrap_subnormal(s, n),
+            also=(("rounding", _in_a_wide_field),) if name == "c" else (),
         )
     if "a" in floats and "b" in floats:
         for name, other in OTHERS.items():
@@ -217,6 +219,12 @@ def _reorder(s: ScaleSignals, names: str, order: list[int]) -> None:
 def _halve(s: OperandSignals, names: str) -> None:
     for name in names:
         s.move(name, -s.subnormal(name).astype(np.int64))
+
+
+def _in_a_wide_field(s: RoundingSignals) -> None:
+    """The exponent that wraps has one bit more than a field. A carry beyond it wraps once more: where a sum
+    is cut toward minus infinity, only that of a negative number."""
+    s.overflows = "wide" if s.overflows == "above" else s.overflows
 
 
 def _wrap_subnormal(s: OperandSignals, name: str) -> None:

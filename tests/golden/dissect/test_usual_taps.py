@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import golden
+import rtl_tb
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.dissect import datapath
 from golden.dissect.taps import taps
 from golden.instruction import Instruction
 
+STYLES = Path(rtl_tb.__file__).parent / "mutants" / "units"
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 ADDER = """unit: adder
 shape: {k: 1}
@@ -100,3 +102,14 @@ def test_an_infinite_operand_loses_its_sign_and_an_overflow_does_not() -> None:
     got = with_fault(ins, "infinite-operand-sign-positive", a=a[:, None], c=c)
     assert [hex(code) for code in got] == ["0x7c00", "0x7c00", "0x7e00", "0xfc00", "0x0"]
     assert int(ins.dot(a=a[1:2, None], c=c[1:2])[0]) == 0xFC00
+
+
+def test_a_huge_exponent_wraps_once_more_with_a_carry() -> None:
+    """What the RTL of this unit answers with that fault: a sum that is cut toward minus infinity carries
+    where c is negative, and its exponent has nine bits."""
+    ins = golden.load_instruction(STYLES / "packed_structs" / "unit.yaml")
+    a, b = [0x41F0, 0x346E, 0xBB1B, 0], [0xBC89, 0xBE55, 0x3C06, 0xBE0B]
+    c = np.array([0x807FFFFF, 0x007FFFFF, 0x80000001], np.uint32)
+    given = {"a": np.array([a] * 3, np.uint16), "b": np.array([b] * 3, np.uint16), "c": c}
+    got = with_fault(ins, "c-subnormal-huge", **given)
+    assert [hex(code) for code in got] == ["0x0", "0x7f800000", "0xff800000"]
