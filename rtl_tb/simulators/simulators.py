@@ -352,6 +352,7 @@ def run(
 
     Raises:
         ToolFailed: the exit status is not zero.
+        MachineError: it cannot be loaded for want of memory.
         RtlError: the tool cannot be started, or the timeout passed.
     """
     words = [str(word) for word in command]
@@ -363,10 +364,21 @@ def run(
         _wait(process, words[0], deadline, tick)
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     if process.returncode in CANNOT_BE_RUN:
-        raise RtlError(f"{words[0]} cannot be run: {text.strip().rpartition(': ')[2] or 'no such program'}")
+        raise _not_run(words[0], text, log)
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
     return text
+
+
+def _not_run(program: str, text: str, log: Path | None) -> RtlError:
+    """Why a program did not begin: a MachineError where there was no memory to load it. Where what it said
+    was not kept, a limit on the memory of a program that is there tells so."""
+    cause = cause_in_the_machine(text, "", None if log is None else log.parent)
+    if cause is None and log is None and getattr(_limits, "memory", None) and shutil.which(program):
+        cause = "the limit on its memory"
+    if cause is not None:
+        return MachineError(f"{program} cannot be run, for a cause of the machine: {cause}")
+    return RtlError(f"{program} cannot be run: {text.strip().rpartition(': ')[2] or 'no such program'}")
 
 
 @contextlib.contextmanager

@@ -44,6 +44,10 @@ class Budget:
         """Whether this part of the time is over."""
         return not self.left(part)
 
+    def further(self, share: float) -> float:
+        """The part of the time at which so much more of it is spent."""
+        return 1.0 - self.left() / self.seconds + share
+
     def half(self, part: float = ALL) -> float:
         """The part of the time at which half of what is left until another part is over."""
         return part - self.left(part) / self.seconds / 2
@@ -59,7 +63,7 @@ class Budget:
         with simulators.longest_build(min(self.left(part), most), MEMORY, lambda: self.look(part)):
             yield
 
-    def look(self, part: float = ALL) -> None:
-        """Raises RtlError where the part is over."""
-        if self.over(part):
+    def look(self, part: float = ALL, late: float = 0.0) -> None:
+        """Raises RtlError where the part is over, and so many seconds behind it."""
+        if self.over(part) and time.monotonic() >= self.start + part * self.seconds + late:
             raise RtlError(f"its time, {self.seconds:g} seconds, was up (--repair gives more)")

@@ -78,6 +78,8 @@ _SITES = 6
 """Lines at which a fault may be, of which all other choices are compiled at once."""
 _RESTS = 2
 """Changes that mend a part, of which it is asked whether a hypothesis explains what they leave."""
+_LATER = 20.0
+"""Seconds behind the end of the search that hypotheses have altogether for what changes leave."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
 _TURNS = (
@@ -151,7 +153,7 @@ def find_repairs(
     Args:
         seconds: after which it ends with what it has; a run that is under way may take _ONE_RUN longer.
         beside: whether hypotheses are asked about what a change leaves wrong. The diagnosis has 20 seconds of
-            processor for it each time, and the search goes on with what is left of its own.
+            processor for it each time, and ends _LATER seconds behind the search at the latest.
         partial: hypotheses that may each be one fault of several: a change beside one is looked for, too.
 
     Returns:
@@ -280,7 +282,7 @@ class _Search:
         two = two or self._beside_constant(changes, texts, constants, folder / "numbers")
         if two and two[0].by_one:
             return two
-        self._try_constants(texts, constants)
+        self._try_constants(texts, constants, part=self._part_of_constants(two))
         if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
         if found := self._constants_toward(changes, goals, folder):
@@ -304,6 +306,11 @@ class _Search:
         return [self._by_fault(changes, repair, folder / "alone") for repair in found[:1]] + (
             [repair for repair in found[1:] if repair.whole]
         )
+
+    def _part_of_constants(self, two: Sequence[Repair]) -> float:
+        """When constants end. Where two changes mend all already, one number that does is looked for a tenth
+        of the time: the likeliest ones come first."""
+        return min(CONSTANTS, self.budget.further(_ASIDE)) if two else CONSTANTS
 
     def _result(self, group: Group, built: Future[_Trials | None]) -> _Trials | None:
         """The build of a group of choices; where it was refused, broken off or took too long, that is
@@ -459,20 +466,24 @@ class _Search:
                 if self._confirm(changes, score.changes, folder / f"{number}") is None:
                     continue
                 ran = self.ran[tuple(_edit(changes, change) for change in score.changes)]
-                if rest := rest_of(ran.verdict, ran.job, self.asked):
+                if rest := rest_of(ran.verdict, ran.job, self.asked, self._look_at_rest):
                     repair = replace(ran.repair, rest=rest)
                     return [self._by_fault(changes, repair, folder / "alone")]
         return []
 
     def _with_rest(self, found: list[Repair]) -> list[Repair]:
         """Before all others one change with which every vector is as a hypothesis says; as they are where
-        there is none. It takes time of its own."""
+        there is none. It has _LATER seconds of its own."""
         single = [ran for ran in self.ran.values() if len(ran.changes) == 1 and _lists(ran.repair)]
         for ran in sorted(single, key=lambda ran: -ran.repair.mended)[:_RESTS]:
             with suppress(MmagoldError):  # what was found stays found
-                if rest := rest_of(ran.verdict, ran.job, self.asked):
+                if rest := rest_of(ran.verdict, ran.job, self.asked, self._look_at_rest):
                     return [replace(ran.repair, rest=rest), *found]
         return found
+
+    def _look_at_rest(self) -> None:
+        """Raises RtlError where the time of hypotheses is over, which ends later than that of changes."""
+        self.budget.look(late=_LATER)
 
     def _by_fault(self, changes: Changes, repair: Repair, folder: Path) -> Repair:
         """A repair with what each of its changes does by itself; as it is where the time ends before."""

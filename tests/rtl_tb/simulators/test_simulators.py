@@ -308,6 +308,18 @@ def test_what_the_machine_ended_is_no_refusal(said, status, kind):
     assert type(found) is kind and "Tool 1" in str(found) and "it said" in str(found)
 
 
+@pytest.mark.parametrize("log", [True, False])
+def test_a_program_that_cannot_be_loaded_is_no_wrong_one(tmp_path, log):
+    """At a limit on its memory it says nothing of what it would do; one that is not there does."""
+    options = {"folder": tmp_path, "env": dict(os.environ), "log": tmp_path / "log" if log else None}
+    with simulators.longest_build(60, 3 << 20):
+        with pytest.raises(MachineError, match="cannot be run, for a cause of the machine"):
+            simulators.run([sys.executable, "-V"], **options)
+        with pytest.raises(RtlError, match="cannot be run") as found:
+            simulators.run([tmp_path / "none"], **options)
+    assert type(found.value) is RtlError
+
+
 def test_a_compilation_ends_in_time_and_within_its_memory(tmp_path):
     """A number that is changed may ask for a design of any size; each of several compilations in a row has
     what is left of the time."""

@@ -15,14 +15,16 @@ from golden.dissect.wiring import wires
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check_dut
 from rtl_tb.check.repair import rest
+from rtl_tb.check.repair.budget import CONSTANTS, Budget
 from rtl_tb.check.repair.changes import Changes
 from rtl_tb.check.repair.goals import goals_of
 from rtl_tb.check.repair.rest import rest_of
 from rtl_tb.check.repair.result import Edit, Repair, Rest
-from rtl_tb.check.repair.search import find_repairs
+from rtl_tb.check.repair.search import _Search, find_repairs
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.errors import RtlError
 from rtl_tb.qualify.mutants import FOLDER
 
 
@@ -44,12 +46,41 @@ def without_element_2(vectors: Any) -> Any:
 def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest, "_example", lambda *_: None)
     verdict, job = answered(tmp_path, without_element_2)
-    (one,) = rest_of(verdict, job, job)
+    (one,) = rest_of(verdict, job, job, lambda: None)
     assert "k = 2 left out" in one.text and one.explains == int(verdict.failed.sum()) > 0
     edit = Edit(Path("x.sv"), 3, "y = a;", "a", "b")
     repair = Repair((edit,), 5, 9, 0, 1000, rest=(one,))
     assert repair.explained and not repair.whole and "no change" not in repair.sentence()
     assert one.text in repair.sentence() and one.text in repair.as_dict()["faults"][-1]["text"]
+
+
+def test_no_hypothesis_is_asked_when_the_time_is_over(tmp_path: Path) -> None:
+    """A diagnosis that has begun ends then, too; hypotheses have some seconds more than changes."""
+    verdict, job = answered(tmp_path, without_element_2)
+    asked = 0
+
+    def look() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 2:  # once before the diagnosis, and then in it
+            raise RtlError("over")
+
+    with pytest.raises(RtlError, match="over"):
+        rest_of(verdict, job, job, look)
+    budget = Budget(1e-9)
+    budget.look(late=100)
+    with pytest.raises(RtlError, match="time"):
+        budget.look(late=1e-9)
+
+
+def test_numbers_end_soon_where_two_changes_mend_all() -> None:
+    search = _Search.__new__(_Search)
+    search.budget = Budget(100)
+    two = Repair((), 1, 1, 0, 10)
+    assert search._part_of_constants([]) == CONSTANTS
+    assert abs(search._part_of_constants([two]) - 0.1) < 0.05
+    search.budget.start -= 70
+    assert search._part_of_constants([two]) == CONSTANTS
 
 
 def test_what_no_hypothesis_explains_wholly_is_not_said(
@@ -59,7 +90,7 @@ def test_what_no_hypothesis_explains_wholly_is_not_said(
     near = Hypothesis("x", "x", job.dut.instruction, remaining=1, total=1000)
     far = Diagnosis(job.dut.instruction, (near,), 900, 1000, faults=(Fault("x", "x", 899),))
     monkeypatch.setattr(rest, "reasons", lambda *_: far)
-    assert verdict.failed.any() and rest_of(verdict, job, job) == ()
+    assert verdict.failed.any() and rest_of(verdict, job, job, lambda: None) == ()
 
 
 @pytest.mark.long
