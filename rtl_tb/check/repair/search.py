@@ -13,7 +13,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -94,6 +94,8 @@ _ALL_BUT = 0.9
 """A number that mends this share has every choice tried beside it before all other numbers are."""
 _ASIDE = 0.1
 """The part of the time that is given to two faults while the next build is compiled."""
+_MORE_FOR_ONE = 0.25
+"""The part of the time that one change has after two were found that mend all."""
 _AT_ONCE = 32
 """Changes that one program tries."""
 _BESIDE_ONE = 4 * _AT_ONCE
@@ -256,11 +258,15 @@ class _Search:
                 singles: list[_Score] = []
                 every: list[_Trials] = []
                 two: list[Repair] = []  # kept until no one change does as much
+                end = CONSTANTS
                 for group, build in built.items():
                     if every and not two:
                         place = folder / f"at_{group.name}"
                         two = self._two(changes, singles, every, goals, texts, place, build.done)
-                    self._try_constants(texts, constants, build.done)
+                        end = self._part_of_one(two)
+                    self._try_constants(texts, constants, build.done, end)
+                    if two and not self._is_there(build, end):
+                        break
                     if found := self._whole(changes, constants.scores, folder / f"before_{group.name}"):
                         return found
                     more = self._result(group, build)
@@ -276,13 +282,15 @@ class _Search:
                 aside.end()
                 for build in built.values():
                     build.cancel()
-        if every and not two:
+        late = not two
+        if every and late:
             two = self._two(changes, singles, every, goals, texts, folder / "two")
         singles += self._partial(every)
         two = two or self._beside_constant(changes, texts, constants, folder / "numbers")
+        end = self._part_of_one(two) if late else end
         if two and two[0].by_one:
             return two
-        self._try_constants(texts, constants, part=self._part_of_constants(two))
+        self._try_constants(texts, constants, part=end)
         if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
         if found := self._constants_toward(changes, goals, folder):
@@ -307,10 +315,14 @@ class _Search:
             [repair for repair in found[1:] if repair.whole]
         )
 
-    def _part_of_constants(self, two: Sequence[Repair]) -> float:
-        """When constants end. Where two changes mend all already, one number that does is looked for a tenth
-        of the time: the likeliest ones come first."""
-        return min(CONSTANTS, self.budget.further(_ASIDE)) if two else CONSTANTS
+    def _part_of_one(self, two: Sequence[Repair]) -> float:
+        """When the search for one change ends, and with it that for constants. Where two mend all already, it
+        has a quarter of the time more: the likeliest ones come first."""
+        return min(CONSTANTS, self.budget.further(_MORE_FOR_ONE)) if two else CONSTANTS
+
+    def _is_there(self, build: Future[_Trials | None], part: float) -> bool:
+        """Whether a build has ended before a part of the time is over."""
+        return build in wait([build], self.budget.left(part)).done
 
     def _result(self, group: Group, built: Future[_Trials | None]) -> _Trials | None:
         """The build of a group of choices; where it was refused, broken off or took too long, that is

@@ -73,14 +73,14 @@ def test_no_hypothesis_is_asked_when_the_time_is_over(tmp_path: Path) -> None:
         budget.look(late=1e-9)
 
 
-def test_numbers_end_soon_where_two_changes_mend_all() -> None:
+def test_one_change_is_looked_for_a_while_where_two_mend_all() -> None:
     search = _Search.__new__(_Search)
     search.budget = Budget(100)
     two = Repair((), 1, 1, 0, 10)
-    assert search._part_of_constants([]) == CONSTANTS
-    assert abs(search._part_of_constants([two]) - 0.1) < 0.05
+    assert search._part_of_one([]) == CONSTANTS
+    assert abs(search._part_of_one([two]) - 0.25) < 0.05
     search.budget.start -= 70
-    assert search._part_of_constants([two]) == CONSTANTS
+    assert search._part_of_one([two]) == CONSTANTS
 
 
 def test_what_no_hypothesis_explains_wholly_is_not_said(
