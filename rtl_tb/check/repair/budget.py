@@ -65,5 +65,5 @@ class Budget:
 
     def look(self, part: float = ALL, late: float = 0.0) -> None:
         """Raises RtlError where the part is over, and so many seconds behind it."""
-        if self.over(part) and time.monotonic() >= self.start + part * self.seconds + late:
+        if self.over(part) and (not late or time.monotonic() >= self.start + part * self.seconds + late):
             raise RtlError(f"its time, {self.seconds:g} seconds, was up (--repair gives more)")

@@ -290,7 +290,7 @@ class _Search:
         end = self._part_of_one(two) if late else end
         if two and two[0].by_one:
             return two
-        self._try_constants(texts, constants, part=end)
+        self._try_constants(texts, constants, None, end)
         if found := self._whole(changes, constants.scores, folder / "later") or two:
             return found
         if found := self._constants_toward(changes, goals, folder):

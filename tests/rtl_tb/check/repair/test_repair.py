@@ -687,6 +687,37 @@ def test_two_faults_are_said_where_no_one_change_does_as_much(
     assert found is (one if later else two) and looked == ["at_FORMS"]
 
 
+def test_one_change_is_not_waited_for_without_end_where_two_mend_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The build of terms takes all the time that it is given."""
+    dut = planted(tmp_path)
+    job = Job(dut, tmp_path, default_set(dut.instruction, 20, 1, dut.level))
+    asked = _Search(judge(job.vectors, right(job), dut.compare), job, Budget(60), None)
+    two = Repair((), 3, 3, 0, 20)
+
+    def build(*at: object) -> object:
+        while at[5] == (Group.TERMS,) and not cast(Budget, at[3]).over():
+            time.sleep(0.01)
+        return object()
+
+    for owner, name, instead in (
+        (search, "suspicious_lines", lambda *_: set()),
+        (search, "Texts", lambda *_: None),
+        (search, "_MORE_FOR_ONE", 0.001),
+        (asked, "_choices", build),
+        (asked, "_try_constants", lambda *_: None),
+        (asked, "_scores", lambda *_: []),
+        (asked, "_partly", lambda *_: []),
+        (asked, "_at_sites", lambda *_: []),
+        (asked, "_whole", lambda *_: []),
+        (asked, "_two", lambda *_: [two]),
+    ):
+        monkeypatch.setattr(owner, name, instead)
+    (found,) = asked._either(Changes(), asked.job, tmp_path)
+    assert found is two and asked.budget.left() > 40
+
+
 def test_choices_that_are_ready_do_not_wait_for_two_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
