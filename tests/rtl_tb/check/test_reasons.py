@@ -1,5 +1,6 @@
 """A failed check says each fault by itself, and what the description of the unit has wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import changed_unit
@@ -8,6 +9,7 @@ from changed_unit import changed
 
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check
+from rtl_tb.check.swapped import swapped_ports
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -47,6 +49,8 @@ def test_ports_that_dut_yaml_has_in_each_others_place(tmp_path, monkeypatch):
     result = changed(tmp_path, explain=True, count=500)
     assert result.diagnosis.hypotheses[0].slug == "a-and-c-swapped"
     assert any("a is acc_i and c is x_i" in hint for hint in result.hints)
+    ports = {name: replace(at, ports=(name,)) for name, at in result.dut.ports.items()}
+    assert swapped_ports(replace(result.dut, ports=ports), result.diagnosis) == []
 
 
 def test_widths_that_the_lint_warns_of(tmp_path):
