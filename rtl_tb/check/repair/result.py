@@ -68,7 +68,8 @@ class Alone:
             return (
                 f"{where}; alone it makes no vector {self.are}: the other fault is in all that show this one"
             )
-        others = "right ones wrong" if self.are == "right" else "others not"
+        ones = "one" if self.broken == 1 else "ones"
+        others = f"right {ones} wrong" if self.are == "right" else "others not"
         but = f", and {self.broken:,} {others}" if self.broken else ""
         return f"{where}; alone it makes {self.mended:,} of the wrong vectors {self.are}{but}"
 
@@ -158,12 +159,13 @@ class Repair:
 
     def summary(self) -> str:
         """The same above a list that says each fault."""
-        return self._told("with these changes together" if len(self.edits) > 1 else "with this change", "")
+        return self._told("these changes together:" if len(self.edits) > 1 else "this change:", "")
 
     def _told(self, where: str, rest: str) -> str:
         if self.whole:
             return f"{where} all {self.vectors:,} vectors are {self.are}"
-        others = f"{self.broken:,} right ones are wrong" if self.broken else "no other is wrong"
+        ones = "one is" if self.broken == 1 else "ones are"
+        others = f"{self.broken:,} right {ones} wrong" if self.broken else "no other is wrong"
         if self.are != "right":  # what counts as right may be wrong
             others = f"{self.broken:,} others no longer are" if self.broken else "all others still are"
         counted = f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are {self.are}, and {others}"

@@ -28,7 +28,7 @@ def test_lines_of_a_text_stand_once_where_each_fault_is_listed() -> None:
     two = Repair(edits, 10, 10, 0, 100, faults).as_dict()
     listed = "\n".join([report.repair_line(two), *(fault["text"] for fault in two["faults"])])
     assert listed.count("a.sv:3") == listed.count("a.sv:7") == 1
-    assert report.repair_line(two) == "with these changes together all 100 vectors are right"
+    assert report.repair_line(two) == "these changes together: all 100 vectors are right"
     one = Repair(edits[:1], 10, 10, 0, 100).as_dict()
     assert report.repair_line(one).startswith("a.sv:3: with `z` for `y`")
 

@@ -124,7 +124,7 @@ def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
 def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a unit answers without traffic is not right by that."""
     part = Repair((EDIT,), 3, 9, 1, 40, (Alone(EDIT, 3, 1),))
-    assert "3 of the 9 wrong vectors are right, and 1 right ones are wrong" in part.sentence()
+    assert "3 of the 9 wrong vectors are right, and 1 right one is wrong" in part.sentence()
     dut = planted(tmp_path)
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     calm = Calm("", "without resets", answers(job, range(4)), job)
