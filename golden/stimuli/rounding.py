@@ -24,8 +24,9 @@ _TWO_BITS = 0.3
 
 
 def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals exactly between two results, or one tiny addend beside it:
-    rounding mode, sticky bits, double rounding."""
+    """Totals exactly between two results, or one tiny addend beside it: rounding mode, sticky bits, double
+    rounding. Some addends are two bits in a row or carry, below all that an alignment keeps: a shift that
+    ends too early keeps the carry alone."""
     size, drop = (draw.count,), draw.kept_bits + 1
     least, most = draw.tiniest + drop, draw.high + drop
     low, high = max(lowest_exponent(draw.c), least), min(highest_exponent(draw.c), most)
@@ -40,6 +41,9 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     keep = np.arange(draw.k) == 0
     tiny = (np.arange(draw.k) == beside[:, None]) & draw.chance(0.4, size)[:, None]
     a = np.where(keep | tiny, a, np.zeros((), draw.a.dtype))
+    below = draw.pick(draw.low + 1, wanted - int(draw.window_bits.max()) - 1, size)
+    two = tiny.any(axis=1) & draw.chance(0.6, size)
+    _put_two_bits(draw, a, b, below, np.where(two, beside, -1), normal=True)
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
     c = encode(draw.c, draw.pick(0, 1, size), wanted, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
@@ -275,12 +279,13 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
     return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
 
 
-def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
+def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints, normal: bool = False) -> None:
     """Products of two bits in a row that lead at these exponents, of random signs, at a place each; -1:
-    nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry."""
+    nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry, which those of
+    normal numbers alone do."""
     rows = np.flatnonzero(place >= 0)
     carry = (draw.chance(0.5, exponent.shape) & (exponent > draw.tiniest)).astype(np.int64)
-    of_a, of_b = draw.split(exponent - carry, draw.a, draw.b, normal=False)
+    of_a, of_b = draw.split(exponent - carry, draw.a, draw.b, normal)
     a[rows, place[rows]] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))[rows]
     b[rows, place[rows]] = _of_digits(draw, draw.b, of_b, 1 + carry)[rows]
 
