@@ -30,6 +30,7 @@ from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states
 from rtl_tb.check.latency import measure
+from rtl_tb.check.polarity import polarity
 from rtl_tb.check.readings import Reading, as_run
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
@@ -361,14 +362,14 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
         job = _try_handshake(result, job)
     if result.passed and (options.engine == "fast" or dut.vhdl is not None):
         job = _climb(result, job)
-    report("trying other starts", 0, 0)
-    again = ask_source if result.passed and outcome.translated else compare_starts
-    try:
-        result.unset, job, result.verdict = again(options.engine, job, result.verdict)
-    except RtlError as error:
-        if result.passed:
-            raise
-        result.beyond = [f"what other starts give is not known: {error}"]  # it fails all the same
+    turned = None
+    if not result.passed and options.explain:
+        report("looking at polarities", 0, 0)
+        turned = polarity(result.verdict, options.engine, job)
+    if turned is not None:  # what came is no result: nothing more is built on it
+        result.hints = [turned.sentence]
+    else:
+        job = _try_starts(result, job, report)
     if result.passed and job.simulator == "verilator":
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
@@ -376,7 +377,7 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
         result.beyond += vhdl.notes(dut, result.verdict)
     elif result.passed:
         job = _read_otherwise(result, job, report)
-    if not result.passed and options.explain:
+    if not result.passed and options.explain and turned is None:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
         from rtl_tb.check.capsule import write_capsule
@@ -384,6 +385,23 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
         report("writing the failure capsule", 0, 0)
         result.capsule = write_capsule(result, job, options.failures)
     return result
+
+
+def _try_starts(result: Check, job: Job, report: Progress) -> Job:
+    """Asks what depends on signals that nothing drives; returns the job that the verdict is of.
+
+    Raises:
+        RtlError: as the engine does, where the unit passed.
+    """
+    report("trying other starts", 0, 0)
+    again = ask_source if result.passed and result.verdict.outcome.translated else compare_starts
+    try:
+        result.unset, job, result.verdict = again(result.options.engine, job, result.verdict)
+    except RtlError as error:
+        if result.passed:
+            raise
+        result.beyond = [f"what other starts give is not known: {error}"]  # it fails all the same
+    return job
 
 
 def _try_handshake(result: Check, job: Job) -> Job:
@@ -554,6 +572,10 @@ def explain(result: Check, job: Job, report: Progress) -> None:
     mixed = calm is not None and bool(calm.verdict.failed.any())
     if calm is not None and mixed:  # the arithmetic by itself
         verdict, job = calm.verdict, calm.job
+    said = [] if calm is None else [calm.sentence]
+    if reasons.too_few(verdict):
+        result.hints = [*said, reasons.never_answered(verdict)]
+        return
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
         result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))
@@ -566,7 +588,6 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         result.difference = find_difference(result)
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
-    said = [] if calm is None else [calm.sentence]
     result.hints = [*said, *reasons.hints(verdict, engine, job, found), *swapped_ports(job.dut, found)]
     until = time.monotonic() + result.options.repair
     unexplained = _ask_text(result, verdict, job, report)

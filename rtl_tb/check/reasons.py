@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from golden.dissect.diagnosis import Diagnosis, Fault, diagnose
 from golden.dissect.flag_faults import FlagFault, flag_faults
 from golden.dissect.minimising import minimise
-from golden.errors import MmagoldError
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
-from rtl_tb import engines
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.example import Example, example_of, example_of_sequence, run_of
 from rtl_tb.check.sequences import behind_its_c
 from rtl_tb.check.tiles import sentence, wrong_elements, wrong_places
 from rtl_tb.check.unit import DutRun
-from rtl_tb.check.verdict import Verdict, judge, silent
+from rtl_tb.check.verdict import Verdict, silent
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
 
@@ -31,7 +29,9 @@ SHOWN = 3
 MOST = 20_000
 """Wrong elements of tiles among which an example of a fault is looked for."""
 _FEW = 200
-"""Vectors of a run that only asks whether the unit answers at all, or which of them fails by itself."""
+"""Vectors of a run that only asks which of them fails by itself."""
+_RESULTS = 64
+"""Results of a unit that stopped answering on which a diagnosis may be built."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def _smallest(
 
 
 def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) -> list[str]:
-    """What the description of the unit may have wrong: its latency, the polarity of its reset. And what its
-    status flags are instead."""
+    """What the description of the unit may have wrong, such as its latency. And what its status flags are
+    instead."""
     dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
@@ -165,25 +165,21 @@ def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) 
         more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
         found.append(f"Verilator's lint warns of widths: {'; '.join(warned[:SHOWN])}{more}")
     if silent(verdict):
-        found.append(
-            f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered"
-            f"{_polarity(engine, job)}"
-        )
+        found.append(never_answered(verdict))
     return found
 
 
-def _polarity(engine: str, job: Job) -> str:
-    """Whether the unit answers when its reset has the other polarity."""
-    dut = job.dut
-    if dut.reset is None:
-        return "; look at the polarity of VALID and READY and at the clock"
-    said, other = ("low", "high") if dut.reset.active_low else ("high", "low")
-    turned = replace(dut, reset=replace(dut.reset, active_low=not dut.reset.active_low))
-    try:
-        again = replace(job, dut=turned, vectors=job.vectors[:_FEW], program=None, waves=None)
-        outcome = engines.run(engine, again)
-    except MmagoldError:
-        return ""
-    if silent(judge(again.vectors, outcome, dut.compare)):
-        return f", nor with a reset that is active {other}; look at the polarity of VALID and READY"
-    return f"; the reset is active {other}, not {said}: then the unit answers"
+def never_answered(verdict: Verdict) -> str:
+    """What is said of a unit that answers next to nothing, whatever the polarity of its signals
+    (rtl_tb/check/polarity.py)."""
+    return (
+        f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered, nor are "
+        "they with its reset, valid, ready or enable turned over; look at the clock, and at what holds the "
+        "handshake up"
+    )
+
+
+def too_few(verdict: Verdict) -> bool:
+    """Whether so few results came that nothing can be built on them: what a register held at first looks
+    like a result."""
+    return silent(verdict) and int(verdict.outcome.received.sum()) < _RESULTS

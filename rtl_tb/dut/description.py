@@ -58,6 +58,7 @@ class Handshake:
         measured.
     measured: whether the file says `latency: measure`.
     interval: the DUT takes one set of operands every `interval` cycles (kinds valid and latency).
+    active_low: those of the five ports that mean with 0 what the others mean with 1.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Handshake:
     latency: int | None = None
     measured: bool = False
     interval: int = 1
+    active_low: frozenset[str] = frozenset()
 
     def inputs(self) -> dict[str, str]:
         """The DUT's input ports by role."""
@@ -410,23 +412,40 @@ def _handshake(document: Section) -> Handshake:
     section = document.take("handshake", Section)
     kind = section.take_choice("kind", HANDSHAKES)
     readers = {"valid_ready": _valid_ready, "valid": _valid, "latency": _latency}
-    handshake = readers[kind](section) if kind in readers else Handshake(kind)
+    low: set[str] = set()
+    handshake = readers[kind](section, low) if kind in readers else Handshake(kind)
     section.done()
-    return handshake
+    return dataclasses.replace(handshake, active_low=frozenset(low))
+
+
+def _signal(section: Section, key: str, low: set[str]) -> str:
+    """A port of the handshake; one that is active low is added to `low`."""
+    if not isinstance(section.get(key), Section):
+        return _port(section, key)
+    signal = section.take(key, Section)
+    port = _port(signal, "port")
+    if signal.take_choice("active", ("low", "high"), "high") == "low":
+        low.add(port)
+    signal.done()
+    return port
+
+
+def _optional_signal(section: Section, key: str, low: set[str]) -> str | None:
+    return section.take(key, str, None) if section.get(key) is None else _signal(section, key, low)
 
 
 def _sides(section: Section) -> tuple[Section, Section]:
     return section.take("input", Section), section.take("output", Section)
 
 
-def _valid_ready(section: Section) -> Handshake:
+def _valid_ready(section: Section, low: set[str]) -> Handshake:
     given, result = _sides(section)
     handshake = Handshake(
         "valid_ready",
-        in_valid=_port(given, "valid"),
-        in_ready=_optional(given, "ready"),
-        out_valid=_port(result, "valid"),
-        out_ready=_optional(result, "ready"),
+        in_valid=_signal(given, "valid", low),
+        in_ready=_optional_signal(given, "ready", low),
+        out_valid=_signal(result, "valid", low),
+        out_ready=_optional_signal(result, "ready", low),
     )
     given.done()
     result.done()
@@ -437,17 +456,17 @@ def _valid_ready(section: Section) -> Handshake:
     return handshake
 
 
-def _valid(section: Section) -> Handshake:
+def _valid(section: Section, low: set[str]) -> Handshake:
     given, result = _sides(section)
-    in_valid, out_valid = _port(given, "valid"), _port(result, "valid")
+    in_valid, out_valid = _signal(given, "valid", low), _signal(result, "valid", low)
     given.done(("valid",))
     result.done(("valid",))
     return Handshake("valid", in_valid=in_valid, out_valid=out_valid, interval=_interval(section))
 
 
-def _latency(section: Section) -> Handshake:
+def _latency(section: Section, low: set[str]) -> Handshake:
     given = section.take("input", Section, None)
-    in_valid = _port(given, "valid") if given is not None else None
+    in_valid = _signal(given, "valid", low) if given is not None else None
     if given is not None:
         given.done()
     latency = section.take("latency", (int, str))
@@ -460,7 +479,7 @@ def _latency(section: Section) -> Handshake:
     return Handshake(
         "latency",
         in_valid=in_valid,
-        enable=_optional(section, "enable"),
+        enable=_optional_signal(section, "enable", low),
         latency=None if latency == "measure" else latency,
         measured=latency == "measure",
         interval=_interval(section),

@@ -33,7 +33,10 @@ GUESS = "  # GUESS"
 _CLOCK = re.compile(r"(i_|s_)?a?(clk|clock|ck|cp)(_i|_in|in)?$", re.I)
 _RESET = re.compile(r"(i_)?(n|a|s)?(rst|reset)(_?n|_ni|_i|_b)?(_i|_in)?$", re.I)
 _RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
-_ENABLE = re.compile(r"(i_)?(en|ena|enable|ce|clk_en|clken)(_i)?$", re.I)
+_ENABLE = re.compile(r"(i_)?(en|ena|enable|ce|clk_en|clken)(_?n)?(_i|i)?$", re.I)
+_LOW = re.compile(
+    r"(^|_)n_?(valid|vld|ready|rdy)|(valid|vld|ready|rdy|en|ena|enable|ce)_?n(i|o|_i|_o|_in|_out)?$", re.I
+)
 _AFFIXES = re.compile(
     r"^(i_|o_|in_|out_|req_|rsp_|resp_|din_|dout_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$",
     re.I,
@@ -363,8 +366,8 @@ def _timing(module: Module, roles: _Roles) -> list[str]:
             f"  kind: latency{GUESS}: there is no pair of valid ports",
             "  latency: measure    # or the number of cycles",
         ]
-        lines += [f"  input: {{valid: {_scalar(roles.in_valid)}}}"] if roles.in_valid else []
-        lines += [f"  enable: {_scalar(roles.enable)}"] if roles.enable else []
+        lines += [_side("input", roles.in_valid, None)] if roles.in_valid else []
+        lines += [_by_name(f"  enable: {_signal(roles.enable)}")] if roles.enable else []
         lines += ["  # interval: 1    # cycles from one set of operands to the next"]
     else:
         lines.append(f"  kind: combinational{GUESS}: there is no clock")
@@ -372,7 +375,20 @@ def _timing(module: Module, roles: _Roles) -> list[str]:
 
 
 def _side(side: str, valid: str, ready: str | None) -> str:
-    return f"  {side}: {{valid: {_scalar(valid)}" + (f", ready: {_scalar(ready)}}}" if ready else "}")
+    signals = {"valid": valid} | ({"ready": ready} if ready else {})
+    words = ", ".join(f"{role}: {_signal(name)}" for role, name in signals.items())
+    return _by_name(f"  {side}: {{{words}}}")
+
+
+def _signal(name: str) -> str:
+    """A signal of the handshake; active low where its name says so."""
+    low = _LOW.search(name.rpartition(".")[2])
+    return f"{{port: {_scalar(name)}, active: low}}" if low else _scalar(name)
+
+
+def _by_name(line: str) -> str:
+    """A line of the handshake, marked where a polarity is guessed."""
+    return f"{line}{GUESS}: polarity by name" if "active: low" in line else line
 
 
 # Ports ------------------------------------------------------------------------------------------------------

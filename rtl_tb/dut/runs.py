@@ -100,8 +100,27 @@ def signals_of(dut: Dut) -> dict[str, str]:
     """The wrapper's signal at each port, or field of a port, of clock, reset and handshake."""
     shake = dut.handshake
     accept = "in_valid" if shake.kind == "valid_ready" else "accept"
-    signals = [(shake.in_valid, accept), (shake.in_ready, "in_ready"), (shake.out_valid, "out_valid")]
-    signals += [(shake.out_ready, "out_ready"), (shake.enable, "!stall"), (dut.clock, "clk")]
+    given = [(shake.in_valid, accept), (shake.out_ready, "out_ready"), (shake.enable, "!stall")]
+    taken = [(shake.in_ready, "in_ready"), (shake.out_valid, "out_valid")]
+    signals = [(port, inverse(signal) if port in shake.active_low else signal) for port, signal in given]
+    signals += [(port, f"{signal}{LOW}" if port in shake.active_low else signal) for port, signal in taken]
+    signals.append((dut.clock, "clk"))
     if dut.reset:
         signals.append((dut.reset.port, "rst_n" if dut.reset.active_low else "!rst_n"))
     return {port: signal for port, signal in signals if port}
+
+
+LOW = "_low"
+"""Behind the name of a signal of the wrapper that the unit drives active low."""
+
+
+def inverse(signal: str) -> str:
+    """The inverse of a signal, in SystemVerilog."""
+    return signal[1:] if signal.startswith("!") else f"!{signal}"
+
+
+def turned(dut: Dut) -> list[str]:
+    """The wrapper's signals that the unit drives active low."""
+    shake = dut.handshake
+    signals = {"in_ready": shake.in_ready, "out_valid": shake.out_valid}
+    return [signal for signal, port in signals.items() if port in shake.active_low]

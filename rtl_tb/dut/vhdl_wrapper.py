@@ -15,7 +15,7 @@ from golden.vectors.word import RESULTS
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.runs import NAME, Run, driven_fields, read_fields, runs_of, signals_of
+from rtl_tb.dut.runs import LOW, NAME, Run, driven_fields, read_fields, runs_of, signals_of, turned
 from rtl_tb.dut.vhdl import Entity, generic_text
 
 _OF_VERILOG = {
@@ -26,6 +26,11 @@ _OF_VERILOG = {
     "!stall": "running",
     "in_ready": "ready",
     "out_valid": "valid",
+    "!in_valid": "not_given",
+    "!accept": "not_accept",
+    "!out_ready": "not_taken",
+    f"in_ready{LOW}": "not_ready",
+    f"out_valid{LOW}": "not_valid",
 }
 """Names here for what the signals of rtl_tb/dut/wrapper.py are called there."""
 _LATER = "after 1 ps"
@@ -58,6 +63,7 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         f"architecture generated of {NAME} is",
         "  signal run, rst, given, taken, ready, valid, accept, stall, running : std_logic;",
         f"  signal data : std_logic_vector({dut.layout.operand_width - 1} downto 0);",
+        "  signal not_given, not_accept, not_taken, not_ready, not_valid : std_logic;",
         *_declarations(dut.handshake),
         *([f"  signal unused : std_logic_vector({unused - 1} downto 0);"] if unused else []),
         "begin",
@@ -68,6 +74,10 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         f"  data <= in_data {_LATER};",
         "  running <= not stall;",
         "  accept <= given and ready;",
+        "  not_given <= not given;",
+        "  not_accept <= not accept;",
+        "  not_taken <= not taken;",
+        *(f"  {_named(signal)} <= not {_named(signal + LOW)};" for signal in turned(dut)),
         "  in_ready <= ready;",
         "  out_valid <= valid;",
         *(f"  {line}" for line in _handshake(dut.handshake)),

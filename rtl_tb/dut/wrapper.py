@@ -23,7 +23,17 @@ from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
 from rtl_tb.dut.parts import find
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
-from rtl_tb.dut.runs import NAME, Run, constant_text, driven_fields, read_fields, runs_of, signals_of
+from rtl_tb.dut.runs import (
+    LOW,
+    NAME,
+    Run,
+    constant_text,
+    driven_fields,
+    read_fields,
+    runs_of,
+    signals_of,
+    turned,
+)
 
 
 def wrapper_of(dut: Dut) -> str:
@@ -66,6 +76,7 @@ def wrapper_text(dut: Dut, module: Module) -> str:
     lines = [
         *_header(dut),
         *_handshake(dut.handshake),
+        *(line for signal in turned(dut) for line in _active_low(signal)),
         "",
         *_operands(operands, driven_fields(dut, module), module),
         *_results(results, read_fields(dut, module), module),
@@ -193,6 +204,11 @@ def _handshake(shake: Handshake) -> list[str]:
     if shake.kind == "combinational":
         return ["", "    assign out_valid = in_valid;", "    assign in_ready = out_ready;"]
     return _latency(shake)
+
+
+def _active_low(signal: str) -> list[str]:
+    """What takes a signal of the wrapper from a port that is active low."""
+    return ["", f"    wire {signal}{LOW};", f"    assign {signal} = !{signal}{LOW};"]
 
 
 def _interval(shake: Handshake, stall: bool) -> list[str]:

@@ -1,0 +1,142 @@
+"""Which of a unit's reset, valid, ready and enable mean the other thing with 1 than its description says.
+
+Each is tried turned over, alone and then with its fellow: where the unit then answers and keeps the
+handshake, and did not before, that is its polarity. What comes of the wrong one is no result of the
+arithmetic, and nothing is built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from golden.errors import MmagoldError
+from rtl_tb import engines
+from rtl_tb.check.verdict import Verdict, judge, silent
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.job import Job, Traffic
+
+FEW = 200
+"""Vectors of a run that only asks whether the unit answers at all."""
+_TIMEOUT = 1_000
+"""Cycles without an answer after which such a run stops."""
+_FAILING = 0.5
+"""Share of the vectors that fails at least where a polarity is asked for: the wrong one hardly leaves any."""
+_EXPLAINED = 0.25
+"""Share of the vectors that is right at least with the right polarity, whatever else is wrong."""
+_TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))
+"""Signals that somebody who makes one active low makes active low, too."""
+
+
+Signals = tuple[tuple[str, str, bool], ...]
+"""Of each its role, its port, and whether it is said to be active low."""
+
+
+@dataclass(frozen=True)
+class Polarity:
+    """Signals that are active the other way: with them turned over, `right` of `total` vectors are right."""
+
+    dut: Dut
+    signals: Signals
+    right: int
+    total: int
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for the reader."""
+        result = "all" if self.right == self.total else f"{self.right:,}"
+        return (
+            f"{said(self.signals)}: turned over, the unit answers, and {result} of the first {self.total:,} "
+            f"vectors are right; {advice(self.dut, self.signals)}"
+        )
+
+
+def said(signals: Signals) -> str:
+    """What these signals are."""
+    return " and ".join(
+        f"the {name} '{port}' is active {_word(not low)}, not {_word(low)}" for name, port, low in signals
+    )
+
+
+def advice(dut: Dut, signals: Signals) -> str:
+    """What to do about them."""
+    keys = " and ".join(dict.fromkeys(f"active: {_word(not low)}" for _, _, low in signals))
+    return f"if it is meant so, write {keys} in {dut.file.name}, else mend the RTL"
+
+
+def _word(low: bool) -> str:
+    return "low" if low else "high"
+
+
+def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
+    """The signals with which turned over a failing unit works; None where there are none, or where nothing
+    speaks for a wrong polarity."""
+    if not _suspect(verdict, job.dut):
+        return None
+    quiet = replace(
+        job,
+        vectors=job.vectors[:FEW],
+        traffic=Traffic(seed=job.traffic.seed),
+        timeout_cycles=min(job.timeout_cycles, _TIMEOUT),
+        program=None,
+        waves=None,
+    )
+    try:
+        before = _right(judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare))
+    except MmagoldError:
+        return None
+    for signals in choices(job.dut):
+        try:
+            again = replace(quiet, dut=turned_over(job.dut, signals))
+            found = judge(again.vectors, engines.run(engine, again), job.dut.compare)
+        except MmagoldError:
+            continue
+        right = _right(found)
+        kept = not found.outcome.failures and not found.missing.any()
+        if kept and right >= max(_EXPLAINED * len(quiet.vectors), 2 * before):
+            return Polarity(job.dut, signals, right, len(quiet.vectors))
+    return None
+
+
+def _suspect(verdict: Verdict, dut: Dut) -> bool:
+    """Whether a unit fails as one does of which a signal is turned over: it does not answer, or hardly a
+    vector is right and it breaks the handshake, as far as its own signals make one."""
+    if silent(verdict):
+        return True
+    answers_itself = dut.handshake.kind in ("valid", "valid_ready")
+    if answers_itself and not verdict.outcome.failures:
+        return False
+    return bool(verdict.failed.mean() > _FAILING)
+
+
+def _right(verdict: Verdict) -> int:
+    return int((~verdict.failed).sum())
+
+
+def choices(dut: Dut) -> Iterator[Signals]:
+    """What is turned over, trial by trial: each signal alone, those that belong together, all but the
+    reset."""
+    shake = dut.handshake
+    signals = {role: (role, port, port in shake.active_low) for role, port in _controls(dut).items()}
+    reset = [("reset", dut.reset.port, dut.reset.active_low)] if dut.reset else []
+    for signal in (*reset, *signals.values()):
+        yield (signal,)
+    pairs = [tuple(signals[role] for role in pair if role in signals) for pair in _TOGETHER]
+    sets = [pair for pair in pairs if len(pair) > 1]
+    yield from sets
+    if len(signals) > 2:
+        yield tuple(signals.values())
+
+
+def _controls(dut: Dut) -> dict[str, str]:
+    return dut.handshake.inputs() | dut.handshake.outputs()
+
+
+def turned_over(dut: Dut, signals: Signals) -> Dut:
+    """The DUT with these signals said to be active the other way."""
+    names = {name for name, _, _ in signals}
+    if "reset" in names and dut.reset is not None:
+        dut = replace(dut, reset=replace(dut.reset, active_low=not dut.reset.active_low))
+    ports = frozenset(port for role, port in _controls(dut).items() if role in names)
+    shake = replace(dut.handshake, active_low=dut.handshake.active_low ^ ports)
+    return replace(dut, handshake=shake)
