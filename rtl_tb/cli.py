@@ -290,6 +290,10 @@ def init(
     parameter: Annotated[
         list[str] | None, typer.Option("-G", "--parameter", help="A parameter of the top: NAME=VALUE.")
     ] = None,
+    type_: Annotated[
+        list[str] | None,
+        typer.Option("--type", help="A type parameter of the top: NAME=TYPE, as T=my_pkg::elem_t."),
+    ] = None,
     top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
     instruction: Annotated[
         str | None, typer.Option("--instruction", help="What it implements: hopper:HMMA.16816.F32.")
@@ -302,7 +306,8 @@ def init(
 
     if not sources and not filelist:
         raise typer.BadParameter("expected source files, or a file list with -f", param_hint="FILE.SV")
-    given = Given(filelist or (), include or (), _named_values(define), _parameters(parameter))
+    parameters, types = _parameters(parameter), _named_values(type_)
+    given = Given(filelist or (), include or (), _named_values(define), parameters, types)
     text = draft(sources or [], top, instruction, out.parent if out is not None else None, given)
     if out is None:
         typer.echo(text, nl=False)

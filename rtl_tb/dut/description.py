@@ -91,7 +91,7 @@ class Dut:
         name: what reports call it.
         file: the dut.yaml.
         top: the designer's top module; `parameters` are its parameters and `types` its type parameters, by
-            name.
+            name; those of the interface at port bus are bus.NAME.
         sources, include: files in compile order, and include folders.
         libraries: folders in which a module that the sources lack is looked for by its name.
         defines: preprocessor macros; an empty text defines without a value.
@@ -353,7 +353,7 @@ def _defines(document: Section) -> dict[str, str]:
 
 def _parameters(document: Section, vhdl: bool) -> dict[str, int | str]:
     """Parameters, or generics: those have a type of their own for true and false, and no case."""
-    section = _named(document, "parameters")
+    section = _named(document, "parameters", IDENTIFIER if vhdl else PORT)
     values = {name: section.take(name, (int, str, bool)) for name in section}
     if vhdl:
         return {
@@ -364,7 +364,7 @@ def _parameters(document: Section, vhdl: bool) -> dict[str, int | str]:
 
 
 def _types(document: Section) -> dict[str, str]:
-    section = _named(document, "types")
+    section = _named(document, "types", PORT)
     found = {name: section.take(name, str) for name in section}
     for name, kind in found.items():
         if not TYPE.fullmatch(kind):

@@ -86,6 +86,7 @@ class Given:
     include: Sequence[Path] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, int | str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def design(self, files: Sequence[Path], top: str | None) -> Design:
         """The whole design; raises SpecError where a file list is wrong, or a source is no file."""
@@ -99,17 +100,19 @@ class Given:
         include = [*found.include, *(path.absolute() for path in self.include)]
         defines = found.defines | dict(self.defines)
         if in_vhdl(found.files):
-            if include or defines or found.libraries:
-                raise SpecError("include folders, macros and -y mean nothing in VHDL")
+            if include or defines or found.libraries or self.types:
+                raise SpecError("include folders, macros, types and -y mean nothing in VHDL")
             return Design(tuple(found.files), top, parameters=self.parameters)
         ordered = packages_first(found.files)
-        return Design(ordered, top, include, defines, self.parameters, tuple(found.libraries))
+        libraries = tuple(found.libraries)
+        return Design(ordered, top, include, defines, self.parameters, libraries, self.types)
 
     def lines(self, folder: Path) -> list[str]:
         """The same as keys of a dut.yaml."""
         lines = [f"filelist: {_paths(self.filelists, folder)}"] if self.filelists else []
         lines += [f"include: {_paths(self.include, folder)}"] if self.include else []
-        for key, table in (("defines", self.defines), ("parameters", self.parameters)):
+        given = {"defines": self.defines, "parameters": self.parameters, "types": self.types}
+        for key, table in given.items():
             words = [  # "4" is a text of one letter
                 f"{name}: {_scalar(value) if isinstance(value, str) else value}"
                 for name, value in table.items()

@@ -113,13 +113,19 @@ def read_ports(design: Design) -> Module:
         ElaborationError: no simulator takes the design; the message is the simulator's own first error.
         SimulatorMissing, SimulatorTooOld: there is neither Verilator nor Icarus Verilog.
     """
+    from rtl_tb.dut import headers, slang
+
+    if design.types and design.top is None:
+        found = headers.read_header(design)
+        design = design if found is None else replace(design, top=found.name)
     try:
         return _with_verilator(simulators.verilator(), design)
     except (SimulatorMissing, SimulatorTooOld, ElaborationError) as first:
-        if _HAS_INTERFACE in str(first):
-            from rtl_tb.dut import slang
-
+        header = headers.read_header(design) if isinstance(first, ElaborationError) else None
+        if _HAS_INTERFACE in str(first) or (header is not None and header.interfaces):
             return slang.read_ports(design)
+        if header is not None and (hint := headers.missing_types(header, design, str(first))):
+            raise ElaborationError(f"{first}{hint}") from None
         try:
             return _with_icarus(simulators.icarus(), design)
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
@@ -161,6 +167,8 @@ def _character(byte: int) -> str:
 
 
 def _with_verilator(simulator: Simulator, design: Design) -> Module:
+    from rtl_tb.dut import headers
+
     options = [
         "--json-only",
         "--json-only-output",
@@ -178,16 +186,18 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if design.types:
-            (folder / f"{_SHELL}.sv").write_text(_shell(design), encoding="utf-8")
-            whole = replace(design, top=_SHELL, sources=[*design.sources, folder / f"{_SHELL}.sv"])
-            _elaborate(simulator, whole, [*options, "--top-module", _SHELL], folder)
+            shell = folder / f"{headers.SHELL}.sv"
+            text = headers.shell_text(headers.Header(design.top or ""), design, "top")
+            shell.write_text(text, encoding="utf-8")
+            whole = replace(design, top=headers.SHELL, sources=[*design.sources, shell])
+            _elaborate(simulator, whole, [*options, "--top-module", headers.SHELL], folder)
         else:
             options += ["--top-module", design.top] if design.top else []
             options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
             _elaborate(simulator, design, options, folder)
         tree = json.loads((folder / "tree.json").read_text(encoding="utf-8"))
     modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
-    modules.pop(_SHELL, None)
+    modules.pop(headers.SHELL, None)
     # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.
     lowest = min(node["level"] for node in modules.values())
     tops = {name: node for name, node in modules.items() if node["level"] == lowest}
@@ -207,15 +217,6 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     return Module(
         name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM")
     )
-
-
-_SHELL = "mmagold_types"
-
-
-def _shell(design: Design) -> str:
-    """A module around the top, since no option of a simulator sets a type."""
-    given = parameter_list(design.parameters or {}, design.types)
-    return f"module {_SHELL};\n    {design.top} {given}top ();\nendmodule\n"
 
 
 def parameter_list(values: Mapping[str, int | str], types: Mapping[str, str]) -> str:

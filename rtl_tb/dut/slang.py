@@ -9,8 +9,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import shlex
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from rtl_tb.dut.headers import SHELL, missing_types, of_top, read_header, shell_text
 from rtl_tb.dut.ports import Design, Module, Port, count_entries, literal, members_of
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators.simulators import first_error
@@ -21,6 +26,9 @@ DECLARATIONS = (
     *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
 )
 """What stands before the statements of a block or a function."""
+_SIGNALS = ("Variable", "Net")
+_INSTANCE = "top"
+"""The top module in the shell around it."""
 _DIRECTIONS = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "inout"}
 
 
@@ -28,74 +36,128 @@ def read_ports(design: Design) -> Module:
     """The top module of a design, with the signals of its interfaces.
 
     Raises:
-        SimulatorMissing: pyslang is not installed. ElaborationError: it refuses the design, or an interface
-            has no modport.
+        SimulatorMissing: pyslang is not installed. ElaborationError: it refuses the design.
     """
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"a port is an interface, and pyslang reads those; install it: {GET_PYSLANG}")
     compilation, top = elaborated(design)
     ports: dict[str, Port] = {}
     interfaces: dict[str, str] = {}
+    names = [each.name for each in top.body.parameters if not each.isLocalParam]
+    uses = _Uses(compilation, top)
     for symbol in top.body.portList:
         if symbol.kind.name == "InterfacePort":
-            interfaces[symbol.name] = _interface(symbol, ports)
+            interfaces[symbol.name] = _interface(symbol, ports, uses)
+            own = symbol.connection[0].body.parameters
+            names += [f"{symbol.name}.{each.name}" for each in own if not each.isLocalParam]
         else:
             ports[symbol.name] = _port(symbol.name, _DIRECTIONS[symbol.direction.name], symbol.type)
-    names = tuple(each.name for each in top.body.parameters if not each.isLocalParam)
-    del compilation  # it owns all symbols
-    return Module(top.name, ports, names, interfaces)
+    name = str(top.body.definition.name)
+    del compilation, uses  # they own all symbols
+    return Module(name, ports, tuple(names), interfaces)
 
 
-def elaborated(design: Design) -> tuple[Any, Any]:
-    """The compilation and its top instance."""
-    pyslang = importlib.import_module("pyslang")
+def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
+    """A driver that has read the text of a design, and of these sources behind it.
+
+    Raises:
+        ElaborationError: it cannot.
+    """
     slang = importlib.import_module("pyslang.driver").Driver()
     slang.addStandardArgs()
     words = ["slang", "--single-unit", "--allow-toplevel-iface-ports", "--allow-use-before-declare", "-Wnone"]
     words += ["--top", design.top] if design.top else []
-    words += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
+    words += [f"-G{name}={literal(value)}" for name, value in of_top(design.parameters or {}).items()]
     words += [f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()]
     words += [word for path in design.include for word in ("-I", str(path))]
     words += [word for path in design.libraries for word in ("-y", str(path))]
-    words += [str(path) for path in design.sources]
+    words += [str(path) for path in (*design.sources, *sources)]
     ready = slang.parseCommandLine(shlex.join(words)) and slang.processOptions() and slang.parseAllSources()
     if not ready:
         raise ElaborationError(f"slang cannot read the sources of {design.top}")
+    return slang
+
+
+def elaborated(design: Design) -> tuple[Any, Any]:
+    """The compilation and its top instance; types, and parameters of its interfaces, are given to it by a
+    shell around it."""
+    header = read_header(design) if design.types or _of_interfaces(design) else None
+    if header is None:
+        slang = parsed(design)
+    else:
+        with tempfile.TemporaryDirectory(prefix="mmagold_types_") as folder:
+            shell = Path(folder) / f"{SHELL}.sv"
+            shell.write_text(shell_text(header, design, _INSTANCE), encoding="utf-8")
+            slang = parsed(replace(design, top=SHELL, parameters=None), [shell])
     compilation = slang.createCompilation()
     tops = list(compilation.getRoot().topInstances)
     errors = [each for each in compilation.getAllDiagnostics() if each.isError()]
-    if errors:
-        text = pyslang.DiagnosticEngine.reportAll(slang.sourceManager, errors)
-        raise ElaborationError(f"slang refused the module {design.top}: {first_error(text)}")
-    if len(tops) != 1:
-        raise ElaborationError(
-            f"expected one top module, found {', '.join(each.name for each in tops) or 'none'}"
+    if errors or len(tops) != 1:
+        text = importlib.import_module("pyslang").DiagnosticEngine.reportAll(slang.sourceManager, errors)
+        names = ", ".join(each.name for each in tops) or "none"
+        said = (
+            f"slang refused the module {design.top or ''}: {first_error(text)}"
+            if errors
+            else f"expected one top module, found {names}"
         )
-    return compilation, tops[0]
+        found = header or read_header(design)
+        raise ElaborationError(said + (missing_types(found, design, text) if found is not None else ""))
+    return compilation, tops[0] if header is None else tops[0].body.find(_INSTANCE)
 
 
-def _interface(symbol: Any, ports: dict[str, Port]) -> str:
-    """Adds the signals of an interface to `ports` and returns its name."""
+def _of_interfaces(design: Design) -> bool:
+    return any("." in name for name in design.parameters or {})
+
+
+class _Uses:
+    """Which signals of an interface a module drives, and which it names at all."""
+
+    def __init__(self, compilation: Any, top: Any) -> None:
+        self.compilation, self.top = compilation, top
+        self.drivers: Any = None
+        self.named: set[str] = set()
+
+    def direction(self, signal: Any) -> str:
+        """The direction of a signal at the module: an output is what it drives; "" where it does not name
+        it."""
+        if self.drivers is None:
+            self.drivers = importlib.import_module("pyslang.analysis").AnalysisManager()
+            self.drivers.analyze(self.compilation)
+            self.top.visit(self._note)
+        inside = str(self.top.hierarchicalPath)
+        places = [str(each.containingSymbol.hierarchicalPath) for each in self.drivers.getDrivers(signal)]
+        if any(place == inside or place.startswith(f"{inside}.") for place in places):
+            return "output"
+        return "input" if str(signal.hierarchicalPath) in self.named else ""
+
+    def _note(self, node: Any) -> None:
+        if type(node).__name__ in ("HierarchicalValueExpression", "NamedValueExpression"):
+            self.named.add(str(node.symbol.hierarchicalPath))
+
+
+def _interface(symbol: Any, ports: dict[str, Port], uses: _Uses) -> str:
+    """Adds the signals of an interface to `ports` and returns its name. Without a modport what the module
+    drives is an output, and what else it names an input."""
     definition = symbol.interfaceDef
     kind = definition.name if definition is not None else "a generic interface"
     if definition is None or symbol.declaredRange:
         raise ElaborationError(f"port '{symbol.name}' is {kind} or an array: write a shell around the module")
     instance, modport = symbol.connection
-    if modport is None:
-        raise ElaborationError(
-            f"port '{symbol.name}' is the interface {kind} without a modport, so that nothing tells inputs "
-            f"from outputs: write {kind}.MODPORT in the module's header, or a shell around the module"
-        )
     own = [each for each in instance.body.portList if each.kind.name == "Port"]
     for each in own:
         name = f"{symbol.name}.{each.name}"
         ports[name] = _port(
             name, _DIRECTIONS[each.direction.name], each.type, interface=symbol.name, header=True
         )
-    for each in modport:
+    if modport is None:
+        signals = [(each, uses.direction(each)) for each in instance.body if each.kind.name in _SIGNALS]
+    else:
+        inside = [each for each in modport if each.kind.name == "ModportPort"]
+        signals = [(each, _DIRECTIONS[each.direction.name]) for each in inside]
+    for each, direction in signals:
         name = f"{symbol.name}.{each.name}"
-        if each.kind.name == "ModportPort" and name not in ports:
-            ports[name] = _port(name, _DIRECTIONS[each.direction.name], each.type, interface=symbol.name)
+        if direction and name not in ports:
+            ports[name] = _port(name, direction, each.type, interface=symbol.name)
     return str(kind)
 
 

@@ -20,6 +20,7 @@ from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut import vhdl, vhdl_wrapper
 from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
 from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
+from rtl_tb.dut.headers import of_interface, of_top
 from rtl_tb.dut.parts import find
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
@@ -270,7 +271,7 @@ def _latency(shake: Handshake) -> list[str]:
 
 
 def _instance(dut: Dut, module: Module) -> list[str]:
-    parameters = parameter_list(dut.parameters, dut.types)
+    parameters = parameter_list(of_top(dut.parameters), of_top(dut.types))
     connected = _connections(dut, module)
     pins, signals = [f".{name} ({_interface(name)})" for name in module.interfaces], []
     for name, port in module.ports.items():
@@ -316,7 +317,8 @@ def _interfaces(dut: Dut, module: Module, connected: dict[str, str]) -> list[str
                 constant_text(dut, port) if port.name in dut.constants else connected.get(port.name, by_name)
             )
             pins.append(f".{name} ({signal})")
-        lines += ["", f"    {kind} {_interface(bus)} ({', '.join(pins)});"]
+        given = parameter_list(of_interface(dut.parameters, bus), of_interface(dut.types, bus))
+        lines += ["", f"    {kind} {given}{_interface(bus)} ({', '.join(pins)});"]
     return lines
 
 

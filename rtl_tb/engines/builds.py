@@ -156,7 +156,8 @@ def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
         parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
         alone: list[str | Path] = [*parameters, "--top-module", dut.top, *dut.sources]
         try:
-            log = "" if dut.types else _lint(dut, alone, folder)
+            shelled = dut.types or any("." in name for name in dut.parameters)
+            log = "" if shelled else _lint(dut, alone, folder)
             if not log:
                 (folder / f"{NAME}.sv").write_text(wrapper_of(dut), encoding="utf-8")
                 log = _lint(dut, ["--top-module", NAME, *dut.sources, folder / f"{NAME}.sv"], folder)

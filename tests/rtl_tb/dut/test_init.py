@@ -79,6 +79,23 @@ def test_valid_only_with_arrays(tmp_path: Path) -> None:
     )
 
 
+def test_names_that_say_active_low(tmp_path: Path) -> None:
+    text, dut = drafted(
+        tmp_path,
+        "input logic clk, in_valid_n, output logic in_ready_no, input logic [255:0] a, b, input logic [31:0] "
+        "c, output logic out_nvalid, input logic out_ready_in, output logic [31:0] d",
+    )
+    assert dut.handshake.active_low == {"in_valid_n", "in_ready_no", "out_nvalid"}
+    assert text.count("# GUESS: polarity by name") == 2
+    assert (
+        "polarity by name" not in drafted(tmp_path, "input logic clk, en, input logic [31:0] c", "other")[0]
+    )
+    _, dut = drafted(
+        tmp_path, "input logic clk, cen, input logic [31:0] c, output logic [31:0] d", "third", K16
+    )
+    assert (dut.handshake.enable, dut.handshake.active_low) == ("cen", {"cen"})
+
+
 def test_latency_with_enable_words_and_a_list(tmp_path: Path) -> None:
     ports = ", ".join(f"input wire [63:0] a{i}" for i in range(4))
     text, dut = drafted(

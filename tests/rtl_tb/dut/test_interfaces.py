@@ -11,7 +11,7 @@ from golden.errors import SpecError
 from rtl_tb.check.check import Options, check
 from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.init import draft
+from rtl_tb.dut.init import Given, draft
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.errors import ElaborationError, SimulatorMissing
@@ -107,7 +107,6 @@ def test_a_result_that_the_unit_never_drives_fails(tmp_path):
 
 NO_MODPORT = ("dot_if.slave bus", "dot_if bus")
 ERRORS = {
-    "without a modport, so that nothing tells inputs from outputs: write dot_if.MODPORT": [NO_MODPORT],
     "nothing drives the input bus.gain of unit": [
         ("(input logic clk);", "(input logic clk, input logic [1:0] gain);")
     ],
@@ -135,6 +134,36 @@ def test_init_reads_the_signals_of_the_interface(tmp_path):
     found = {name: at["port"] if isinstance(at, dict) else at for name, at in drafted["ports"].items()}
     assert found == DUT["ports"]
     assert set(drafted["constants"]) == {"bus.request.op"}
+
+
+GENERIC = [
+    ("#(parameter int W = 32)", "#(parameter int W = 8, parameter type R = logic)"),
+    ("types::request_t request;", "R request;"),
+    ("logic valid, ready", "logic never, valid, ready"),
+    ("#(parameter int K = 2)", "#(parameter int K = 2, parameter type T)"),
+    ("-total : total;", "-T'(total) : T'(total);"),
+]
+GIVEN = Given(
+    parameters={"K": 4, "bus.W": 32}, types={"bus.R": "types::request_t", "T": "logic signed [31:0]"}
+)
+
+
+@pytest.mark.usefixtures("with_slang")
+@pytest.mark.parametrize(
+    ("changes", "given"),
+    [
+        pytest.param([*GENERIC, NO_MODPORT], GIVEN, id="plain and generic"),
+        pytest.param(GENERIC, GIVEN, id="modport and generic", marks=pytest.mark.long),
+        pytest.param([NO_MODPORT], Given(parameters={"K": 4}), id="plain", marks=pytest.mark.long),
+    ],
+)
+def test_what_init_writes_is_checked_at_once(tmp_path, changes, given):
+    """A unit that names a signal in no way has none to drive."""
+    file = write(tmp_path, *changes)
+    file.write_text(draft([tmp_path / "unit.sv"], None, str(tmp_path / "unit.yaml"), tmp_path, given))
+    assert load_dut(file).types == dict(given.types)
+    assert "never" not in file.read_text()
+    assert checked(file).passed
 
 
 def test_without_pyslang_one_line_says_how_to_get_it(tmp_path, monkeypatch):
@@ -205,3 +234,44 @@ def test_the_fields_are_those_of_the_type_that_was_given(tmp_path):
 def test_types_that_are_none(tmp_path, types, message):
     with pytest.raises((SpecError, ElaborationError), match=message):
         wrapper_of(load_dut(typed(tmp_path, **types)))
+
+
+ASKED = "say which type it gets, with types: {T: types::request_t} in dut.yaml or --type T=types::request_t"
+
+
+@pytest.mark.usefixtures("with_slang")
+@pytest.mark.parametrize(
+    ("old", "new", "parameter"),
+    [
+        ("parameter type T = logic,", "parameter type T,", r"T \(no default\)"),
+        ("wire types::request_t request = ops;", "wire T request = ops;", "T = logic"),
+    ],
+)
+def test_init_says_which_type_to_give_and_takes_it(tmp_path, old, new, parameter):
+    typed(tmp_path)
+    assert old in TYPED
+    (tmp_path / "unit.sv").write_text(TYPED.replace(old, new))
+    with pytest.raises(ElaborationError, match=f"typed has the type parameter {parameter}: {ASKED}"):
+        draft([tmp_path / "unit.sv"], folder=tmp_path)
+    types = {"T": "types::request_t", "R": "logic [31:0]"}
+    drafted = yaml.safe_load(draft([tmp_path / "unit.sv"], folder=tmp_path, given=Given(types=types)))
+    assert drafted["types"] == types
+    assert drafted["ports"] == {
+        "a": {"port": "ops.a", "array": "packed"},
+        "b": {"port": "ops.b", "array": "packed"},
+        "c": "ops.c",
+        "d": "d",
+    }
+
+
+def test_a_default_that_serves_needs_no_word(tmp_path):
+    typed(tmp_path)
+    drafted = yaml.safe_load(draft([tmp_path / "unit.sv"], folder=tmp_path))
+    assert "types" not in drafted
+
+
+@pytest.mark.usefixtures("with_slang")
+def test_a_type_that_an_interface_lacks_is_named_with_its_port(tmp_path):
+    changes = [GENERIC[0], GENERIC[1]]
+    with pytest.raises(ElaborationError, match=r"unit has the type parameter bus[.]R = logic: say which"):
+        draft([write(tmp_path, *changes).with_name("unit.sv")], folder=tmp_path)

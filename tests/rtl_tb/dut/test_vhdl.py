@@ -143,7 +143,7 @@ def test_keys_that_mean_nothing_in_vhdl_are_refused(tmp_path):
     refused("vhdl: {standard: 2009}\n", "'standard' is 2009, expected one of 1987, 1993, 2002, 2008")
     refused("vhdl: {libraries: {work: [dot.vhd]}}\n", "'work' is no name for a library of yours")
     refused("vhdl: {libraries: {mine: [no.vhd]}}\n", "library 'mine' has no VHDL file")
-    with pytest.raises(SpecError, match="include folders, macros and -y mean nothing in VHDL"):
+    with pytest.raises(SpecError, match="include folders, macros, types and -y mean nothing in VHDL"):
         draft([tmp_path / "dot.vhd"], given=Given(defines={"X": "1"}))
 
 

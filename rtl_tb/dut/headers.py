@@ -1,0 +1,173 @@
+"""What the header of a top module says before anything is elaborated: its interfaces and its type parameters.
+
+No simulator elaborates a top whose type parameter has no default, or none that serves. Its header alone says
+which types have to be given; a shell around it (`shell_text`) gives them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from rtl_tb.dut.ports import Design, parameter_list
+from rtl_tb.errors import ElaborationError
+
+T = TypeVar("T")
+SHELL = "mmagold_types"
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of a top module.
+
+    Attributes:
+        interfaces: its ports that are interfaces, and the interface of each.
+        types: its type parameters, and those of its interfaces as port.NAME, with their defaults as text;
+            None: it has none.
+        known: types that the packages of the design have, structures first.
+    """
+
+    name: str
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str | None] = field(default_factory=dict)
+    known: tuple[str, ...] = ()
+
+
+def of_top(given: Mapping[str, T]) -> dict[str, T]:
+    """The parameters, or types, of the top module itself."""
+    return {name: value for name, value in given.items() if "." not in name}
+
+
+def of_interface(given: Mapping[str, T], port: str) -> dict[str, T]:
+    """Those of the interface at a port: bus.W is W of the one at bus."""
+    begin = f"{port}."
+    return {name[len(begin) :]: value for name, value in given.items() if name.startswith(begin)}
+
+
+def read_header(design: Design) -> Header | None:
+    """The header of a design's top module; None where pyslang is not installed, or there is no one top."""
+    if importlib.util.find_spec("pyslang") is None:
+        return None
+    from rtl_tb.dut.slang import parsed
+
+    try:
+        driver = parsed(design)  # it owns the text
+    except ElaborationError:
+        return None
+    nodes = _Nodes()
+    for tree in driver.syntaxTrees:
+        tree.root.visit(nodes.note)
+    roots = list(nodes.modules.keys() - nodes.used)
+    name = design.top or (roots[0] if len(roots) == 1 else "")
+    return nodes.header(name) if name in nodes.modules else None
+
+
+class _Nodes:
+    """What the syntax trees of a design declare."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Any] = {}
+        self.interfaces: dict[str, Any] = {}
+        self.used: set[str] = set()
+        self.structures: list[str] = []
+        self.others: list[str] = []
+
+    def note(self, node: Any) -> None:
+        kind = getattr(getattr(node, "kind", None), "name", "")
+        if kind == "ModuleDeclaration":
+            self.modules[node.header.name.valueText] = node
+        elif kind == "InterfaceDeclaration":
+            self.interfaces[node.header.name.valueText] = node
+        elif kind == "HierarchyInstantiation":
+            self.used.add(node.type.valueText)
+        elif kind == "PackageDeclaration":
+            self._package(node)
+
+    def _package(self, node: Any) -> None:
+        for member in node.members:
+            if member.kind.name == "TypedefDeclaration":
+                found = self.structures if member.type.kind.name == "StructType" else self.others
+                found.append(f"{node.header.name.valueText}::{member.name.valueText}")
+
+    def header(self, name: str) -> Header:
+        """The header of the module of that name."""
+        node = self.modules[name]
+        interfaces = dict(self._interfaces(node))
+        types = dict(_types(node))
+        for port, kind in interfaces.items():
+            if kind in self.interfaces:
+                types |= {f"{port}.{each}": default for each, default in _types(self.interfaces[kind])}
+        return Header(name, interfaces, types, (*self.structures, *self.others))
+
+    def _interfaces(self, node: Any) -> Iterator[tuple[str, str]]:
+        last = ""
+        for port in _kinds(node.header.ports, "ImplicitAnsiPort"):
+            own = "".join(str(port.header).split())
+            last = own or last  # a, b: the second is of the kind of the first
+            kind = last.partition(".")[0]
+            if port.header.kind.name == "InterfacePortHeader" or kind in self.interfaces:
+                yield port.declarator.name.valueText, kind
+
+
+def _kinds(nodes: Iterable[Any] | None, kind: str) -> Iterator[Any]:
+    """Those below a list of nodes that are of a kind."""
+    for node in nodes or ():
+        name = getattr(getattr(node, "kind", None), "name", "")
+        if name == kind:
+            yield node
+        elif name in ("SeparatedList", "SyntaxList"):
+            yield from _kinds(node, kind)
+
+
+def _types(node: Any) -> Iterator[tuple[str, str | None]]:
+    """The type parameters of a module or an interface with their defaults."""
+    listed = [] if node.header.parameters is None else list(node.header.parameters.declarations)
+    listed += [each.parameter for each in node.members if each.kind.name == "ParameterDeclarationStatement"]
+    for each in listed:
+        if (
+            getattr(each.kind, "name", "") == "TypeParameterDeclaration"
+            and each.keyword.valueText != "localparam"
+        ):
+            for one in _kinds(each.declarators, "TypeAssignment"):
+                default = one.assignment
+                yield one.name.valueText, None if default is None else str(default.type).strip()
+
+
+def shell_text(header: Header, design: Design, instance: str) -> str:
+    """A module around the top, since no option of a simulator sets a type, nor a parameter of an
+    interface."""
+    values, types = design.parameters or {}, design.types
+    lines = [
+        f"    {kind} {parameter_list(of_interface(values, port), of_interface(types, port))}i_{port} ();"
+        for port, kind in header.interfaces.items()
+    ]
+    pins = ", ".join(f".{port} (i_{port})" for port in header.interfaces)
+    own = parameter_list(of_top(values), of_top(types))
+    return "\n".join(
+        [f"module {SHELL};", *lines, f"    {header.name} {own}{instance} ({pins});", "endmodule", ""]
+    )
+
+
+def missing_types(header: Header, design: Design, said: str) -> str:
+    """Which types have to be given, or another than the default, where a design was refused for what was
+    `said`; "" where it was not for a type."""
+    left = {name: default for name, default in header.types.items() if name not in design.types}
+    asked = [name for name, default in left.items() if default is None]
+    asked = asked or [name for name in left if f"'{name.rpartition('.')[2]}'" in said]
+    if not asked:
+        return ""
+    example = header.known[0] if header.known else "my_pkg::my_type"
+    words = ", ".join(f"{name}: {example}" for name in asked)
+    options = " ".join(f"--type {name}={example}" for name in asked)
+    others = ", ".join(header.known[1 : _SHOWN + 1])
+    more = f" (or {others})" if others else ""
+    defaults = ", ".join(
+        f"{name} (no default)" if left[name] is None else f"{name} = {left[name]}" for name in asked
+    )
+    return (
+        f"; {header.name} has the type parameter{'s' * (len(asked) > 1)} {defaults}: say which type it gets, "
+        f"with types: {{{words}}} in dut.yaml or {options} of rtl init{more}"
+    )
