@@ -87,13 +87,10 @@ def test_names_that_say_active_low(tmp_path: Path) -> None:
     )
     assert dut.handshake.active_low == {"in_valid_n", "in_ready_no", "out_nvalid"}
     assert text.count("# GUESS: polarity by name") == 2
-    assert (
-        "polarity by name" not in drafted(tmp_path, "input logic clk, en, input logic [31:0] c", "other")[0]
-    )
-    _, dut = drafted(
-        tmp_path, "input logic clk, cen, input logic [31:0] c, output logic [31:0] d", "third", K16
-    )
+    ports = "input logic clk, cen, input logic [255:0] a, b, input logic [31:0] c, output logic [31:0] d"
+    _, dut = drafted(tmp_path, ports, "other")
     assert (dut.handshake.enable, dut.handshake.active_low) == ("cen", {"cen"})
+    assert not drafted(tmp_path, ports.replace("cen", "en"), "third")[1].handshake.active_low
 
 
 def test_latency_with_enable_words_and_a_list(tmp_path: Path) -> None:
