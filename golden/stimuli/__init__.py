@@ -12,7 +12,8 @@ the kind, the count and the generator's state.
 
 `kinds` lists them and generates. They stand by theme in `ordinary`, `range_ends`, `alignment`,
 `cancellation`, `rounding` and `specials`, all made of the random draws of `draw`; `codes` builds the codes of
-a format from exponents; `sequences` puts them in order for units that keep their accumulator.
+a format from exponents; `sequences` puts them in order for units that keep their accumulator. `integers` says
+what they are called for units of integers.
 """
 
 from golden.stimuli.codes import (
@@ -25,17 +26,21 @@ from golden.stimuli.codes import (
     special_codes,
     tiniest_exponent,
 )
+from golden.stimuli.integers import INTEGER_KINDS, expanded, kind_name
 from golden.stimuli.kinds import BESIDE, KINDS, SEARCH_KINDS, describe, generate
 
 __all__ = [
     "BESIDE",
+    "INTEGER_KINDS",
     "KINDS",
     "SEARCH_KINDS",
     "corner_codes",
     "describe",
     "encode",
+    "expanded",
     "generate",
     "highest_exponent",
+    "kind_name",
     "lowest_exponent",
     "negate",
     "one",

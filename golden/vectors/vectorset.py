@@ -186,9 +186,10 @@ def excerpt(
 
 
 def shares_of(weights: Mapping[str, float]) -> Bits:
-    """Weights by name as shares in the order of `stimuli.KINDS`, adding up to 1."""
+    """Weights by name, also by those of integers' kinds, as shares in the order of `stimuli.KINDS`, adding up
+    to 1."""
     shares = np.zeros(len(stimuli.KINDS))
-    for name, weight in weights.items():
+    for name, weight in stimuli.expanded(weights).items():
         if name not in stimuli.KINDS:
             raise UnknownNameError(
                 f"unknown stimulus kind '{name}', expected one of "

@@ -273,7 +273,7 @@ class Check:
             ],
             "kinds": [
                 {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")}
-                for row in verdict.by_kind()
+                for row in verdict.by_named_kind()
             ],
             "unset": None if self.unset is None else self.unset.as_dict(),
             "four_states": None if self.four_states is None else self.four_states.as_dict(),

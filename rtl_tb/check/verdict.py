@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from golden.stimuli import KINDS
+from golden.stimuli import KINDS, kind_name
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome
@@ -33,6 +33,14 @@ class KindRow:
     def failed(self) -> int:
         """Vectors of the kind that did not pass."""
         return self.wrong + self.unknown + self.missing
+
+    def with_more(self, other: KindRow) -> KindRow:
+        """This kind with the counts of another added."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        return replace(self, **counts)
+
+
+_COUNTS = ("tried", "wrong", "unknown", "missing")
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,14 @@ class Verdict:
                 )
                 rows.append(KindRow(kind, int(np.count_nonzero(of_kind)), *counts))
         return rows
+
+    def by_named_kind(self) -> list[KindRow]:
+        """The same under the names that the kinds have for the unit: those of one name together."""
+        rows: dict[str, KindRow] = {}
+        for row in self.by_kind():
+            name = kind_name(self.vectors.instruction, row.kind)
+            rows[name] = replace(row, kind=name) if name not in rows else rows[name].with_more(row)
+        return list(rows.values())
 
 
 def silent(verdict: Verdict) -> bool:

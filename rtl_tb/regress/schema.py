@@ -7,7 +7,7 @@ this module. What the schema refuses, the loader (rtl_tb/regress/plan.py) refuse
 from __future__ import annotations
 
 from golden.catalog.json_schema import DRAFT, Schema, integer, object_of, schema_file, text
-from golden.stimuli import KINDS
+from golden.stimuli import INTEGER_KINDS, KINDS
 from rtl_tb import engines
 from rtl_tb.check.synthesis import POLICIES
 from rtl_tb.engines.job import SIMULATORS
@@ -56,7 +56,7 @@ def _engines() -> Schema:
 
 
 def _kinds() -> Schema:
-    shares = object_of(dict.fromkeys(KINDS, _SHARE), [])
+    shares = object_of(dict.fromkeys((*KINDS, *INTEGER_KINDS), _SHARE), [])
     mix: Schema = {"anyOf": [{"const": "all"}, shares]}
     mixes = {"type": "object", "propertyNames": _NAME, "additionalProperties": mix}
     return {"anyOf": [{"const": "all"}, mixes], "description": "shares of kinds, by the name of the mix"}

@@ -13,12 +13,14 @@ import engine_dut as small
 import numpy as np
 import pytest
 import yaml
+from changed_unit import changed
 from typer.testing import CliRunner
 
 import golden
 from golden.catalog.unit_text import unit_text
 from golden.cli.app import app
 from golden.errors import FileFormatError
+from golden.stimuli import INTEGER_KINDS, KINDS
 from golden.vectors import default_set
 from rtl_tb.check import dots
 from rtl_tb.check.check import DEFAULT_TRAFFIC, Options, check
@@ -29,6 +31,7 @@ from rtl_tb.engines.job import Outcome, Traffic
 from rtl_tb.errors import RtlError
 
 DUTS = Path(__file__).parents[3] / "rtl_tb" / "rtl" / "duts"
+ICARUS = {"engine": "selfcheck", "simulator": "icarus"}
 
 UNIT = """
 unit: tiny
@@ -522,3 +525,23 @@ def test_reports_say_what_the_handshake_had_to_bear(tmp_path):
     )
     assert result.passed
     assert result.as_dict()["traffic"] == {"idle": 0.1, "backpressure": 0.0, "resets": 0, "seed": 1}
+
+
+def test_units_of_integers_have_kinds_of_integers(tmp_path):
+    """Each kind of floats has gone into one that an integer unit has."""
+    result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"), **ICARUS)
+    rows = {row["kind"]: row for row in result.as_dict()["kinds"]}
+    assert not {kind for kinds in INTEGER_KINDS.values() for kind in kinds} & set(rows)
+    assert set(INTEGER_KINDS) <= set(rows)
+    raw = {row.kind: row for row in result.verdict.by_kind()}
+    assert set(raw) == set(KINDS)
+    for name in ("tried", "wrong"):
+        members = sum(getattr(raw[kind], name) for kind in INTEGER_KINDS["ends_of_range"])
+        assert rows["ends_of_range"][name] == members > 0
+        assert sum(row[name] for row in rows.values()) == sum(getattr(row, name) for row in raw.values())
+
+
+def test_kinds_of_integers_can_be_asked_for(tmp_path):
+    result = changed(tmp_path, weights={"single_bits": 1, "zeros": 1}, **ICARUS)
+    assert [row["kind"] for row in result.as_dict()["kinds"]] == ["single_bits", "zeros"]
+    assert len(result.verdict.by_kind()) == len(INTEGER_KINDS["single_bits"]) + 1
