@@ -352,7 +352,7 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
     )
     report("building", 0, 0)
     start = time.monotonic()
-    job = replace(job, program=engines.build(options.engine, job))
+    job = whole = replace(job, program=engines.build(options.engine, job))
     built = time.monotonic() - start
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
@@ -369,7 +369,7 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
     if turned is not None:  # what came is no result: nothing more is built on it
         result.hints = [turned.sentence]
     else:
-        job = _try_starts(result, job, report)
+        job = _try_starts(result, job, whole, report)
     if result.passed and job.simulator == "verilator":
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
@@ -387,16 +387,20 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
     return result
 
 
-def _try_starts(result: Check, job: Job, report: Progress) -> Job:
-    """Asks what depends on signals that nothing drives; returns the job that the verdict is of.
+def _try_starts(result: Check, job: Job, whole: Job, report: Progress) -> Job:
+    """Asks what depends on signals that nothing drives, after the last run, `job`, and that of all vectors;
+    returns the job that the verdict is of.
 
     Raises:
         RtlError: as the engine does, where the unit passed.
     """
     report("trying other starts", 0, 0)
-    again = ask_source if result.passed and result.verdict.outcome.translated else compare_starts
+    engine, verdict = result.options.engine, result.verdict
     try:
-        result.unset, job, result.verdict = again(result.options.engine, job, result.verdict)
+        if result.passed and verdict.outcome.translated:
+            result.unset, job, result.verdict = ask_source(engine, job, verdict)
+        else:
+            result.unset, job, result.verdict = compare_starts(engine, job, verdict, whole)
     except RtlError as error:
         if result.passed:
             raise

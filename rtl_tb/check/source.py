@@ -25,5 +25,5 @@ def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, J
     mine = replace(job, simulator="verilator", vectors=vectors, program=None, waves=None)
     mine = replace(mine, program=engines.build(engine, mine))
     found = judge(vectors, engines.run(engine, mine), job.dut.compare)
-    unset, mine, found = compare_starts(engine, mine, found)
+    unset, mine, found = compare_starts(engine, mine, found, mine)
     return (unset, job, verdict) if found.passed else (unset, mine, found)

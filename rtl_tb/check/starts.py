@@ -8,6 +8,7 @@ whatever they are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,9 @@ from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import STARTS, Job
 
 MOST = 2_000
-"""Vectors of each such run: registers that matter are read soon after the start or never set at all."""
+"""Vectors of each such run that repeats what failed, or what a unit did under traffic, or of GHDL, which is
+slow: registers that matter are read soon after the start or never set at all. Those of Verilator repeat all
+that passed: a part of a unit may be reached late for the first time, and they cost less than the build."""
 SHOWN = 4
 SUSPECTS = ("UNDRIVEN", "LATCH", "PINMISSING", "CASEINCOMPLETE", "IMPLICIT")
 """Warnings of Verilator about signals without a driver, and about latches."""
@@ -76,8 +79,13 @@ class Unset:
         }
 
 
-def compare_starts(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, Job, Verdict]:
-    """Runs some of the vectors under every start: those that failed, or the first.
+def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple[Unset | None, Job, Verdict]:
+    """Runs the vectors under every start: of a unit that fails those that failed; of one that passed the
+    first, under the traffic that it had last, and then all that passed.
+
+    Args:
+        job: the last run of the check, which the verdict is of where it failed.
+        whole: the run of all vectors, which the verdict is of where the unit passed.
 
     Returns:
         What depends on the start, or None; and the job and the verdict that show it: those given, or, where
@@ -89,21 +97,37 @@ def compare_starts(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | Non
     unset = verdict.outcome.unset if job.simulator == "ghdl" else ()
     if not (unset or job.simulator == "verilator") or silent(verdict):
         return None, job, verdict
-    some = replace(job, vectors=_some(verdict), unset=unset)
-    jobs = {start: replace(some, start=start) for start in STARTS}
-    runs = {start: _judged(engine, each) for start, each in jobs.items()}
+    found, alone = None, True
+    if not verdict.passed or job is not whole or job.simulator != "verilator":
+        some = replace(job, vectors=_some(verdict), unset=unset)
+        runs = _runs(engine, some, {})
+        found, alone = _found(some, runs), all(run.passed for run in runs.values())
+    if found is None and alone and job.simulator == "verilator":  # what failed may need what was before it
+        last = whole if verdict.passed else job
+        found = _found(last, _runs(engine, last, {last.start: verdict}))
+    if found is None:
+        return None, job, verdict
+    return found if verdict.passed else (found[0], job, verdict)
+
+
+def _runs(engine: str, job: Job, known: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """The verdicts on a job under every start; those that are `known` are not run again."""
+    return {start: known.get(start) or _judged(engine, replace(job, start=start)) for start in STARTS}
+
+
+def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[Unset, Job, Verdict] | None:
+    """What the runs of a job under every start show; None where all answer alike, or all pass."""
     failing = next((start for start, run in runs.items() if not run.passed), None)
     if failing is None or all(_alike(run, runs[failing], job.dut) for run in runs.values()):
-        return None, job, verdict
+        return None
     wrong = {start: int(run.failed.sum()) for start, run in runs.items()}
     vhdl = job.dut.vhdl is not None
     suspects = (
-        tuple(path.removeprefix("u_dut.") for path in unset) if vhdl else warnings_of(job.dut, SUSPECTS)
+        tuple(path.removeprefix("u_dut.") for path in job.unset) if vhdl else warnings_of(job.dut, SUSPECTS)
     )
-    found = Unset(
-        wrong, len(some.vectors), suspects, found_by="'U' to the end" if vhdl else "Verilator's lint"
-    )
-    return (found, jobs[failing], runs[failing]) if verdict.passed else (found, job, verdict)
+    found_by = "'U' to the end" if vhdl else "Verilator's lint"
+    unset = Unset(wrong, len(job.vectors), suspects, found_by=found_by)
+    return unset, replace(job, start=failing), runs[failing]
 
 
 def _some(verdict: Verdict) -> VectorSet:

@@ -37,6 +37,30 @@ def test_a_register_that_is_read_before_it_is_set_never_passes(tmp_path, seed):
     assert result.unset.wrong["ones"] == 0 < result.unset.wrong["zeros"]
 
 
+REACHED_LATE = (
+    (
+        "logic signed [35:0] sum;",
+        "logic signed [35:0] sum;\n    logic warm;\n    logic [11:0] taken;\n"
+        "    always_ff @(posedge clock)\n"
+        "        if (reset) taken <= '0;\n"
+        "        else if (vld_i && rdy_o) begin\n"
+        "            taken <= taken + 12'd1;\n"
+        "            if (taken == 12'd2500) warm <= 1'b1;\n"
+        "        end",
+    ),
+    ("36'(acc);", "36'(acc) ^ 36'(taken == 12'd2500 && !warm);"),
+)
+
+
+@pytest.mark.parametrize(("seed", "random"), long_after(1, [(4, 0), (1, 1)]))
+def test_a_register_that_is_read_late_for_the_first_time_never_passes(tmp_path, seed, random):
+    """Whether it is right with random bits or not: all vectors have to run from the others, too."""
+    result = changed(tmp_path, *REACHED_LATE, seed=seed)
+    assert not result.passed
+    assert result.unset.wrong == {"zeros": 1, "ones": 0, "random": random}
+    assert result.unset.tried == 3000
+
+
 def test_a_wrong_unit_is_not_said_to_depend_on_its_start(tmp_path):
     result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"))
     assert not result.passed
