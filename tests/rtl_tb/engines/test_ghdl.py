@@ -89,6 +89,25 @@ def test_a_fault_is_found(checked, unit, fault):
     assert not result.passed and result.verdict.wrong.any()
 
 
+@LONG
+@pytest.mark.parametrize("port", ["valid_in", "ready_in", "valid_out", "ready_out"])
+def test_a_signal_that_is_active_the_other_way_is_named(checked, port):
+    text = (UNITS / "sum_of_bytes.vhd").read_text()
+    changes = {
+        "valid_in": [
+            ("valid <= valid_in;", "valid <= not valid_in;"),
+            ("if valid_in = '1'", "if valid_in = '0'"),
+        ],
+        "ready_in": [("ready_in or not valid", "not ready_in or not valid")],
+        "valid_out": [("valid_out <= valid;", "valid_out <= not valid;")],
+        "ready_out": [("ready_out <= running;", "ready_out <= not running;")],
+    }[port]
+    assert all(text.count(before) == 1 for before, _ in changes)
+    result = checked("sum_of_bytes", *changes, explain=True, timeout_cycles=200)
+    assert not result.passed and result.diagnosis is None
+    assert len(result.hints) == 1 and f"'{port}' is active low, not high" in result.hints[0]
+
+
 BODY = "begin\n  running <= ready_in or not valid;\n"
 """Where the architecture of sum_of_bytes begins."""
 
