@@ -156,14 +156,15 @@ class Instruction(Signature, Shown):
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
         clear: npt.ArrayLike | None = None,
+        load: npt.ArrayLike | None = None,
     ) -> Bits:
         """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales
         (..., k/scale_block), mode (...).
 
-        A unit that keeps its accumulator takes `clear` (...) instead of c; the last of the leading axes is
-        time, see golden/program/state.py.
+        A unit that keeps its accumulator takes `clear` (...) instead of c, or beside c where it has `load`
+        (...); the last of the leading axes is time, see golden/program/state.py.
         """
-        return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode, clear)
+        return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode, clear, load)
 
     def trace(
         self,
@@ -228,6 +229,7 @@ class Instruction(Signature, Shown):
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
         clear: npt.ArrayLike | None = None,
+        load: npt.ArrayLike | None = None,
     ) -> Bits:
         """The status flags of dot products, with the operands of `dot`.
 
@@ -239,7 +241,7 @@ class Instruction(Signature, Shown):
         """
         if not self.status:
             raise OperandError(f"{self.name} has no status flags (key 'flags' of a unit's file)")
-        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear))["flags"]
+        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear, load))["flags"]
 
     def answers(self, operands: Mapping[str, Bits], matrices: bool = False, held: int = 0) -> dict[str, Bits]:
         """All results of checked operands by name: d and, where the unit has status flags, flags, of one
@@ -264,7 +266,7 @@ class Instruction(Signature, Shown):
         if not self.state:
             return self
         units = {code: unit.stateless for code, unit in self.mode_units.items()}
-        return replace(self, state=False, mode_units=units)
+        return replace(self, state=False, load=False, alone=(), mode_units=units)
 
     def of_mode(self, code: int) -> Instruction:
         """The unit in one mode."""

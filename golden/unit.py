@@ -117,6 +117,7 @@ class FunctionUnit(Signature):
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
         clear: npt.ArrayLike | None = None,
+        load: npt.ArrayLike | None = None,
     ) -> Bits:
         """Asks the function; see `Unit.dot`.
 
@@ -124,7 +125,7 @@ class FunctionUnit(Signature):
             ShapeError, DTypeError, OperandError: of the operands. OperandError: the function answers with
                 another number of results, or with codes that d does not have.
         """
-        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear))["d"]
+        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear, load))["d"]
 
     def answers(self, operands: Operands) -> dict[str, Bits]:
         """All that the function gives for checked operands, by name: d and, where it tells them, flags.

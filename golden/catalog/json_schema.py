@@ -33,6 +33,7 @@ from golden.program.keys import (
     declared,
     key_name,
 )
+from golden.program.state import PRODUCTS
 from golden.program.steps import MAX_K, STEPS, variants
 from golden.yamlfile import MISSING
 
@@ -67,6 +68,8 @@ def unit_schema() -> Schema:
         "formats": {"type": "object", "additionalProperties": {"$ref": "#/$defs/format_name"}},
         "scale_block": integer(1, MAX_K),
         "accumulator": {"enum": ["operand", "state"], "description": "`state`: c is the result before"},
+        "clear": {"enum": [*PRODUCTS], "description": "whether the products that come with `clear` count"},
+        "load": {"enum": ["none", *PRODUCTS], "description": "an operand that takes c into the accumulator"},
         "flags": {
             "description": "status flags beside d, the lowest bit first",
             "anyOf": [status, {"type": "array", "items": status, "minItems": 1, "uniqueItems": True}],

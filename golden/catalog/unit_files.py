@@ -17,6 +17,7 @@ from golden.program.compiling import compile_program
 from golden.program.flags import take_flags
 from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
 from golden.program.program import NOTHING, ONE, OperandFormats
+from golden.program.state import CONTROLS, PRODUCTS
 from golden.program.steps import MAX_K
 from golden.yamlfile import Section
 
@@ -30,9 +31,9 @@ def load_instruction(path: str | Path) -> Instruction:
     """Loads a custom unit and returns it as an Instruction that both models can run.
 
     The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional
-    scales), optionally `define_formats`, `scale_block`, `modes`, `flags` and `accumulator`, and either
-    `program` (a list of operations, as in spec/architectures) or `steps` (the primitive steps of one
-    operation). See spec/examples/.
+    scales), optionally `define_formats`, `scale_block`, `modes`, `flags`, `accumulator`, `clear` and
+    `load`, and either `program` (a list of operations, as in spec/architectures) or `steps` (the primitive
+    steps of one operation). See spec/examples/.
 
     Raises:
         SpecError: with file, line, key and what was expected.
@@ -115,6 +116,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     formats = _operand_formats(fill(table, values, document) if values else table, local)
     scale_block = _scale_block(document, formats, k)
     state = _keeps_its_accumulator(document, formats, table)
+    load, alone = _controls(document, state)
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
     status = take_flags(document)
     a, b, c, d = (formats[name] for name in "abcd")
@@ -131,6 +133,8 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
         scale_block=scale_block,
         status=status,
         state=state,
+        load=load,
+        alone=alone,
         architecture=CUSTOM,
         program=program,
         evidence=Evidence("derived", f"custom unit: {title} ({source})"),
@@ -158,6 +162,20 @@ def _keeps_its_accumulator(document: Section, formats: dict[str, Format], table:
         raise table.error(f"the accumulator is cleared to zero, but {d.name}, the format of d, has none", "d")
     formats["c"] = d
     return True
+
+
+def _controls(document: Section, state: bool) -> tuple[bool, tuple[str, ...]]:
+    """Reads `clear` and `load`: whether there is a load, and which of them come without products."""
+    clear = document.take_choice("clear", PRODUCTS, PRODUCTS[0])
+    load = document.take_choice("load", ("none", *PRODUCTS), "none")
+    for key in CONTROLS:
+        if key in document and not state:
+            raise document.error(
+                f"key '{key}' is for a unit that keeps its accumulator, expected 'accumulator: state', too",
+                key,
+            )
+    words = {"clear": clear, "load": load}
+    return load != "none", tuple(key for key in CONTROLS if words[key] == "alone")
 
 
 def _scale_block(document: Section, formats: dict[str, Format], k: int) -> int | None:

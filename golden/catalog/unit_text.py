@@ -17,6 +17,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
+from golden.program.state import PRODUCTS
 from golden.program.steps import format_of
 from golden.program.writing import Hex, operation_keys
 
@@ -43,6 +44,7 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
         unit["modes"] = {field.name: list(field.values) for field in ins.modes.fields}
     if ins.state:
         unit["accumulator"] = "state"
+        unit |= {name: "alone" if name in ins.alone else PRODUCTS[0] for name in _controls(ins)}
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
     if ins.status:
@@ -53,6 +55,11 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
     )
     text = editor_line("unit") + str(written)
     return text if ins.modes is None or _reads_back(text, ins) else None
+
+
+def _controls(ins: Instruction) -> list[str]:
+    """The operands of a unit that keeps its accumulator of which its file says something."""
+    return [*(["clear"] if "clear" in ins.alone else []), *(["load"] if ins.load else [])]
 
 
 def _computation(ins: Instruction) -> dict[str, Any]:

@@ -331,6 +331,9 @@ def run(
     clear: Annotated[
         Path | None, typer.Option("--clear", help="Units that keep c: 1 where it is zero instead.")
     ] = None,
+    load: Annotated[
+        Path | None, typer.Option("--load", help="Units that keep c: 1 where it is that of --c instead.")
+    ] = None,
     archive: Annotated[
         Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
     ] = None,
@@ -359,7 +362,7 @@ def run(
         operand_files.check_output(out)
     given = operand_files.read_npz(archive, ins, dot, values) if archive is not None else {}
     files = {"a": a, "b": b, "c": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
-    files |= {"mode": mode, "clear": clear}
+    files |= {"mode": mode, "clear": clear, "load": load}
     given |= {
         key: operand_files.read_operand(path, ins, key, dot, values)
         for key, path in files.items()

@@ -101,7 +101,7 @@ def _facts(ins: Instruction) -> Table:
     if ins.scale_block is not None:
         grid.add_row("block scale", f"one scale for {ins.scale_block} elements")
     if ins.state:
-        grid.add_row("accumulator", specification.STATE_TEXT)
+        grid.add_row("accumulator", specification.state_text(ins))
     return grid
 
 

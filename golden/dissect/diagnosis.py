@@ -24,19 +24,19 @@ import numpy.typing as npt
 
 from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
+from golden.dissect.accumulator_faults import beside, controls
 from golden.dissect.bare_wires import bare_wires, constant
 from golden.dissect.datapath import Tap
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
 from golden.dissect.mode_wires import mode_wires, modes_in_words, rewired_modes
 from golden.dissect.taps import taps
-from golden.dissect.wiring import BESIDE, Wire, clears, run, skews, wires
+from golden.dissect.wiring import BESIDE, Wire, run, skews, wires
 from golden.errors import OperandError, ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
-from golden.program.state import before
 from golden.unit import Unit
 
 Mask = npt.NDArray[np.bool_]
@@ -159,12 +159,12 @@ class Fault:
 
     def alone(self, ins: Instruction, operands: Operands) -> Mask:
         """Dot products on which no other fault shows, (n,). Of a unit that keeps its accumulator the operands
-        hold `clear` and `held` beside those of `ins`, as for diagnose()."""
+        hold what `beside` of golden/dissect/accumulator_faults.py gives, as for diagnose()."""
         if self.others is None:
             return np.ones(len(operands["a"]), np.bool_)
         if self.others.in_order:  # of dot products by themselves it says nothing
             return np.zeros(len(operands["a"]), np.bool_)
-        own = {name: codes for name, codes in operands.items() if name not in ("clear", "held")}
+        own = {name: codes for name, codes in operands.items() if name not in BESIDE}
         return np.asarray(self.others.results(operands) == ins.dot(**own))
 
     def as_dict(self) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def names(ins: Instruction) -> set[str]:
     parts: list[Change | Part] = [
         *wires(ins),
         *bare_wires(ins),
-        *clears(),
+        *controls(ins, BESIDE),
         *skews(ins),
         *taps(ins),
         *changes(ins),
@@ -301,7 +301,7 @@ def diagnose(
 
     Args:
         operands: as `ins.dot` takes them, one leading dimension (n,). Of the `stateless` unit of one that
-            keeps its accumulator also `clear` and `held` (n,), the latter what it answered before.
+            keeps its accumulator also what `beside` of golden/dissect/accumulator_faults.py gives.
         actual: the unit's results, raw codes of D's format (n,); or the unit, which is asked for them.
         policy: what counts as equal; None: the same bits.
         budget_seconds: no new combination of changes is tried after this time, in seconds of this thread's
@@ -312,17 +312,16 @@ def diagnose(
         ShapeError: `actual` is not one result for every dot product.
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
-    beside = {name: np.asarray(operands[name]) for name in BESIDE if name in operands and not ins.state}
-    operands = ins.check_named({name: codes for name, codes in operands.items() if name not in beside})
+    more = {name: np.asarray(operands[name]) for name in BESIDE if name in operands and not ins.state}
+    operands = ins.check_named({name: codes for name, codes in operands.items() if name not in more})
     given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
     results = codes_of(given, ins.formats["d"], "actual")
     if ins.state:  # it held what it answered before: one wrong result does not make the next ones wrong
-        clear = operands["clear"]
-        beside = {"clear": clear, "held": before(results, np.zeros_like(clear))}
+        more = beside(ins, operands, results)
         ins, operands = ins.stateless, ins.resolve(operands, results)
     if ins.modes is not None:
         return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress)
-    search = _Search(ins, operands | beside, results, policy or _Exact(), progress)
+    search = _Search(ins, operands | more, results, policy or _Exact(), progress)
     return search.run(_clock() + budget_seconds)
 
 
@@ -683,8 +682,7 @@ class _Search:
             [constant(self.ins, int(codes[counts.argmax()]))] if counts.max() > 0.9 * len(self.actual) else []
         )
         late = skews(self.ins) if self._has_order else []
-        kept = clears() if "clear" in self.operands else []
-        return [*wires(self.ins), *bare_wires(self.ins), *late, *stuck, *kept]
+        return [*wires(self.ins), *bare_wires(self.ins), *late, *stuck, *controls(self.ins, self.operands)]
 
     @property
     def _has_order(self) -> bool:

@@ -26,8 +26,9 @@ Rework = Callable[[Bits], Bits]
 Answer = Callable[[Instruction, Operands], Bits]
 _FEW_K = 16
 """Elements of k of which each may have a register too many or too few."""
-BESIDE = ("clear", "held")
-"""What stands beside the operands of a unit that keeps its accumulator: `clear`, and the result before."""
+BESIDE = ("clear", "held", "load", "late", "given_a", "given_b", "given_c")
+"""What stands beside the operands of a unit that keeps its accumulator, see `beside` of
+golden/dissect/accumulator_faults.py."""
 
 
 @dataclass(frozen=True)
@@ -75,34 +76,6 @@ def distinct(found: Iterable[Wire]) -> list[Wire]:
     for wire in found:
         kept.setdefault(wire.slug if wire.does is None else wire.does, wire)
     return list(kept.values())
-
-
-def clears() -> list[Wire]:
-    """Faults of the operand `clear` of a unit that keeps its accumulator; they need what stands beside its
-    operands (`BESIDE`)."""
-    return [
-        Wire("clear-ignored", "clear ignored: the accumulator is never cleared", _where_clear(_add_held)),
-        Wire(
-            "clear-loses-sum",
-            "clear sets the accumulator to zero and loses the products that come with it",
-            _where_clear(_no_products),
-        ),
-        Wire("always-clear", "nothing kept: every vector starts at zero", _without_c),
-    ]
-
-
-def _where_clear(rule: Callable[[Operands, Bits], Operands]) -> Rewire:
-    return lambda operands: rule(operands, operands["clear"] != 0) if "clear" in operands else operands
-
-
-def _add_held(operands: Operands, clear: Bits) -> Operands:
-    return operands | {"c": np.where(clear, operands["held"], operands["c"])}
-
-
-def _no_products(operands: Operands, clear: Bits) -> Operands:
-    factors = {name: operands[name] for name in "ab" if name in operands}
-    zeros = {name: np.where(clear[:, None], codes.dtype.type(0), codes) for name, codes in factors.items()}
-    return operands | zeros
 
 
 def skews(ins: Instruction) -> list[Wire]:
@@ -179,7 +152,7 @@ def _left_out(ins: Instruction) -> Iterator[Wire]:
     """Operands that count as zero, scales that count as one."""
     factors = "".join(name for name in "ab" if name not in ins.absent)
     if "c" not in ins.absent:
-        yield Wire("c-ignored", "c ignored", _without_c)
+        yield Wire("c-ignored", "c ignored", without_c)
         if _adds_signed_zeros(ins):
             text = "c ignored: not even a zero is added for it"
             yield Wire("c-not-added", text, _as_minus_zero(ins, "c"))
@@ -256,7 +229,7 @@ def _stuck(ins: Instruction) -> Iterator[Wire]:
             yield Wire(f"{slug}-negated", f"the sign of {name} inverted", rule)
 
 
-def _without_c(operands: Operands) -> Operands:
+def without_c(operands: Operands) -> Operands:
     return operands | {"c": np.zeros_like(operands["c"])}
 
 

@@ -20,11 +20,20 @@ from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import Algorithm, get_algorithm
 from golden.program.program import NO_SEED, Operation
+from golden.program.state import PRODUCTS
 from golden.program.widths import Node, operation_nodes
 from golden.program.words import step_text
 
 STATE_TEXT = "c is the result before, +0 after a reset and where the operand `clear` is 1"
+LOAD_TEXT = "the operand c where the operand `load` is 1"
 NODE_HEAD = ("After", "Register", "Count", "Sign", "Integer bits", "Fraction bits", "Width", "Exponents")
+
+
+def state_text(ins: Instruction) -> str:
+    """What c is in a unit that keeps its accumulator."""
+    alone = " and ".join(f"`{name}`" for name in ins.alone)
+    text = STATE_TEXT + (f", {LOAD_TEXT}" if ins.load else "")
+    return text + (f"; the products that come with {alone} do not count" if alone else "")
 
 
 def specification(ins: Instruction) -> dict[str, Any]:
@@ -49,7 +58,9 @@ def specification(ins: Instruction) -> dict[str, Any]:
         ],
         **({} if modes is None else {"modes": modes}),
         **({"flags": list(ins.status)} if ins.status else {}),
-        **({"accumulator": "state"} if ins.state else {}),
+        **({"accumulator": "state", "accumulator_text": state_text(ins)} if ins.state else {}),
+        **({"load": PRODUCTS["load" in ins.alone]} if ins.load else {}),
+        **({"clear": "alone"} if "clear" in ins.alone else {}),
         "special_values": special_values(ins),
         "evidence": {
             "kind": ins.evidence.kind,
@@ -211,7 +222,7 @@ def _facts(data: dict[str, Any]) -> str:
     if "flags" in data:
         rows.append(("Status flags", f"{', '.join(data['flags'])} (bit 0 first)"))
     if data.get("accumulator"):
-        rows.append(("Accumulator", STATE_TEXT))
+        rows.append(("Accumulator", data["accumulator_text"]))
     return table(("", ""), [*rows, ("Evidence", data["evidence"]["kind"])])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import ShapeError
-from golden.program.state import places
+from golden.program.state import CONTROLS, held_or_given, places, without_products
 
 if TYPE_CHECKING:
     from golden.model.dispatch import ModeEngine
@@ -49,9 +49,8 @@ class SequenceEngine:
             name: np.broadcast_to(codes, (*batch, *shapes[name])).reshape(count, *shapes[name])
             for name, codes in checked.items()
             if name != "clear"
-        }
-        d = self.signature.formats["d"].dtype
-        first = np.where(clear == 0, d.type(held), d.type(0)).reshape(count)
+        } | {"clear": clear.reshape(count)}
+        first = np.full(count, held, self.signature.formats["d"].dtype)
         return self._in_order(flat, places(clear).reshape(count), first, general).reshape(batch)
 
     def results(self, checked: dict[str, Bits], matrices: bool, held: int = 0) -> dict[str, Bits]:
@@ -64,11 +63,13 @@ class SequenceEngine:
 
     def _in_order(self, operands: dict[str, Bits], place: Bits, first: Bits, general: bool) -> Bits:
         """d (count,) of operands (count, ...) that lie at these places of their sequences, which follow one
-        another without gaps; `first` is the c of those at place 0."""
+        another without gaps; `first` is what the unit holds at place 0."""
         d = np.zeros(len(place), self.signature.formats["d"].dtype)
         order = np.argsort(place, kind="stable")
         for turn in np.split(order, np.cumsum(np.bincount(place))[:-1]) if len(order) else ():
             held = d[turn - 1] if place[turn[0]] else first[turn]
             given = {name: codes[turn] for name, codes in operands.items()}
-            d[turn] = self.stateless.compute(given | {"c": held}, False, general)
+            own = {name: codes for name, codes in given.items() if name not in CONTROLS}
+            own |= without_products(given, self.signature.alone) | {"c": held_or_given(given, held)}
+            d[turn] = self.stateless.compute(own, False, general)
         return d

@@ -18,13 +18,13 @@ from golden.number.rounding import encode_fraction
 from golden.program.flags import flags_format
 from golden.program.modes import Modes
 from golden.program.program import NOTHING, ONE
-from golden.program.state import CLEAR, before
+from golden.program.state import CLEAR, CONTROLS, LOAD, before, held_or_given, without_products
 from golden.registers.sparsity import Pattern
 
 Bits = npt.NDArray[Any]
 Operands = dict[str, Bits]
 """Arrays of codes by the operand's name."""
-INPUTS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear")
+INPUTS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear", "load")
 """What a dot product can take, in the order of the calls."""
 SCALES = ("scale_a", "scale_b")
 FIRST_COLUMNS = 0x4
@@ -39,8 +39,9 @@ class Signature:
     whether the two indices of a metadata nibble must ascend; `scale_block` the elements that share a scale.
     `m` and `n` are the shape of the matrix API, 1 for units that have none. `formats` are those of a, b, c, d
     and of scales; where there are modes, in the first of them. `status` are the status flags of the result,
-    the lowest bit first (golden/program/flags.py). `state`: whether c is no operand but what the unit holds
-    (golden/program/state.py).
+    the lowest bit first (golden/program/flags.py). `state`: whether c is what the unit holds
+    (golden/program/state.py), and no operand but where it has a `load`; `alone`: those of clear and load that
+    leave out the products.
     """
 
     name: str
@@ -54,6 +55,8 @@ class Signature:
     modes: Modes | None = None
     status: tuple[str, ...] = ()
     state: bool = False
+    load: bool = False
+    alone: tuple[str, ...] = ()
 
     @cached_property
     def absent(self) -> tuple[str, ...]:
@@ -98,8 +101,8 @@ class Signature:
             return self.flags_format
         if name == "mode" and self.modes is not None:
             return self.modes.format
-        if name == "clear":
-            return CLEAR
+        if name in CONTROLS:
+            return CLEAR if name == "clear" else LOAD
         return self.formats.get(name, _METADATA)
 
     def of_mode(self, code: int) -> Signature:
@@ -112,7 +115,13 @@ class Signature:
     @property
     def stateless(self) -> Signature:
         """What one dot product takes: c is an operand, also where the unit holds it."""
-        return self._but(state=False) if self.state else self
+        return self._but(state=False, load=False, alone=()) if self.state else self
+
+    @property
+    def restarts(self) -> int:
+        """How a sequence begins again after a reset, for engines: 0: the unit holds nothing. 1: without its
+        `clear`, since the unit holds zero then. 2: with it, since its products would count without."""
+        return int(self.state) + int("clear" in self.alone)
 
     def resolve(self, operands: Mapping[str, Bits], d: Bits, held: int = 0) -> dict[str, Bits]:
         """The operands of `stateless` for the dot products that gave `d` (...): what the unit held as c, at
@@ -123,8 +132,9 @@ class Signature:
         """
         if not self.state or "clear" not in operands:
             return dict(operands)
-        rest = {name: codes for name, codes in operands.items() if name != "clear"}
-        return rest | {"c": before(d, operands["clear"], held)}
+        rest = {name: codes for name, codes in operands.items() if name not in CONTROLS}
+        c = held_or_given(operands, before(d, np.zeros_like(operands["clear"]), held))
+        return rest | without_products(operands, self.alone) | {"c": c}
 
     def in_mode_of(self, operands: Mapping[str, Bits]) -> tuple[Signature, dict[str, Bits]]:
         """The unit in the mode of one dot product, which has no operand `mode`, and the other operands.
@@ -158,7 +168,7 @@ class Signature:
     def _operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
         rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
         shapes = {"a": (*rows, self.stored_k), "b": (self.k, *columns), "c": (*rows, *columns)}
-        without = (*self.absent, "c") if self.state else self.absent
+        without = (*self.absent, "c") if self.state and not self.load else self.absent
         shapes = {name: shape for name, shape in shapes.items() if name not in without}
         if self.pattern is not None:
             shapes["metadata"] = (*rows, self.k // self.pattern.chunk)
@@ -169,6 +179,8 @@ class Signature:
             }
         if self.modes is not None:
             shapes["mode"] = ()
+        if self.load:
+            shapes["load"] = ()
         if self.state:
             shapes["clear"] = ()
         return shapes
@@ -237,7 +249,7 @@ class Signature:
 
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
         """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b, mode,
-        clear); returns the arrays."""
+        clear, load); returns the arrays."""
         shapes = self._shapes[matrices]
         checked: dict[str, Bits] = {}
         for name, value in zip_longest(INPUTS, given):

@@ -1,6 +1,11 @@
-"""An accumulator that the unit keeps: c is the result before, or zero where the operand `clear` says so.
+"""An accumulator that the unit keeps: c is the result before, or zero where the operand `clear` says so, or
+the operand c where `load` does.
 
     accumulator: state
+    load: with_products
+
+`clear` and `load` set what the unit holds before the products are added; where they come `alone`, it takes no
+products then. `clear` comes first where both are set.
 
 The arithmetic knows nothing of it: with c given, each dot product is one of `ins.stateless`. Dot products
 follow one another along the last leading axis of the operands, in the order of time; the axes before it are
@@ -9,6 +14,7 @@ units of their own. After a reset, and before the first dot product, the unit ho
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +25,12 @@ from golden.number.formats import Format
 Bits = npt.NDArray[Any]
 CLEAR = Format("clear", False, 8, signed=False, integer_bits=1)
 """The codes of the operand `clear`: 1 where c is +0 instead of the result before."""
+LOAD = Format("load", False, 8, signed=False, integer_bits=1)
+"""The codes of the operand `load`: 1 where c is the operand c instead of the result before."""
+CONTROLS = ("clear", "load")
+"""The operands that say what c is."""
+PRODUCTS = ("with_products", "alone")
+"""Whether the products that come with one of them count."""
 
 
 def before(d: Bits, clear: Bits, held: int = 0) -> Bits:
@@ -28,6 +40,28 @@ def before(d: Bits, clear: Bits, held: int = 0) -> Bits:
     if d.ndim:
         c[..., 1:] = d[..., :-1]
     return np.where(np.asarray(clear) != 0, d.dtype.type(0), c)
+
+
+def held_or_given(operands: Mapping[str, Bits], held: Bits) -> Bits:
+    """The c of each dot product of a unit that held `held` (...): that, zero or the operand c."""
+    c = held
+    if "load" in operands:
+        c = np.where(operands["load"] != 0, operands["c"], c)
+    return np.where(operands["clear"] != 0, held.dtype.type(0), c)
+
+
+def without_products(operands: Mapping[str, Bits], alone: Sequence[str]) -> dict[str, Bits]:
+    """The factors a and b, zero where an operand of those that come `alone` is set."""
+    factors = {name: operands[name] for name in "ab" if name in operands}
+    if not alone:
+        return factors
+    marks = {name: operands[name] != 0 for name in CONTROLS if name in operands}
+    left_out = marks["clear"] & ("clear" in alone)
+    if "load" in alone:
+        left_out = left_out | (marks["load"] & ~marks["clear"])
+    return {
+        name: np.where(left_out[..., None], codes.dtype.type(0), codes) for name, codes in factors.items()
+    }
 
 
 def places(clear: Bits) -> npt.NDArray[np.int64]:

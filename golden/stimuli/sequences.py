@@ -26,6 +26,8 @@ _MADE = 0.6
 _RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
+_LOADED = 0.3
+"""Share of the dot products that do not clear with which a unit that can takes c in."""
 _PRODUCTS = 4
 """Products that make a c at most: together they hold the bits of an f32 in f16 or more."""
 
@@ -47,17 +49,33 @@ def arrange(
     wild = np.flatnonzero(long_ones & ~tame)
     if tame.any():
         origin[wild] = rng.choice(np.flatnonzero(tame), len(wild))
-    makers = starts[(lengths > 1) & (rng.random(len(starts)) < _MADE)]
+    behind = int("clear" in takes.alone)  # its products do not count
+    makers = (starts + behind)[(lengths > 1 + behind) & (rng.random(len(starts)) < _MADE)]
     origin[makers] = origin[makers + 1]
     placed = {name: codes[origin] for name, codes in operands.items()}
     for name, codes in making(takes, placed, placed["c"][makers], makers, rng).items():
         placed[name][makers] = codes
-    del placed["c"]
     clear = np.zeros(count, np.uint8)
     clear[starts] = 1
+    if takes.load:
+        if "load" in takes.alone:  # the next one is to meet it
+            placed["c"] = np.roll(placed["c"], -1)
+        placed["load"] = _loads(takes, placed["c"], clear, long_ones, rng)
+    else:
+        del placed["c"]
     if _grows(takes):
         _ramp(takes, placed, clear, rng)
     return placed | {"clear": clear}, origin
+
+
+def _loads(
+    takes: Signature, c: Bits, clear: Bits, long_ones: Flags, rng: np.random.Generator
+) -> npt.NDArray[np.uint8]:
+    """Where a unit takes c in: never with `clear`, and in long sequences no infinity and no NaN. Where it
+    does not, it is given a c that must not matter."""
+    share = np.where(long_ones, _LOADED / 4, _LOADED)
+    fit = np.isfinite(to_float(takes.formats["c"], c)) | ~long_ones
+    return np.asarray((rng.random(len(c)) < share) & (clear == 0) & fit, np.uint8)
 
 
 def enough(takes: Signature) -> int:
@@ -85,6 +103,8 @@ def _ramp(takes: Signature, operands: dict[str, Bits], clear: Bits, rng: np.rand
             operands[name][-length:] = rng.choice(ends)
     clear[-length:] = 0
     clear[-length] = 1
+    if "load" in operands:
+        operands["load"][-length:] = 0
 
 
 def _plan(count: int, rng: np.random.Generator) -> tuple[Bits, Bits]:

@@ -128,7 +128,7 @@ def describe(
 
 def _format_name(ins: Instruction, name: str) -> str:
     """What a field holds; a format that depends on the mode is named by all that it may be."""
-    if name in ("metadata", "mode", "clear", "flags"):
+    if name in ("metadata", "mode", "clear", "load", "flags"):
         return name
     return "|".join(dict.fromkeys(unit.formats[name].name for unit in ins.mode_units.values() or [ins]))
 

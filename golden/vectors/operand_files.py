@@ -25,7 +25,7 @@ from golden.number.formats import Format, from_float
 from golden.number.rounding import encode_fraction
 
 Bits = npt.NDArray[Any]
-NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear")
+NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear", "load")
 _SUFFIXES = (".npy", ".npz", ".hex", ".txt")
 MAX_HEX = 1 << 30
 """Bytes of hex text that are read."""
@@ -125,7 +125,7 @@ def read_operand(path: str | Path, ins: Instruction, name: str, dot: bool, value
 
 def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dict[str, Bits]:
     """Reads the operands that an .npz file holds under the keys a, b, c, metadata, scale_a, scale_b, mode,
-    clear."""
+    clear, load."""
     shapes = ins.operand_shapes(not dot)
     found = read_arrays(path, tuple(shapes))
     return {name: _as_codes(array, f"{path}[{name}]", ins, name, values) for name, array in found.items()}
@@ -134,7 +134,7 @@ def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dic
 def _as_codes(array: Bits, where: str, ins: Instruction, name: str, values: bool) -> Bits:
     """Turns a file's array into raw codes of the operand's dtype, or says why it is none."""
     fmt = format_of(ins, name)
-    if values and name not in ("metadata", "mode", "clear"):
+    if values and name not in ("metadata", "mode", "clear", "load"):
         return _convert(array, where, fmt)
     if array.dtype.kind == "f":
         raise FileFormatError(

@@ -20,7 +20,7 @@ from golden import stimuli
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.instruction import Instruction
 from golden.program.signature import Operands
-from golden.program.state import starts
+from golden.program.state import CONTROLS, starts
 from golden.stimuli.sequences import arrange
 from golden.vectors.word import LEVELS, check_level
 
@@ -289,10 +289,27 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
     of_each = np.repeat(kinds[records], group)
     if ins.state:
         operands, origin = arrange(ins, operands, rng)
+        operands = _with_kept_loads(ins, operands)
         of_each = of_each[origin]
     level = "dot" if level == "dot" else "tile"
     results = ins.answers(operands, level == "tile")
     return VectorSet.of(ins, level, operands, results, of_each, seed)
+
+
+def _with_kept_loads(ins: Instruction, operands: Operands) -> Operands:
+    """The operands with no c that is loaded alone but those that the arithmetic hands on as they are: what
+    becomes of another, of a NaN that is none of the unit's own or of -0, is told by no step."""
+    if "load" not in ins.alone:
+        return operands
+    given = {name: codes for name, codes in operands.items() if name not in CONTROLS}
+    given |= {name: np.zeros_like(given[name]) for name in "ab" if name in given}
+    once = ins.stateless.dot(**given)
+    kept = ins.stateless.dot(**given | {"c": once}) == once
+    loaded = operands["load"] != 0
+    return operands | {
+        "c": np.where(loaded, once, operands["c"]),
+        "load": np.where(kept, operands["load"], operands["load"].dtype.type(0)),
+    }
 
 
 def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], Bits]:

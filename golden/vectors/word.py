@@ -3,7 +3,7 @@ the expected result in another.
 
 From the most to the least significant bit the operand word holds
 
-    a b c [metadata] [scale_a] [scale_b] [mode] [clear]
+    a b c [metadata] [scale_a] [scale_b] [mode] [load] [clear]
 
 and the result word
 

@@ -69,7 +69,7 @@ class Bench:
         seed: int | None = None,
         timeout_cycles: int = 10_000,
         reset_cycles: int = 4,
-        state: bool = False,
+        state: int = 0,
     ) -> None:
         """Finds the ports and starts the clock and the agents.
 
@@ -82,14 +82,14 @@ class Bench:
             seed: of the traffic; cocotb's own seed (COCOTB_RANDOM_SEED) if None.
             timeout_cycles: cycles without progress after which `run` gives up.
             reset_cycles: length of a reset.
-            state: whether the unit keeps its accumulator, and bit 0 of a word clears it. So does a reset:
-                what led to it is then sent again.
+            state: `restarts` of the instruction: not 0 where bit 0 of a word clears what the unit keeps. So
+                does a reset: what led to it is then sent again.
         """
         Traffic(idle, backpressure)  # refuses what is no probability
         handles = _Ports(dut, ports or {})
         self.timeout_cycles, self.reset_cycles, self.state = timeout_cycles, reset_cycles, state
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED if seed is None else seed)
-        self.source = Source(handles.channel("in"), idle, self.rng, pauses=state)
+        self.source = Source(handles.channel("in"), idle, self.rng, pauses=bool(state))
         self.sink = Sink(handles.channel("out"), backpressure, self.rng)
         self.monitor = Monitor(self.sink.channel, self._result)
         self.results: list[str] = []
@@ -243,7 +243,8 @@ class Bench:
         elif self.state:
             while start and start not in self._zero_at and not words[start] & 1:
                 start -= 1
-            self.source.instead = {start: words[start] & ~1}  # after a reset the state is zero without it
+            if self.state == 1:  # after a reset the state is zero without it
+                self.source.instead = {start: words[start] & ~1}
         del self.result_cycles[start:]
         self.source.rewind(start)
         self.monitor.index = start
@@ -349,7 +350,7 @@ class DotProductTB(Bench):
                 options.setdefault("reset_cycles", described.reset.cycles)
             if not described.can_stall_output:
                 options["backpressure"] = 0.0
-        super().__init__(dut, ports, state=instruction.state, **options)
+        super().__init__(dut, ports, state=instruction.restarts, **options)
         self.instruction, self.level = instruction, level
         self.layout = WordLayout.of(instruction, level)
         self.scoreboard = Scoreboard(instruction, level, compare)

@@ -66,6 +66,8 @@ def climbs(ins: Instruction) -> Operands | None:
     rows += [rows[0]]
     clear += [1]  # forgets what the last climb left
     found = {name: np.stack([operands[name] for operands in rows]) for name in ("a", "b")}
+    if ins.load:
+        found |= {"c": np.zeros(len(rows), fmt.dtype), "load": np.zeros(len(rows), np.uint8)}
     return found | {"clear": np.array(clear, np.uint8)}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.dissect import accumulator_faults
 from golden.instruction import Instruction
-from golden.program.state import before
 from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.verdict import Verdict
@@ -27,7 +27,7 @@ def as_dots(
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
     stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
-    operands hold `clear`, too, and `held`, what it answered before.
+    operands hold what `beside` of golden/dissect/accumulator_faults.py gives, too.
     """
     vectors = verdict.vectors
     known = np.flatnonzero(~(verdict.missing | verdict.unknown))
@@ -36,10 +36,8 @@ def as_dots(
         ins, operands = vectors.instruction, vectors.operands
         if ins.state:
             known = known[operands["clear"][known].astype(bool) | (known == 0) | np.isin(known - 1, known)]
-            clear = operands["clear"]
-            operands = ins.resolve(operands, actual, vectors.held)
-            if beside:
-                operands |= {"clear": clear, "held": before(actual, np.zeros_like(clear), vectors.held)}
+            more = accumulator_faults.beside(ins, operands, actual, vectors.held) if beside else {}
+            operands = ins.resolve(operands, actual, vectors.held) | more
         return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]
     # Tiles that differ come first, so that a cut keeps them.

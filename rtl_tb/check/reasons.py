@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from golden.dissect.accumulator_faults import beside_of_one
 from golden.dissect.diagnosis import Diagnosis, Fault, diagnose
 from golden.dissect.flag_faults import FlagFault, flag_faults
 from golden.dissect.minimising import minimise
@@ -117,8 +118,7 @@ def _of_state(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault:
     ins, operands = job.vectors.instruction, verdict.vectors.resolved()
 
     def counts(batch: Operands) -> Bits:
-        beside = {"clear": np.zeros(len(batch["a"]), np.uint8), "held": batch["c"]}
-        return fault.alone(unit, batch | beside)
+        return fault.alone(unit, batch | beside_of_one(ins, batch))
 
     found = np.flatnonzero(verdict.wrong_d & counts(operands))
     if ins.modes is not None or not len(found):

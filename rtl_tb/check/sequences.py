@@ -95,24 +95,42 @@ class _Made:
 
     def fails(self, batch: Operands) -> Flags:
         """Which of a batch of dot products with c (n, ...) fail: not those whose c cannot be made exactly."""
-        pairs, exact = self._pairs(batch)
-        failed = self.run.judged(pairs)[1].failed
-        return np.asarray(exact & failed[1::2] & ~failed[::2])
+        made, exact = self._made(batch)
+        failed = self.run.judged(made)[1].failed.reshape(len(exact), -1)
+        return np.asarray(exact & failed[:, -1] & ~failed[:, :-1].any(axis=1))
 
     def sequences(self, operands: Operands) -> Iterator[Operands]:
         """The dot product alone, where its c is zero, and behind one that makes its c."""
-        pair, _ = self._pairs(_batch(operands))
-        if not int(operands["c"]):
-            yield {name: codes[1:] for name, codes in pair.items()}
-        yield pair
+        made, _ = self._made(_batch(operands))
+        if not int(operands["c"]) and "clear" not in self.ins.alone:
+            yield {name: codes[-1:] for name, codes in made.items()} | {"clear": np.ones(1, np.uint8)}
+        yield made
 
-    def _pairs(self, batch: Operands) -> tuple[Operands, Flags]:
-        c, plain = batch["c"], self.ins.stateless
-        first = making(self.ins, batch, c, np.arange(len(c)), np.random.default_rng(1))
-        exact = plain.dot(**first, c=np.zeros_like(c)) == c
-        clear = np.stack([np.ones(len(c)), c == 0], axis=1).astype(np.uint8)
-        pairs = {name: np.stack([first[name], batch[name]], axis=1) for name in first} | {"clear": clear}
-        return {name: codes.reshape(-1, *codes.shape[2:]) for name, codes in pairs.items()}, exact
+    def _made(self, batch: Operands) -> tuple[Operands, Flags]:
+        """Each dot product behind what makes its c, in order, and of which c is made exactly."""
+        c, ins = batch["c"], self.ins
+        nothing = {name: np.zeros_like(codes) for name, codes in batch.items() if name in "ab"}
+        first = making(ins, batch, c, np.arange(len(c)), np.random.default_rng(1))
+        rest = {name: codes for name, codes in first.items() if name not in nothing}
+        last = {name: batch[name] for name in first}
+        if ins.load:  # cleared, loaded with c, asked
+            rows = [nothing | rest, nothing | rest, last]
+            exact = ins.stateless.dot(**rows[1], c=c) == c
+            clear = np.array([1, 0, 0])
+        else:
+            exact = ins.stateless.dot(**first, c=np.zeros_like(c)) == c
+            rows = [first, last] if not ins.alone else [nothing | rest, first, last]
+            clear = np.array([1, 0, 0])[: len(rows)]
+        made = {name: np.stack([row[name] for row in rows], axis=1) for name in first}
+        marks = np.tile(clear, (len(c), 1))
+        if not ins.load and not ins.alone:
+            marks[:, 1] = c == 0
+        made["clear"] = marks.astype(np.uint8)
+        if ins.load:
+            zeros = np.zeros_like(c)
+            made |= {"c": np.stack([zeros, c, zeros], axis=1), "load": np.tile([0, 1, 0], (len(c), 1))}
+            made["load"] = made["load"].astype(np.uint8)
+        return {name: codes.reshape(-1, *codes.shape[2:]) for name, codes in made.items()}, np.asarray(exact)
 
 
 def _shortest(run: DutRun, operands: Operands, vector: int) -> Operands | None:
@@ -158,7 +176,13 @@ def _simplifications(ins: Instruction, sequence: Operands, reset: bool) -> Itera
         if not reset:
             shorter["clear"][0] = 1
         yield shorter
-    for name, simple in (("a", 0), ("b", 0), ("a", one(ins.formats["a"])), ("b", one(ins.formats["b"]))):
+    for name, simple in (
+        ("c", 0),
+        ("a", 0),
+        ("b", 0),
+        ("a", one(ins.formats["a"])),
+        ("b", one(ins.formats["b"])),
+    ):
         for place in np.argwhere(np.isin(sequence.get(name, 0), (0, simple), invert=True)).tolist():
             changed = sequence[name].copy()
             changed[tuple(place)] = simple

@@ -138,6 +138,7 @@ class Dut:
     def fields(self) -> dict[str, Field]:
         """The fields of the operand word and of the result word, by operand, as ports carry them."""
         fields = _port_fields(self.layout)
+        fields = {name: field for name, field in fields.items() if name != "clear" or name in self.ports}
         if "mode" in fields and "mode" not in self.ports:
             return _with_mode_fields(fields, self.instruction)
         return fields
@@ -490,6 +491,11 @@ def _interval(section: Section) -> int:
     return int(section.take_int("interval", 1, MAX_CYCLES, 1))
 
 
+def cleared_by_load(unit: Instruction) -> bool:
+    """Whether a load of zero does what `clear` does, so that a port for it is not needed."""
+    return unit.load and ("load" in unit.alone) == ("clear" in unit.alone)
+
+
 def _port_fields(layout: WordLayout) -> dict[str, Field]:
     """The fields by name; each status flag is an element, so that it may have a port of its own."""
     fields = {field.name: field for field in layout.fields}
@@ -522,6 +528,9 @@ def _ports(document: Section, layout: WordLayout, unit: Instruction, unit_name: 
     section = document.take("ports", Section)
     fields = _port_fields(layout)
     missing = [name for name in fields if name not in section]
+    if "clear" in missing and cleared_by_load(unit):
+        missing.remove("clear")
+        del fields["clear"]
     if missing:
         raise section.error(
             f"'ports' lacks {', '.join(missing)}: {unit_name} has the operands {', '.join(fields)}"

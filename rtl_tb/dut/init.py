@@ -50,7 +50,8 @@ _ALIASES = {
     "scale_a": ("scalea", "ascale", "sa", "sfa"),
     "scale_b": ("scaleb", "bscale", "sb", "sfb"),
     "flags": ("flags", "fflags", "status", "exceptions", "exc"),
-    "clear": ("clear", "clr", "acc_clear", "acc_clr", "clear_acc", "first", "init"),
+    "clear": ("clear", "clr", "accclear", "accclr", "clearacc", "first", "init"),
+    "load": ("load", "ld", "accload", "accld", "loadacc", "ldacc"),
     "mode": ("mode", "rm", "rnd", "round", "rounding", "opcode", "func", "function", "ctrl"),
 }
 

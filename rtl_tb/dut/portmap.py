@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from golden.errors import SpecError
+from golden.program.state import CONTROLS
 from golden.vectors.word import Field
 from golden.yamlfile import Section
 
 ORDERS = ("ascending", "descending")
 ARRAYS = ("packed", "unpacked")
 MAX_BITS = 1 << 20
-_KEYS = ("port", "array", "order", "lsb", "stride", "first", "word", "major", "partial")
+_KEYS = ("port", "array", "order", "lsb", "stride", "first", "word", "major", "partial", "active")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class PortMap:
 
     Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and
     slots from the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the
-    first word.
+    first word. `active_low`: the port is the inverse of the operand, one of CONTROLS.
     """
 
     operand: str
@@ -54,6 +55,7 @@ class PortMap:
     word_stride: int = 0
     column_major: bool = False
     partial: bool = False
+    active_low: bool = False
 
     def words(self, field: Field) -> int:
         """Number of words that the operand takes."""
@@ -138,7 +140,10 @@ def _read_mapping(section: Section, field: Field, where: str) -> PortMap:
         word_stride,
         column_major,
         section.take("partial", bool, False),
+        section.take_choice("active", ("low", "high"), "high") == "low",
     )
+    if built.active_low and field.name not in CONTROLS:
+        raise section.error(f"key 'active' is for {' and '.join(CONTROLS)}, not for {field.name}", "active")
     section.done(_KEYS)
     return _check(section, built, field)
 

@@ -40,6 +40,27 @@ class Run:
         return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
 
 
+@dataclass(frozen=True)
+class Given:
+    """What the ports of operands are connected to in place of an operand word: where bit 0, `clear`, is set,
+    the bits `kept` and `added`; then bits are `inverted`."""
+
+    kept: int
+    added: int
+    inverted: int
+
+    @classmethod
+    def of(cls, dut: Dut) -> Given | None:
+        """None where it is the word itself."""
+        fields = {field.name: field for field in dut.layout.operand_fields}
+        kept, added = (1 << dut.layout.operand_width) - 1, 0
+        if "clear" in fields and "clear" not in dut.ports:  # a load of zero
+            kept -= ((1 << fields["c"].width) - 1) << fields["c"].lsb
+            added = 1 << fields["load"].lsb
+        inverted = sum(1 << fields[name].lsb for name, at in dut.ports.items() if at.active_low)
+        return cls(kept, added, inverted) if added or inverted else None
+
+
 def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
     """The operand as runs, as few as there can be."""
     runs: list[list[tuple[tuple[str, int | None, int], int]]] = []

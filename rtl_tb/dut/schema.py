@@ -99,6 +99,7 @@ def _port() -> Schema:
             "first": {},
             "word": word,
             "partial": {"type": "boolean"},
+            "active": {"enum": ["low", "high"]},
         },
         ["port"],
     )

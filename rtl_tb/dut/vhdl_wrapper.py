@@ -15,7 +15,7 @@ from golden.vectors.word import RESULTS
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.runs import LOW, NAME, Run, driven_fields, read_fields, runs_of, signals_of, turned
+from rtl_tb.dut.runs import LOW, NAME, Given, Run, driven_fields, read_fields, runs_of, signals_of, turned
 from rtl_tb.dut.vhdl import Entity, generic_text
 
 _OF_VERILOG = {
@@ -71,7 +71,7 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         f"  rst <= not rst_n {_LATER};",
         f"  given <= in_valid {_LATER};",
         f"  taken <= out_ready {_LATER};",
-        f"  data <= in_data {_LATER};",
+        f"  data <= {_given(dut)};",
         "  running <= not stall;",
         "  accept <= given and ready;",
         "  not_given <= not given;",
@@ -91,6 +91,18 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _given(dut: Dut) -> str:
+    """The operand word, `clear` and `load` in it as the unit takes them."""
+    given, width = Given.of(dut), dut.layout.operand_width
+    if given is None:
+        return f"in_data {_LATER}"
+    kept, added, inverted = (f'"{mask:0{width}b}"' for mask in (given.kept, given.added, given.inverted))
+    if not given.added:
+        return f"in_data xor {inverted} {_LATER}"
+    plain = f"in_data xor {inverted} {_LATER}"
+    return f"((in_data and {kept}) or {added}) xor {inverted} {_LATER} when in_data(0) = '1' else {plain}"
 
 
 def _list(words: list[str]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
 from rtl_tb.dut.runs import (
     LOW,
     NAME,
+    Given,
     Run,
     constant_text,
     driven_fields,
@@ -78,8 +79,9 @@ def wrapper_text(dut: Dut, module: Module) -> str:
         *_header(dut),
         *_handshake(dut.handshake),
         *(line for signal in turned(dut) for line in _active_low(signal)),
+        *_given(dut),
         "",
-        *_operands(operands, driven_fields(dut, module), module),
+        *_operands(dut, operands, driven_fields(dut, module), module),
         *_results(results, read_fields(dut, module), module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
@@ -111,7 +113,27 @@ def _header(dut: Dut) -> list[str]:
 # Operands and result ----------------------------------------------------------------------------------------
 
 
-def _operands(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
+_GIVEN = "given_data"
+
+
+def _given(dut: Dut) -> list[str]:
+    """What the ports are given in place of in_data, where that is another word."""
+    given, width = Given.of(dut), dut.layout.operand_width
+    if given is None:
+        return []
+    kept, added, inverted = (f"{width}'h{mask:x}" for mask in (given.kept, given.added, given.inverted))
+    word = f"(in_data[0] ? (in_data & {kept}) | {added} : in_data)" if given.added else "in_data"
+    return [
+        "",
+        "    // `clear` and `load` as the DUT takes them. Not every bit reaches it.",
+        "    // verilator lint_off UNUSEDSIGNAL",
+        f"    wire [{width - 1}:0] {_GIVEN} = {word} ^ {inverted};",
+        "    // verilator lint_on UNUSEDSIGNAL",
+    ]
+
+
+def _operands(dut: Dut, maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
+    bus = "in_data" if Given.of(dut) is None else _GIVEN
     runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
     lines = [
         f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
@@ -121,7 +143,7 @@ def _operands(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Modu
         lines += ["", _declaration(port)]
         mine = sorted((run for run in runs if run.port == name), key=lambda run: (run.index or 0, run.lsb))
         for _, group in groupby(mine, key=lambda run: run.index):
-            lines += list(_drive(port, list(group)))
+            lines += list(_drive(port, list(group), bus))
         lines += _empty_entries(port, {run.index for run in mine})
     return lines
 
@@ -151,14 +173,14 @@ def _target(port: Port, index: int | None, lsb: int, width: int) -> str:
     return f"{_wire(port.name)}{entry}[{lsb + width - 1}:{lsb}]"
 
 
-def _drive(port: Port, runs: list[Run]) -> Iterator[str]:
+def _drive(port: Port, runs: list[Run], bus: str) -> Iterator[str]:
     """Assigns one vector or entry from its lowest bit to its highest; bits that no element takes are 0."""
     index, at = runs[0].index, 0
     for run in runs:
         if run.lsb > at:
             yield f"    assign {_target(port, index, at, run.lsb - at)} = {run.lsb - at}'d0;"
         target = _target(port, index, run.lsb, run.width)
-        yield f"    assign {target} = {run.bits('in_data')};  // {run.text}"
+        yield f"    assign {target} = {run.bits(bus)};  // {run.text}"
         at = run.lsb + run.width
     width = entry_width(port, "unpacked") if port.unpacked else port.width
     if at < width:

@@ -294,7 +294,7 @@ def _write_job(job: Job, place: Path) -> None:
         "resets": traffic.resets,
         "timeout_cycles": job.timeout_cycles,
         "reset_cycles": reset.cycles if reset is not None else 1,
-        "state": job.dut.instruction.state,
+        "state": job.dut.instruction.restarts,
         "vhdl": job.dut.vhdl is not None,
         "fill": {path: ghdl.STARTS[job.start] for path in job.unset if job.start in ghdl.STARTS},
     }

@@ -256,7 +256,7 @@ def _settings(job: Job) -> list[str]:
     settings += [
         dut.reset.cycles if dut.reset else 4,
         job.timeout_cycles,
-        int(dut.instruction.state),
+        dut.instruction.restarts,
         STARTS[job.start],
     ]
     return [str(number) for number in settings]

@@ -66,7 +66,7 @@ struct Settings {
     uint64_t resets;
     uint64_t reset_cycles;
     uint64_t timeout;
-    uint64_t state;         // 1: the unit keeps its accumulator
+    uint64_t state;         // 1: the unit keeps its accumulator; 2: and its `clear` is sent after a reset, too
     uint64_t start;         // what signals hold that nothing has set: 0 zeros, 1 ones, 2 random bits
 };
 constexpr int kSettings = sizeof(Settings) / sizeof(uint64_t);
@@ -215,7 +215,7 @@ private:
         if (!offering) {
             offering = sent != s.count && !idles();
             show(offering ? sent : next_random() % s.count);
-            if (offering && fresh_reset && s.state) *reinterpret_cast<uint8_t*>(&top->in_data) &= 0xFE;
+            if (offering && fresh_reset && s.state == 1) *reinterpret_cast<uint8_t*>(&top->in_data) &= 0xFE;
         }
         return offering;
     }

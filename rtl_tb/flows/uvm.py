@@ -63,6 +63,10 @@ def write(
         raise RtlError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
     if dut.handshake.kind == "latency" and dut.handshake.latency is None:
         raise RtlError(f"{dut.file}: 'latency: measure' is for rtl check; write the number that it prints")
+    if dut.instruction.load or dut.instruction.alone:
+        raise RtlError(
+            f"{dut.file}: UVM environments know no units that load, or that clear without products"
+        )
     vectors = default_set(dut.instruction, count, seed, dut.level)
     words = _words(dut, prefix, vectors)
     sources = [f"{prefix}_{name}.sv" for name in ("pkg", "if", "uvm_pkg")]

@@ -253,7 +253,7 @@ module mmagold_tb;
             if (!offering) step_random;
             chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
             operands = bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
-            if (STATE != 0 && offering && fresh_reset) operands[0] = 1'b0;
+            if (STATE == 1 && offering && fresh_reset) operands[0] = 1'b0;
             in_data <= operands;
             in_valid <= offering;
             choose_ready;

@@ -230,6 +230,10 @@ def _as_unit(
             raise OperandError(f"argument 'formats' lacks {', '.join(missing)}, expected a, b, c and d")
         unit = FunctionUnit(box, formats, k, getattr(box, "__name__", "function"), **more)
     takes = signature_of(unit)
+    if takes.load or takes.alone:
+        raise OperandError(
+            f"{takes.name} loads its accumulator, or clears it without products: expected neither"
+        )
     if takes.state and takes.pattern is not None:
         raise OperandError(f"{takes.name} keeps its accumulator and is sparse, expected one or the other")
     if takes.absent:

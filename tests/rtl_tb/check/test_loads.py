@@ -1,0 +1,233 @@
+"""Units that keep their accumulator and take c into it: sound ones pass on every engine, and what is wrong
+with `load` and `clear` is named."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from long_run import long_after
+
+from golden.catalog.unit_files import build_instruction, load_instruction
+from golden.catalog.unit_text import unit_text
+from golden.errors import SpecError
+from golden.instruction import Instruction
+from golden.vectors.vectorset import default_set
+from golden.yamlfile import read
+from rtl_tb.check.check import Options, check
+from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.init import draft
+from rtl_tb.dut.wrapper import wrapper_of
+
+UNIT = """unit: mac
+shape: {{k: 4}}
+formats: {{a: s8, b: s8, d: s32}}
+accumulator: state
+{keys}
+steps:
+  - multiply: {{to: products}}
+  - sum: {{of: [products, c], to: total}}
+  - round: {{of: total, rounding: toward_zero, overflow: saturate, zero: positive}}
+"""
+KEYS = {"with": "load: with_products", "alone": "load: alone\nclear: alone"}
+RTL = """
+module mac (
+    input logic clk, rst_n, push, PORTS,
+    input logic [31:0] x, w, c_in, output logic vld, output logic [31:0] acc);
+    logic signed [34:0] sum, prod, held, given;
+    logic signed [7:0] x1, w1;
+    LOCAL
+    always @* begin
+        prod = 0;
+        for (int k = 0; k < 4; k++) begin
+            x1 = x[8*k +: 8];
+            w1 = w[8*k +: 8];
+            prod = prod + x1 * w1;
+        end
+        held = $signed(acc);
+        given = $signed(c_in);
+        sum = BODY;
+    end
+    always @(posedge clk)
+        if (!rst_n) begin
+            vld <= 0;
+            acc <= 0;
+        end else begin
+            vld <= push;
+            if (push)
+                acc <= sum > 35'sh7fffffff ? 32'h7fffffff : sum < -35'sh80000000 ? 32'h80000000 : sum[31:0];
+        end
+endmodule
+"""
+BOTH = ("clear, load", "", "clear: clear, load: load")
+PORTS = {
+    "both": BOTH,
+    "load alone": ("load", "wire clear = 1'b0;", "load: load"),
+    "accumulate": (
+        "accumulate, load",
+        "wire clear = !accumulate;",
+        "clear: {port: accumulate, active: low}, load: load",
+    ),
+}
+SOUND = {
+    "with": "(clear ? 35'sd0 : load ? given : held) + prod",
+    "alone": "clear ? 35'sd0 : load ? given : held + prod",
+}
+LATE = "logic late; logic [31:0] kept; always @(posedge clk) if (!rst_n) late <= 0;\n" + (
+    "    else if (push) begin late <= load && !clear; kept <= c_in; end"
+)
+FAULTS = {
+    "with": [
+        ("load-ignored", "(clear ? 35'sd0 : held) + prod"),
+        ("load-loses-products", "clear ? prod : load ? given : held + prod"),
+        ("load-zero", "(clear || load ? 35'sd0 : held) + prod"),
+        ("load-adds", "(clear ? 35'sd0 : load ? given + held : held) + prod"),
+        ("load-late-by-one", "(clear ? 35'sd0 : late ? $signed(kept) : held) + prod"),
+        ("always-load", "(clear ? 35'sd0 : given) + prod"),
+        ("clear-and-load-swapped", "(load ? 35'sd0 : clear ? given : held) + prod"),
+        ("clear-ignored", "(load ? given : held) + prod"),
+    ],
+    "alone": [
+        ("load-adds", "clear ? 35'sd0 : load ? given + held : held + prod"),
+        ("load-adds-products", "clear ? 35'sd0 : (load ? given : held) + prod"),
+        ("load-ignored", "clear ? 35'sd0 : held + prod"),
+        ("load-zero", "clear || load ? 35'sd0 : held + prod"),
+        ("clear-adds-products", "clear ? prod : load ? given : held + prod"),
+        ("clear-ignored", "load ? given : held + prod"),
+    ],
+}
+ICARUS = ("selfcheck", "icarus")
+
+
+def unit(folder: Path, form: str) -> Instruction:
+    (folder / "unit.yaml").write_text(UNIT.format(keys=KEYS[form]))
+    return load_instruction(folder / "unit.yaml")
+
+
+def described(folder: Path, form: str, body: str, ports: tuple[str, str, str] = BOTH) -> Path:
+    unit(folder, form)
+    names, local, mapped = ports
+    local = local or (LATE if "late" in body else "")
+    (folder / "mac.sv").write_text(RTL.replace("PORTS", names).replace("LOCAL", local).replace("BODY", body))
+    (folder / "dut.yaml").write_text(
+        "unit: unit.yaml\ntop: mac\nsources: [mac.sv]\nclock: clk\nreset: {port: rst_n, active: low}\n"
+        "handshake: {kind: valid, input: {valid: push}, output: {valid: vld}}\n"
+        f"ports: {{a: x, b: w, c: c_in, d: acc, {mapped}}}\n"
+    )
+    return folder / "dut.yaml"
+
+
+def checked(file: Path, engine: str = "fast", simulator: str = "verilator", **options: object):
+    given = {"count": 1500, "failures": None, "build": file.parent / "build", "synthesis": "off"} | options
+    return check(file, Options(engine, simulator, **given))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_the_results_are_those_of_a_plain_loop(tmp_path, form):
+    ins = unit(tmp_path, form)
+    vectors = default_set(ins, 9000, seed=2)
+    a, b = (vectors.operands[name].view(np.int8).astype(int) for name in "ab")
+    c, products = vectors.operands["c"].view(np.int32), (a * b).sum(axis=1)
+    clear, load = (vectors.operands[name].astype(bool) for name in ("clear", "load"))
+    held, found = 0, []
+    for i, product in enumerate(products.tolist()):
+        start = 0 if clear[i] else int(c[i]) if load[i] else held
+        alone = form == "alone" and (clear[i] or load[i])
+        held = max(-(2**31), min(2**31 - 1, start + (0 if alone else product)))
+        found.append(held)
+    assert vectors.d.view(np.int32).tolist() == found
+    assert 0.05 < load.mean() < 0.3 and not (clear & load).any()
+    assert (load[:-1] & ~load[1:] & ~clear[1:]).any(), "what was loaded is added to"
+    resolved = ins.stateless.dot(**vectors.resolved())
+    assert (resolved == vectors.d).all()
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_a_unit_is_what_its_text_says(tmp_path, form):
+    ins = unit(tmp_path, form)
+    (tmp_path / "again.yaml").write_text(unit_text(ins, "again"))
+    again = build_instruction(read(tmp_path / "again.yaml"))
+    assert (
+        (again.state, again.load, again.alone)
+        == (ins.state, ins.load, ins.alone)
+        == ((True, True, () if form == "with" else ("clear", "load")))
+    )
+
+
+def test_load_needs_an_accumulator(tmp_path):
+    (tmp_path / "unit.yaml").write_text(
+        UNIT.format(keys="load: alone")
+        .replace("accumulator: state\n", "")
+        .replace("d: s32", "c: s32, d: s32")
+    )
+    with pytest.raises(SpecError, match="'load' is for a unit that keeps its accumulator"):
+        load_instruction(tmp_path / "unit.yaml")
+
+
+SOUND_RUNS = [
+    ("with", "both", *ICARUS),
+    ("alone", "load alone", *ICARUS),
+    *(
+        (form, ports, engine, simulator)
+        for form in KEYS
+        for ports in PORTS
+        for engine, simulator in (("fast", "verilator"), ICARUS, ("cocotb", "icarus"))
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "ports", "engine", "simulator"), long_after(2, SOUND_RUNS))
+def test_a_sound_unit_passes(tmp_path, form, ports, engine, simulator):
+    file = described(tmp_path, form, SOUND[form], PORTS[ports])
+    result = checked(file, engine, simulator, resets=3, idle=0.2)
+    assert result.passed, result.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("form", "slug", "body"),
+    [
+        *long_after(3, [("with", *fault) for fault in FAULTS["with"]]),
+        *long_after(2, [("alone", *fault) for fault in FAULTS["alone"]]),
+    ],
+)
+def test_a_fault_is_named(tmp_path, form, slug, body):
+    result = checked(described(tmp_path, form, body), *ICARUS, resets=0)
+    assert not result.passed
+    best = result.diagnosis.hypotheses[0]
+    assert slug in {part.slug.removesuffix("-saturated") for part in best.wires}, best.text
+    assert best.remaining <= 0.05 * result.diagnosis.failing
+    assert result.example is not None and result.example.alone
+    assert len(result.example.sequence["a"]) <= 3
+
+
+def test_a_reset_that_leaves_what_was_held_is_found(tmp_path):
+    file = described(tmp_path, "with", SOUND["with"])
+    source = tmp_path / "mac.sv"
+    source.write_text(source.read_text().replace("            acc <= 0;\n", ""))
+    assert not checked(file, *ICARUS, explain=False, resets=8).passed
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_init_knows_the_ports(tmp_path, form):
+    file = described(tmp_path, form, SOUND[form])
+    file.write_text(draft([tmp_path / "mac.sv"], None, str(tmp_path / "unit.yaml"), tmp_path))
+    dut = load_dut(file)
+    assert {name: at.ports for name, at in dut.ports.items() if name in ("clear", "load", "c")} == {
+        "clear": ("clear",),
+        "load": ("load",),
+        "c": ("c_in",),
+    }
+    assert "given_data" not in wrapper_of(dut)
+
+
+def test_a_unit_that_clears_with_products_and_loads_without_needs_both_ports(tmp_path):
+    file = described(tmp_path, "alone", SOUND["alone"], PORTS["load alone"])
+    (tmp_path / "unit.yaml").write_text(UNIT.format(keys="load: alone"))
+    with pytest.raises(SpecError, match="'ports' lacks clear"):
+        load_dut(file)
+
+
+def test_active_is_for_clear_and_load(tmp_path):
+    file = described(tmp_path, "with", SOUND["with"])
+    file.write_text(file.read_text().replace("c: c_in", "c: {port: c_in, active: low}"))
+    with pytest.raises(SpecError, match="'active' is for clear and load, not for c"):
+        load_dut(file)
