@@ -58,7 +58,7 @@ class Coverage:
         unit keeps its accumulator; with c in place of `clear` how they do is not known, and not counted.
         """
         if isinstance(self._sampler, SequenceSampler) and "clear" in operands:
-            self._count(self._sampler.sequence_samples(operands["clear"], d))
+            self._count(self._sampler.sequence_samples(operands, d))
         operands = self.instruction.resolve(operands, d)
         for start in range(0, len(d), _CHUNK):
             part = {name: codes[start : start + _CHUNK] for name, codes in operands.items()}

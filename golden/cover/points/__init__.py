@@ -74,17 +74,18 @@ class SequenceSampler:
 
     def __init__(self, ins: Instruction) -> None:
         one = self.instruction = ins.stateless
-        held = held_by(list(one.mode_units.values()) or [one])
+        held = None if ins.load else held_by(list(one.mode_units.values()) or [one])
         self._of_one = Sampler(one, held) if one.modes is None else ModeSampler(one, held)
-        self.points = (*sequence_points(one, held), *self._of_one.points)
+        self.points = (*sequence_points(one, held, ins.load), *self._of_one.points)
 
     def samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
         """As Sampler.samples."""
         yield from self._of_one.samples(operands, d)
 
-    def sequence_samples(self, clear: Array, d: Array) -> Iterator[Sample]:
-        """The bins of the dot products (time,) that follow one another, with this operand `clear`."""
-        yield from sequence_samples(self.instruction, clear, d)
+    def sequence_samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
+        """The bins of the dot products (time,) that follow one another, with these operands `clear` and
+        `load`."""
+        yield from sequence_samples(self.instruction, operands["clear"], d, operands.get("load"))
 
 
 class ModeSampler:

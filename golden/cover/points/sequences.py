@@ -19,18 +19,26 @@ _LENGTHS = ((1, "1"), (2, "2"), (8, "3..8"), (1 << 62, "9 or more"))
 _IN_A_ROW = ("no clear, no clear", "no clear, clear", "clear, no clear", "clear, clear")
 
 
-def sequence_points(ins: Instruction, held: Held) -> list[Coverpoint]:
-    """Any order can be given; what `clear` finds is what the unit can hold."""
+_WITH_LOAD = ("no load, no load", "no load, load", "load, no load", "load, load")
+
+
+def sequence_points(ins: Instruction, held: Held | None, load: bool = False) -> list[Coverpoint]:
+    """Any order can be given; what `clear`, or `load`, finds is what the unit can hold."""
     fmt = ins.formats["c"]
+    loads = [
+        Coverpoint(_PART, "load of two dot products in a row", dict.fromkeys(_WITH_LOAD, True)),
+        Coverpoint(_PART, "class of what load replaces", coarse_bins(fmt, held_bins(fmt, held))),
+    ]
     return [
         Coverpoint(_PART, "clear", {"unset": True, "set": True}),
         Coverpoint(_PART, "dot products since clear", {label: True for _, label in _LENGTHS}),
         Coverpoint(_PART, "clear of two dot products in a row", dict.fromkeys(_IN_A_ROW, True)),
         Coverpoint(_PART, "class of what clear forgets", coarse_bins(fmt, held_bins(fmt, held))),
+        *(loads if load else []),
     ]
 
 
-def sequence_samples(ins: Instruction, clear: Array, d: Array) -> Iterator[Sample]:
+def sequence_samples(ins: Instruction, clear: Array, d: Array, load: Array | None = None) -> Iterator[Sample]:
     """The bins that dot products (time,) fall into. The first follows none: it stands for the one after a
     reset, where the unit holds zero."""
     yield "clear", clear
@@ -41,3 +49,6 @@ def sequence_samples(ins: Instruction, clear: Array, d: Array) -> Iterator[Sampl
     forgotten = before(d, np.zeros_like(clear))[1:, None]
     classes = coarse_of(fmt, decode(fmt, forgotten))[:, 0]
     yield "class of what clear forgets", np.where(clear[1:] != 0, classes, -1)
+    if load is not None:
+        yield "load of two dot products in a row", 2 * load[:-1].astype(np.int64) + load[1:]
+        yield "class of what load replaces", np.where(load[1:] != 0, classes, -1)

@@ -9,6 +9,7 @@ from long_run import long_after
 
 from golden.catalog.unit_files import build_instruction, load_instruction
 from golden.catalog.unit_text import unit_text
+from golden.cover.coverage import Coverage
 from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.vectors.vectorset import default_set
@@ -139,6 +140,15 @@ def test_the_results_are_those_of_a_plain_loop(tmp_path, form):
     assert (load[:-1] & ~load[1:] & ~clear[1:]).any(), "what was loaded is added to"
     resolved = ins.stateless.dot(**vectors.resolved())
     assert (resolved == vectors.d).all()
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_coverage_counts_loads(tmp_path, form):
+    ins = unit(tmp_path, form)
+    coverage = Coverage(ins)
+    coverage.sample_set(default_set(ins, 9000))
+    assert not [hole for hole in coverage.holes() if "load" in hole[0]]
+    assert coverage.hits["load of two dot products in a row"].min() > 0
 
 
 @pytest.mark.parametrize("form", KEYS)
