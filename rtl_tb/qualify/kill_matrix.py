@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING
 
-from golden.stimuli import KINDS
+from golden.stimuli import INTEGER_KINDS, KINDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,7 +89,7 @@ def _html_shares(row: Row, kinds: list[str]) -> str:
 
 
 def _shares(result: Qualification) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    kinds = [kind for kind in KINDS if any(kind in row.kinds for row in result.rows)]
+    kinds = [kind for kind in (*KINDS, *INTEGER_KINDS) if any(kind in row.kinds for row in result.rows)]
     return kinds, [
         (row.mutant.name, [_share(row.kinds.get(kind, 0.0)) for kind in kinds]) for row in result.rows
     ]

@@ -206,7 +206,7 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
         _, random_score = _run(dut, mutant, folder / "build", random)
     except MmagoldError as error:
         raise RtlError(f"mutant '{mutant.name}': {error}") from error
-    kinds = {row.kind: row.failed / row.tried for row in verdict.by_kind()}
+    kinds = {row.kind: row.failed / row.tried for row in verdict.by_named_kind()}
     fate = Row(mutant, score, random_score, kinds)
     if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
         named = explanations(verdict, dut)
