@@ -76,6 +76,8 @@ def _clears(alone: bool) -> list[Wire]:
     if alone:
         text = "clear sets the accumulator to zero and adds the products that come with it"
         found.append(Wire("clear-adds-products", text, _where("clear", _with_products)))
+        text = "clear leaves out the products that come with it, and does not clear"
+        found.append(Wire("clear-keeps-held", text, _where("clear", _kept)))
     return found
 
 
@@ -88,6 +90,11 @@ def _loads(fmt: Format) -> list[Wire]:
     """What may become of a `load`; `fmt`: the format of c."""
     faults = {
         "load-ignored": ("load ignored: c is never taken in", _c_from("held"), True),
+        "load-keeps-held": (
+            "load takes in neither c nor the products that come with it",
+            _kept,
+            False,
+        ),
         "load-zero": ("load sets the accumulator to zero, not to c", _c_zero, False),
         "load-adds": (_ADDS, _c_added(fmt), False),
         "load-loses-products": (
@@ -136,6 +143,10 @@ def _then_products(rule: Rule) -> Rule:
 
 def _c_from(name: str) -> Rule:
     return lambda operands, here: operands | {"c": np.where(here, operands[name], operands["c"])}
+
+
+def _kept(operands: Operands, here: Bits) -> Operands:
+    return _no_products(_c_from("held")(operands, here), here)
 
 
 def _c_zero(operands: Operands, here: Bits) -> Operands:

@@ -88,6 +88,8 @@ FAULTS = {
         ("clear-ignored", "(load ? given : held) + prod"),
     ],
     "alone": [
+        ("load-keeps-held", "clear ? 35'sd0 : load ? held : held + prod"),
+        ("clear-keeps-held", "clear ? held : load ? given : held + prod"),
         ("load-adds", "clear ? 35'sd0 : load ? given + held : held + prod"),
         ("load-adds-products", "clear ? 35'sd0 : (load ? given : held) + prod"),
         ("load-ignored", "clear ? 35'sd0 : held + prod"),
