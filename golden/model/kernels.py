@@ -405,7 +405,8 @@ _OF_HARDWARE = ("nearest_even", "toward_zero", "down", "up")
 
 def _fma(operation: Operation, unit: Signature) -> Kernel | None:
     """A chain in f32 or f64 on the host's own, which is told how to round; those that make a NaN are run once
-    more by the rules for NaNs. The kernel runs one chain from c and nothing beside it, and reads each row of B: A is not sparse."""
+    more by the rules for NaNs. The kernel runs one chain from c and nothing beside it, and reads each row of
+    B: A is not sparse."""
     out, step = operation.out_format, operation.steps[0]
     same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (

@@ -36,7 +36,7 @@ from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.swapped import swapped_ports
 from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
-from rtl_tb.check.verdict import Verdict, judge, silent
+from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
@@ -585,7 +585,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))
     report("looking for the reason", 0, 0)
     found = None
-    if (calm is None or mixed) and not silent(verdict):  # else the arithmetic is right, or did not answer
+    if calm is None or mixed:  # else the arithmetic is right
         found = reasons.reasons(verdict, job, lambda done, total: report("trying hypotheses", done, total))
     if found is not None:
         result.diagnosis = found
@@ -607,7 +607,7 @@ def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress) -> bo
     alone; whether it does not explain them."""
     found = result.diagnosis
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
-    answered = bool(verdict.wrong.any()) and not silent(verdict)
+    answered = bool(verdict.wrong.any())
     unexplained = answered and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
     if result.options.repair and unexplained and job.dut.vhdl is not None:
