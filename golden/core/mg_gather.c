@@ -233,8 +233,8 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
     const mg_array *array = mg_array_of(call, operand);
     char *even[MG_LANES], *const *from = lanes->at[operand];
-    const ptrdiff_t scales = p->scale_block ? p->k / p->scale_block : 0, width = formats[operand]->storage / 8;
-    const ptrdiff_t count = operand == MG_OPERAND_C || operand == MG_OPERAND_D ? 1 : operand < MG_OPERAND_C ? p->k : scales;
+    const ptrdiff_t width = formats[operand]->storage / 8;
+    const ptrdiff_t count = operand == MG_OPERAND_C || operand == MG_OPERAND_D ? 1 : operand < MG_OPERAND_C ? p->k : p->k / p->scale_block;
     const int64_t step = mg_moves[operand].by_row ? array->column : array->row;
     const int32_t *rows = p->sparsity && operand == MG_OPERAND_B ? lanes->selected : NULL;
     const int packed = step == width && !rows;

@@ -420,10 +420,9 @@ static void mg_scale_reals(mg_reals *s, const mg_step *step) {
         const int name = step->of[r];
         const int32_t count = s->count[name], stride = count ? elements / count : 1;
         const mg_real *scale = s->registers[MG_REGISTER_SCALES] - 1;
-        for (int32_t i = 0, first = 0; i < count * stride; i++) {
-            scale += mg_other_scale(s, i, &first);
-            if (i % stride) continue;
-            mg_real *x = &s->registers[name][i / stride];
+        for (int32_t i = 0, next = 0, first = 0; i < count; i++) {
+            for (const int32_t element = i * stride; next <= element; next++) scale += mg_other_scale(s, next, &first);
+            mg_real *x = &s->registers[name][i];
             MG_EACH x->value[l] *= scale->value[l];
             if (s->rounder->later >> name & 1) MG_EACH x->power[l] *= scale->power[l];
         }
@@ -907,35 +906,42 @@ static void mg_take_reals(const mg_format *f, const mg_words codes, int powers, 
 }
 
 #ifdef MG_NATIVE_HALVES
-/* A vector of codes as those of FP16, whose numbers are those of the format times a power of two. */
+/* A vector of codes as those of FP16, whose numbers are those of the format times a power of two. `signed_bytes`: a byte's sign, widened, is
+ * where that of FP16 is, and below it, too. */
 typedef uint16_t mg_many_halves __attribute__((vector_size(8 * MG_WORDS), aligned(1), may_alias));
-MG_INLINE mg_many_halves mg_halves_of(const mg_format *f, const char *at) {
+MG_INLINE mg_many_halves mg_halves_of(const mg_format *f, const int signed_bytes, const int makes_nans, const char *at) {
     const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
     const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
     const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift;
+    if (signed_bytes) {
+        const mg_many_halves half = (mg_many_halves)MG_NATIVE_SIGNED_BYTES(at) * (uint16_t)(1 << up) & (uint16_t)(sign | fields_mask << up);
+        if (!makes_nans) return half;
+        return half | ((mg_many_halves)((half & 0x7fff) == (uint16_t)(nan << up)) & quiet);
+    }
     const mg_many_halves word = f->storage == 8 ? (mg_many_halves)MG_NATIVE_WIDE_BYTES(at) : *(const mg_many_halves *)at, fields = word & fields_mask;
     return fields << up | (word << sign_up & sign) | ((mg_many_halves)(fields == nan) & quiet);
 }
 
-/* The elements of an operand at these places. */
-static void mg_load_halves(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_real *x) {
+/* The elements of an operand at these places, in doubles, or `single`. */
+MG_INLINE void mg_load_halves_as(const mg_format *f, const int single, const int signed_bytes, const int makes_nans, const char *codes, const int32_t *places,
+                                 int32_t count, void *numbers) {
+    const mg_format format = *f; /* which no store can change */
     const double scale = mg_power_of_two(15 - f->bias);
+    const float single_scale = (float)scale;
     for (int32_t i = 0; i < count; i++) for (int lane = 0; lane < MG_BLOCK_LANES; lane += 4 * MG_WORDS) {
-        const mg_many_halves half = mg_halves_of(f, codes + (places[i] * MG_BLOCK_LANES + lane) * (f->storage / 8));
-        mg_f *value = x[i].value + lane / MG_WORDS;
-        for (int l = 0; l < 4; l++) value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
+        const mg_many_halves half = mg_halves_of(&format, signed_bytes, makes_nans, codes + (places[i] * MG_BLOCK_LANES + lane) * (format.storage / 8));
+        mg_wide_single *wide = (mg_wide_single *)((char *)((mg_singles *)numbers)[i] + lane * sizeof(float));
+        mg_f *value = ((mg_real *)numbers)[i].value + lane / MG_WORDS;
+        if (single) for (int l = 0; l < 2; l++) wide[l] = (mg_wide_single)MG_NATIVE_SINGLES((const char *)&half + 4 * MG_WORDS * l) * single_scale;
+        else for (int l = 0; l < 4; l++) value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
     }
 }
 
-/* The same in floats. */
-static void mg_load_half_singles(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_singles *x) {
-    const mg_format format = *f; /* which no store can change */
-    const float scale = (float)mg_power_of_two(15 - f->bias);
-    for (int32_t i = 0; i < count; i++) for (int lane = 0; lane < MG_BLOCK_LANES; lane += 4 * MG_WORDS) {
-        const mg_many_halves half = mg_halves_of(&format, codes + (places[i] * MG_BLOCK_LANES + lane) * (format.storage / 8));
-        mg_wide_single *value = (mg_wide_single *)((char *)x[i] + lane * sizeof(float));
-        for (int l = 0; l < 2; l++) value[l] = (mg_wide_single)MG_NATIVE_SINGLES((const char *)&half + 4 * MG_WORDS * l) * scale;
-    }
+MG_INLINE void mg_load_halves(const mg_format *f, const int single, const char *codes, const int32_t *places, int32_t count, void *numbers) {
+    const int signed_bytes = f->storage == 8 && f->sign_shift == 7 && f->fraction_bits > 1;
+    if (!signed_bytes) mg_load_halves_as(f, single, 0, 1, codes, places, count, numbers);
+    else if (f->specials == MG_SPECIALS_ALL_ONES_NAN) mg_load_halves_as(f, single, 1, 1, codes, places, count, numbers);
+    else mg_load_halves_as(f, single, 1, 0, codes, places, count, numbers);
 }
 #endif
 
@@ -946,7 +952,7 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
     if (mg_is_ieee(f, 5, 10)) {
         for (int32_t i = 0; i < count; i++) MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES(codes + places[i] * width + 2 * MG_WORDS * l);
     } else if (mg_fits_halves(f)) {
-        mg_load_halves(f, codes, places, count, x);
+        mg_load_halves(f, 0, codes, places, count, x);
     } else
 #endif
     if (mg_fits_single(f)) {
@@ -976,7 +982,7 @@ MG_BLOCK_CALL void mg_load_singles(const mg_format *f, const char *codes, const 
         return;
     }
     if (mg_fits_halves(f) && f->bias > -64 && f->bias < 64) { /* floats have the power */
-        mg_load_half_singles(f, codes, places, count, x);
+        mg_load_halves(f, 1, codes, places, count, x);
         return;
     }
 #endif

@@ -17,6 +17,7 @@
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm256_max_pd((__m256d)(x), (__m256d)(y))
 #define MG_NATIVE_HALVES(at) _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(at))))
 #define MG_NATIVE_REALS(x) _mm256_cvtps_pd((__m128)(x))
+#define MG_NATIVE_SIGNED_BYTES(at) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDE_BYTES(at) _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDE_16(at) _mm256_cvtepu16_epi64(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDE_32(x) _mm256_cvtepu32_epi64((__m128i)(x))

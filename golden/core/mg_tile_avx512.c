@@ -48,6 +48,7 @@
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
 #define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
 #define MG_NATIVE_REALS(x) _mm512_cvtps_pd((__m256)(x))
+#define MG_NATIVE_SIGNED_BYTES(at) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_WIDE_BYTES(at) _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_WIDE_8(at) _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDE_16(at) _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(at)))
