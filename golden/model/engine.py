@@ -217,6 +217,7 @@ class Engine:
             self._attach_tables()
         self.fast = kernels is not None
         self._ready: dict[Hashable, _Ready] = {}
+        self._laid: dict[Hashable, tuple[tuple[int, ...], _Call]] = {}
         self._reference = ctypes.byref(self._program)
 
     def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
@@ -355,6 +356,9 @@ class Engine:
     def _run(
         self, operands: dict[str, Bits], m: int, n: int, general: bool, masks: list[Bits] | None
     ) -> Bits:
+        key = (m, n, *((name, array.shape, array.strides) for name, array in operands.items()))
+        if masks is None and (laid := self._laid.get(key)) is not None:
+            return self._run_again(operands, *laid, general)
         shapes = [array.shape[:-2] for array in operands.values()]
         same = all(shape == shapes[0] for shape in shapes)
         batch = shapes[0] if same else broadcast(dict(zip(operands, shapes, strict=True)))
@@ -380,6 +384,22 @@ class Engine:
                 masks,
             )
         _lay_out(call, arrays, *views)
+        if masks is None and len(self._laid) < _MOST_READY:
+            self._laid[key] = result.shape, _Call.from_buffer_copy(call)
+        if self.core.mg_run(self._reference, ctypes.byref(call)):
+            raise CoreError("the C core ran out of memory")
+        return result
+
+    def _run_again(
+        self, operands: dict[str, Bits], shape: tuple[int, ...], laid: _Call, general: bool
+    ) -> Bits:
+        """The results (shape) of operands that lie as those of a call before, but elsewhere: to find out how
+        costs as much as some thousand dot products."""
+        result = self.empty(shape)
+        call = _Call.from_buffer_copy(laid)
+        call.threads, call.force_general = self._threads(), general
+        for name, array in (*operands.items(), ("d", result)):
+            getattr(call, _member(name)).data = array.__array_interface__["data"][0]
         if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
         return result
@@ -445,6 +465,11 @@ _AS_MATRIX: dict[str, Any] = {
 }
 
 
+def _member(name: str) -> str:
+    """Of _Call, that of an operand or a result."""
+    return "e" if name == "metadata" else name
+
+
 def _lay_out(
     call: _Call, arrays: Mapping[str, Bits], shape: list[int], strides: dict[str, list[int]]
 ) -> None:
@@ -452,7 +477,7 @@ def _lay_out(
     strides."""
     call.batch_dims, call.batch_shape = len(shape), (_i64 * _MAX_BATCH_DIMS)(*shape)
     for name, array in arrays.items():
-        low: _Array = getattr(call, "e" if name == "metadata" else name)
+        low: _Array = getattr(call, _member(name))
         low.data = array.__array_interface__["data"][0]
         low.batch_stride = (_i64 * _MAX_BATCH_DIMS)(*strides[name])
         low.row, low.column = array.strides[-2:]

@@ -159,6 +159,17 @@ def test_operands_that_lie_as_earlier_ones_are_checked_all_the_same(dense: Instr
             dense(**{**first, "b": first["b"].T})
 
 
+def test_a_batch_that_lies_as_an_earlier_one_gives_its_own_results(dense: Instruction) -> None:
+    """The same shapes at other addresses, and in other orders."""
+    for seed in (1, 2, 3):
+        operands = operands_of(dense, (3,), seed)
+        wanted = np.stack([dense(**{name: array[i] for name, array in operands.items()}) for i in range(3)])
+        for layout in (np.ascontiguousarray, fortran, reversed_rows):
+            moved = {name: layout(array) for name, array in operands.items()}
+            assert np.array_equal(dense(**moved), wanted), (seed, layout)
+            assert np.array_equal(dense(**{**moved, "b": operands["b"]}), wanted), (seed, layout)
+
+
 def test_results_are_new_writeable_and_contiguous(ins: Instruction) -> None:
     operands = operands_of(ins, (2,))
     result = ins(**operands)
