@@ -189,7 +189,7 @@ static int mg_load_plane(const mg_fast_form *f, char *data, int64_t row, int64_t
     }
     for (ptrdiff_t i = 0; i < rows; i++) {
         const char *at = data + i * row;
-        if (f->tile.bytes) specials |= f->widest->decode_bytes(format, at, columns, plane->value + i * columns, (uint8_t *)plane->exponent + i * columns);
+        if (f->tile.bytes) specials |= f->widest->decode_bytes(format, at, columns, f->tile.specials, plane->value + i * columns, (uint8_t *)plane->exponent + i * columns);
         else if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)columns * (size_t)width);
         else if (plane->raw)
             for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);

@@ -172,7 +172,7 @@ typedef struct {
     int32_t lanes; /* 0: no more */
     int (*run)(const mg_tile *tile); /* whether a chain of fused multiply-adds made a NaN, whose word is still to be found */
     mg_decoder decode;
-    int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, float *value, uint8_t *exponent); /* null: it has none */
+    int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value, uint8_t *exponent); /* null: it has none */
     void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,
                      int64_t other, int32_t flip, void *words);
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */

@@ -267,13 +267,17 @@ MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, mg_vi code,
 }
 
 #ifdef MG_NATIVE_HALF
-/* The values of codes of 8 bits in a format that mg_fits_halves. */
-MG_INLINE mg_vf MG_OF(mg_small_values)(const mg_format *f, const char *at) {
+/* The values of codes of 8 bits in a format that mg_fits_halves. `signed_bytes`: a byte's sign, widened, is where that of FP16 is, and below it,
+ * too; `makes_nans`: some code may be a NaN that is none of FP16. */
+MG_INLINE mg_vf MG_OF(mg_small_values)(const mg_format *f, const int signed_bytes, const int makes_nans, const char *at) {
     const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1), sign = f->sign_shift < 0 ? 0 : 0x8000;
     const uint16_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT16_MAX, quiet = 0x7e00; /* no fields are UINT16_MAX */
     const int up = 10 - f->fraction_bits, sign_up = f->sign_shift < 0 ? 0 : 15 - f->sign_shift;
-    const mg_vh word = __builtin_convertvector(MG_AT(mg_vb, at), mg_vh), fields = word & fields_mask;
-    const mg_vh half = fields << up | (word << sign_up & sign) | ((mg_vh)(fields == nan) & quiet);
+    const mg_vh word = signed_bytes ? (mg_vh)MG_NATIVE_SIGNED_BYTES(at) : __builtin_convertvector(MG_AT(mg_vb, at), mg_vh), fields = word & fields_mask;
+    mg_vh half = {0};
+    if (signed_bytes) half = word * (uint16_t)(1 << up) & (uint16_t)(sign | fields_mask << up);
+    else half = fields << up | (word << sign_up & sign);
+    if (makes_nans) half |= (mg_vh)(fields == nan) & quiet;
     return (mg_vf)MG_NATIVE_HALF(&half) * MG_POWER(MG_SPLAT(15 - f->bias));
 }
 #endif
@@ -282,7 +286,7 @@ MG_INLINE mg_vf MG_OF(mg_small_values)(const mg_format *f, const char *at) {
 MG_INLINE mg_vi MG_OF(mg_load_codes)(const mg_format *f, const char *at, int32_t storage, int kind) {
 #ifdef MG_NATIVE_HALF
     if (kind == MG_DECODE_HALF) return (mg_vi)MG_NATIVE_HALF(at);
-    if (kind == MG_DECODE_SMALL) return (mg_vi)MG_OF(mg_small_values)(f, at);
+    if (kind == MG_DECODE_SMALL) return (mg_vi)MG_OF(mg_small_values)(f, 0, 1, at);
 #endif
     (void)f, (void)kind;
     return MG_OF(mg_load)(at, storage);
@@ -417,7 +421,7 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
 #ifdef MG_NATIVE_HALF
 /* Decodes `count` codes of 8 bits side by side, in a format that mg_fits_bytes, to values and to exponents in bytes; returns whether there is an
  * infinity or a NaN. */
-static int MG_OF(mg_decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, float *value, uint8_t *exponent) {
+MG_INLINE int MG_OF(mg_decode_bytes_as)(const mg_format *f, const int signed_bytes, const int makes_nans, const char *data, ptrdiff_t count, float *value, uint8_t *exponent) {
     const int fraction_bits = f->fraction_bits, all = (1 << (f->exponent_bits + fraction_bits)) - 1;
     const int special = f->specials == MG_SPECIALS_ALL_ONES_NAN ? all : f->specials == MG_SPECIALS_IEEE ? all >> fraction_bits << fraction_bits : 256;
     const mg_format format = *f;
@@ -430,10 +434,17 @@ static int MG_OF(mg_decode_bytes)(const mg_format *f, const char *data, ptrdiff_
         *(mg_bytes *)(exponent + i) = (field + least + (uint8_t)(MG_BYTE_BIAS - f->bias)) & (mg_bytes)(fields != 0);
         top = MG_OF(mg_max_bytes)(top, fields);
         MG_UNROLL for (ptrdiff_t v = 0; v < 4 * MG_V; v += MG_V)
-            if (v < count - i) *(mg_vf *)(value + i + v) = MG_OF(mg_small_values)(&format, at + v);
+            if (v < count - i) *(mg_vf *)(value + i + v) = MG_OF(mg_small_values)(&format, signed_bytes, makes_nans, at + v);
     }
     for (int l = 0; l < 4 * MG_V; l++) any |= top[l] >= special;
     return any;
+}
+
+/* NaNs are looked after where there is one, or, as some operand before had one, may be. */
+static int MG_OF(mg_decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value, uint8_t *exponent) {
+    if (f->sign_shift != 7 || f->fraction_bits < 2) return MG_OF(mg_decode_bytes_as)(f, 0, 1, data, count, value, exponent);
+    if (!specials && !MG_OF(mg_decode_bytes_as)(f, 1, 0, data, count, value, exponent)) return 0;
+    return MG_OF(mg_decode_bytes_as)(f, 1, 1, data, count, value, exponent);
 }
 #endif
 
@@ -1260,6 +1271,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_WIDEN_8
 #undef MG_NATIVE_WIDEN_16
 #undef MG_NATIVE_HALF
+#undef MG_NATIVE_SIGNED_BYTES
 #undef MG_NATIVE_DOT_PAIRS
 #undef MG_NATIVE_DOT_BYTES
 #undef MG_NATIVE_ADD_DOT_FOURS

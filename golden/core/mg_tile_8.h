@@ -3,6 +3,7 @@
 #define MG_DOUBLES 4
 #define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_MAX_BYTES(x, y) _mm256_max_epu8((__m256i)(x), (__m256i)(y))
+#define MG_NATIVE_SIGNED_BYTES(at) _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm256_madd_epi16((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_DOT_BYTES(x, y) _mm256_maddubs_epi16((__m256i)(x), (__m256i)(y))

@@ -20,6 +20,7 @@
 #define MG_DOUBLES 8
 #define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_MAX_BYTES(x, y) _mm512_max_epu8((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_SIGNED_BYTES(at) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_HALF(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_TRUNCATED(x) _mm512_cvt_roundepi32_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_ADD_DOT_FOURS MG_ADD_DOT_FOURS
