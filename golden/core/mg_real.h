@@ -9,6 +9,7 @@
 #define MG_UNIT_STEP (INT64_C(1) << 52)            /* one more in the exponent field of a double */
 #define MG_DOUBLE_TOP (INT64_C(0x7ff) << 52)       /* the exponent field of infinities and NaNs */
 #define MG_QUIET_DOUBLE (INT64_C(1) << 51)
+#define MG_DOUBLE_ONE (INT64_C(1023) << 52)
 #define MG_TIMES_POWER(x, n) ((mg_f)((mg_u)(x) + ((uint64_t)(n) << 52))) /* x * 2^n */
 
 typedef mg_wide_double mg_f;
@@ -60,6 +61,7 @@ typedef struct {
 #define MG_LOST mg_f __attribute__((aligned(8 * MG_WORDS))) /* what that loses: mg_odd.h's vectors are aligned, those of registers need not be */
 #define mg_odd_sum MG_JOIN(mg_odd_sum, MG_WORDS)
 #define mg_odd_sum_of_three MG_JOIN(mg_odd_sum_of_three, MG_WORDS)
+#define mg_cut_doubles MG_JOIN(mg_whole, MG_WORDS)
 
 MG_INLINE mg_f mg_size(mg_f x) { return (mg_f)((mg_w)x & INT64_MAX); }
 MG_INLINE mg_f mg_where(mg_w mask, mg_f x, mg_f y) { return (mg_f)MG_CHOOSE(mask, (mg_w)x, (mg_w)y); }
@@ -834,6 +836,15 @@ MG_INLINE void mg_align_real(const int rounding, mg_reals *s, const mg_step *ste
     const double last = mg_power_of_two(-step->fraction_bits[r]), window = plain || step->window[r] < 0 ? 0 : mg_power_of_two(-step->window[r]);
     const double spared = mg_power_of_two(plain || step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r]);
     const int limited = !plain && (step->window[r] >= 0 || step->spared[r] != MG_NOT_GIVEN), powers = s->rounder->later >> step->of[r] & 1;
+    if (plain && rounding == MG_ROUNDING_TOWARD_ZERO) { /* an integer of units, which a multiplication by a power of two makes; zeros alone have no unit */
+        MG_EACH {
+            const mg_f unit = maximum[l] * last, units = x->value[l] * (mg_f)(2 * MG_DOUBLE_ONE - (mg_w)unit);
+            x->value[l] = (mg_f)mg_cut_doubles(units) * unit;
+            if (powers) x->power[l] = mg_where((mg_w)(x->power[l] != 0), maximum[l], x->power[l]);
+            s->unit[l] = unit;
+        }
+        return;
+    }
     MG_EACH {
         const mg_f value = x->value[l], size = mg_size(value), unit = maximum[l] * last;
         const mg_w sign = (mg_w)value & MG_SIGN, negative = (mg_w)value >> 63;
