@@ -30,6 +30,7 @@ from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
 from golden.dissect.blackbox.garbage import seldom_collected
 from golden.dissect.blackbox.held import held, one_sided
 from golden.dissect.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
+from golden.dissect.blackbox.meetings import meetings
 from golden.dissect.blackbox.moves import Move, nan_words
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
@@ -42,6 +43,7 @@ from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.simple import KINDS as FEW_TERMS
 from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
 from golden.dissect.blackbox.skeletons import grouped, skeletons
+from golden.dissect.blackbox.taken import Forced, forced, shrunk
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
@@ -90,6 +92,8 @@ _TELLING = 3
 where few questions are left."""
 _TELLING_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
 """Time for that, and for other orders of the sum."""
+_FORCED_SECONDS = 0.5
+"""Time to make the counterexamples simpler that forced the changes."""
 _RIVAL_ORDERS_SECONDS = 1.0
 """The same for those that are rivals."""
 _ANEW = 8
@@ -347,6 +351,7 @@ class _Search:
         self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
         self.kept_back = asks // _KEPT_BACK
         self.weighed: tuple[object, Evidence] | None = None
+        self.forced: list[Forced] = []
         self.told: dict[object, int] = {}
         self.clean: dict[object, int] = {}
         self.recalled: object = None
@@ -925,7 +930,9 @@ class _Search:
     def _found(self) -> Found:
         state, fit = self.state, self.state.fit
         name = name_of(self.box.unit)
-        common: dict[str, Any] = {"order": "" if state.tree is None else state.tree.text()}
+        common: dict[str, Any] = {}
+        if state.tree is not None:
+            common = {"order": state.tree.text(), "meetings": meetings(state.tree, self.bank)}
         if fit is None:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
@@ -948,6 +955,7 @@ class _Search:
             differing,
             (*state.undecided, *unwritten, *self._open(differing, alternatives), *_untried(evidence)),
             rules=(fit.candidate.order, *fit.told),
+            forced=tuple(forced(fit.told, self.bank) if wrong else self.forced),
             known=known,
             near=None if known or not evidence.properties else nearest(unit.stateless, alternatives),
             example=self._example(fit.candidate) if wrong else None,
@@ -1018,8 +1026,11 @@ class _Search:
         if self.weighed is None or self.weighed[0] != (candidate.key, len(self.bank)):
             self._rule_out(fit)
             evidence = self._evidence(candidate)
-            if evidence.asked is not None:
-                self.bank.add(_SHOWN, *evidence.asked)
+            until = time.monotonic() + min(_FORCED_SECONDS, max(self.dense.left, 0) / 8)
+            first = forced(fit.told, self.bank)
+            self.forced, asked = shrunk(first, fit.told, self.bank, until, self._asked_at_the_end)
+            for one in filter(None, (evidence.asked, asked)):
+                self.bank.add(_SHOWN, *one)
             self.weighed = (candidate.key, len(self.bank)), evidence
         return self.weighed[1]
 

@@ -26,6 +26,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets, sticky
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.simple import KINDS
+from golden.dissect.blackbox.taken import Taken
 from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
@@ -85,7 +86,7 @@ class Fit:
     candidate: Candidate
     wrong: int
     told: list[str] = field(default_factory=list)
-    """The changes that were taken, in order."""
+    """The changes that were taken, in order (`Taken`, but for those of a file)."""
 
     @property
     def steps(self) -> int:
@@ -531,7 +532,7 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
             break
         new = move.apply(start.candidate)
         if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
-            yield move.key, Fit(new, 0, [*start.told, move.text])
+            yield move.key, Fit(new, 0, [*start.told, Taken(move.text, start.candidate, new)])
 
 
 def hints(bank: Bank) -> Hints:
@@ -746,7 +747,7 @@ def _step(
             break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
-            found = Fit(new, wrong, [*best.told, move.text])
+            found = Fit(new, wrong, [*best.told, Taken(move.text, best.candidate, new)])
             if not wrong:
                 break
     if found is None:
@@ -772,7 +773,7 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -
         if not helping:
             break
         wrong, move, both = min(helping, key=lambda one: one[0])
-        found = Fit(both, wrong, [*found.told, move.text])
+        found = Fit(both, wrong, [*found.told, Taken(move.text, found.candidate, both)])
         taken.add(move.key)
         more = [move for _, move, _ in helping]
     return found
@@ -784,7 +785,7 @@ def _instead(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: floa
         start = reset.apply(best.candidate)
         if start is None or time.monotonic() > deadline:
             continue
-        told = [*best.told, reset.text]
+        told = [*best.told, Taken(reset.text, best.candidate, start)]
         tried = chain(moves(start, hints), joint(start))
         better = _step(sample, Fit(start, best.wrong, told), tried, deadline, best)
         if better is not None:
@@ -804,7 +805,7 @@ def _again(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float)
             start = None if start is None else back[index].apply(start)
         if start is None or time.monotonic() > deadline:
             continue
-        told = [*best.told, *(back[index].text for index in given_up)]
+        told = [*best.told, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
         found = _climb(bank, Fit(start, wrong_of(bank, start), told), hints, deadline, Effort.SINGLE)
         if found.wrong < best.wrong:
             return found
@@ -823,7 +824,8 @@ def _pairs(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float)
             firsts.append((sample.wrong(new), index, move, new))
     firsts.sort(key=lambda one: one[:2])
     for _, _, move, new in firsts[:_BEAM]:
-        better = _step(sample, Fit(new, best.wrong, [*best.told, move.text]), moves(new, near), deadline)
+        told = [*best.told, Taken(move.text, best.candidate, new)]
+        better = _step(sample, Fit(new, best.wrong, told), moves(new, near), deadline)
         if better is not None and better.wrong < best.wrong:
             return better
     return None

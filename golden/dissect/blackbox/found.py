@@ -12,6 +12,8 @@ from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox.evidence import Property
+from golden.dissect.blackbox.meetings import Meeting
+from golden.dissect.blackbox.taken import Forced
 from golden.instruction import Instruction
 from golden.notebook import Shown
 from golden.program.modes import Modes, mode_text
@@ -67,8 +69,10 @@ class Found(Shown):
             products that the metadata select. None where there is no candidate.
         differing: by kind of operands, how many of how many dot products the box answers otherwise.
         undecided: what was not told apart and why, a sentence each.
-        order: the tree of the sum as masks showed it; empty where they showed none.
-        rules: what was found and changed on the way, in order.
+        order: the tree of the sum as masks showed it; empty where they showed none. `meetings`: what
+            shows its nodes.
+        rules: what was found and changed on the way, in order. `forced`: the counterexamples that forced the
+            changes; of a dissection that was continued, those since then.
         known: instructions of the catalogue that answered the questions kept as the box did.
         near: the instruction of the catalogue that a found unit differs from least, and in which keys; None
             where one answers alike, or none is near.
@@ -91,7 +95,9 @@ class Found(Shown):
     differing: Mapping[str, tuple[int, int]]
     undecided: tuple[str, ...]
     order: str = ""
+    meetings: tuple[Meeting, ...] = ()
     rules: tuple[str, ...] = ()
+    forced: tuple[Forced, ...] = ()
     known: tuple[str, ...] = ()
     example: Example | None = None
     asked: int = 0
@@ -171,7 +177,9 @@ class Found(Shown):
             "asked": self.asked,
             "seconds": round(self.seconds, 3),
             "order": self.order,
+            "order_shown": [one.as_dict() for one in self.meetings],
             "rules": list(self.rules),
+            "forced": [one.as_dict() for one in self.forced],
             "known": list(self.known),
             "near": None if self.near is None else {"name": self.near[0], "but": list(self.near[1])},
             "differing": {kind: list(counts) for kind, counts in self.differing.items()},

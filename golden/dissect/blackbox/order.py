@@ -213,7 +213,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
     takes = box.takes
     if not all(takes.formats[name].is_float for name in "abcd"):
         return None
-    best: tuple[int, Node] | None = None
+    best: tuple[int, Node, _Marks] | None = None
     for tiny in (False, True):
         marks = finite_marks(box, tiny, slots)
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
@@ -222,8 +222,26 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         many = marks.terms * (marks.terms - 1) > _MOST_PAIRS
         found = (_by_pivots if many else _by_all)(box, bank, marks)
         if found is not None and (best is None or found[0] > best[0]):
-            best = found
-    return None if best is None else relabelled(best[1], dict(enumerate(slots or ())))
+            best = *found, marks
+    if best is None:
+        return None
+    if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
+        _ask_each_node(box, bank, best[2], best[1])
+    return relabelled(best[1], dict(enumerate(slots or ())))
+
+
+def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
+    """Keeps a mask of each node: among a part of those that were asked, some nodes have none."""
+    pairs: list[tuple[int, int]] = []
+    left: list[int | Node] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, Node):
+            first, second, *_ = (terms_of(one)[0] for one in node.children)
+            pairs.append((first, second))
+            left += node.children
+    operands, answers = box.ask(_questions(box.takes, marks, pairs))
+    bank.add(KIND, operands, answers)
 
 
 def finite_marks(box: Box, tiny: bool = False, slots: Sequence[int] | None = None) -> _Marks | None:

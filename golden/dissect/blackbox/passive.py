@@ -29,6 +29,7 @@ from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.skeletons import skeletons
+from golden.dissect.blackbox.taken import forced
 from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.comparing import compare
 from golden.dissect.minimising import costs
@@ -176,6 +177,7 @@ class _Passive:
             differing,
             tuple(self._undecided(differing, evidence)),
             rules=(candidate.order, *fit.told),
+            forced=tuple(forced(fit.told, self.whole)),
             example=None if explained else self._example(candidate, wrong),
             alternatives=alternatives,
             fresh=differing[HELD][1],

@@ -10,7 +10,11 @@ import numpy as np
 
 from golden.dissect.blackbox.evidence import Property
 from golden.dissect.blackbox.found import IN_TURNS, Found, Rival
+from golden.dissect.blackbox.meetings import Meeting
 from golden.dissect.blackbox.nearness import differences
+from golden.dissect.blackbox.order import KIND as MASKS
+from golden.dissect.blackbox.order import C
+from golden.dissect.blackbox.taken import Forced
 from golden.explain.numbers import hex_text
 from golden.files import escape
 from golden.number.formats import Format
@@ -21,6 +25,7 @@ STEPS = "## What it computes"
 """The heading before which a picture can stand."""
 _MOST_PLACES = 6
 _MOST_VALUES = 6
+_MOST_NODES = 16
 
 
 def markdown(found: Found) -> str:
@@ -42,7 +47,55 @@ def _head(found: Found) -> Iterator[str]:
         but = f" but for {escape.markdown('; '.join(keys))}" if keys else " in every key that was decided"
         yield from (f"It is {escape.markdown(name)}{but}.", "")
     if found.order:
-        yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
+        yield from _order(found)
+
+
+def _order(found: Found) -> Iterator[str]:
+    """The tree, and for each node the mask that shows it."""
+    yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
+    wrong, count = found.differing.get(MASKS, (0, 0))
+    if wrong:
+        said = f"it answers {wrong:,} of {count:,} masks otherwise"
+        yield from (f"**The candidate does not add in this order:** {said}.", "")
+    if not found.meetings or found.instruction is None:
+        return
+    formats, shown = found.instruction.formats, found.meetings[:_MOST_NODES]
+    yield (
+        "A mask has M in one term, -M in another and y in all others. What y the sum meets between the two "
+        "is lost, so that those left tell how many terms had met when M and -M did."
+    )
+    yield ""
+    head = ("What meets", "Masks that show it", "One of them")
+    yield from _table(head, ((one.node, f"{one.questions:,}", _meeting(one, formats)) for one in shown))
+    if len(found.meetings) > len(shown):
+        yield from (f"{len(found.meetings) - len(shown)} more nodes stand in the JSON.", "")
+
+
+def _meeting(one: Meeting, formats: Mapping[str, Format]) -> str:
+    """A mask, its answer, and what that were if its two large terms met elsewhere."""
+    d, terms = formats["d"], [*range(len(one.operands["a"])), C]
+    rest = [place for place in terms if place not in one.pair]
+    little = dict.fromkeys(_term(one, place, formats, name=False) for place in rest)
+    first, second = (_term(one, place, formats) for place in one.pair)
+    given = f"M in {first}, -M in {second}, y elsewhere: {' and '.join(little)}"
+    answers = f"the box answers {hex_text(d, one.box)}, {one.left} y left"
+    other = (
+        f"had the two met {one.elsewhere}, it were {hex_text(d, one.otherwise)}, {one.otherwise_left} left"
+    )
+    return f"{given}: {answers}; {other}"
+
+
+def _term(one: Meeting, place: int, formats: Mapping[str, Format], name: bool = True) -> str:
+    """One term of a mask, "k = 3: 0x7800 * 0x7800", or "c: 0x4e800000"; of scaled ones with the scales."""
+    codes = one.operands
+    if place == C:
+        return f"{'c: ' * name}{hex_text(formats['c'], int(codes['c']))}"
+    factors = [hex_text(formats[key], int(codes[key][place])) for key in "ab"]
+    for key in ("scale_a", "scale_b"):
+        if key in codes:
+            block = place * len(codes[key]) // len(codes["a"])
+            factors.append(f"{key} {hex_text(formats[key], int(codes[key][block]))}")
+    return f"{f'k = {place}: ' * name}{' * '.join(factors)}"
 
 
 def _modes(found: Found) -> Iterator[str]:
@@ -99,7 +152,7 @@ def _steps(found: Found) -> Iterator[str]:
         yield from (f"{index}. {step_text(step, integer)}" for index, step in enumerate(one.steps, 1))
         yield ""
     if found.rules:
-        yield from ("Found in this order:", "", *(f"- {_rule(rule)}" for rule in found.rules), "")
+        yield from ("Found in this order:", "", *_rules(found, found.instruction.formats), "")
 
 
 # What shows each rule ---------------------------------------------------------------------------------------
@@ -148,6 +201,22 @@ def _rule(text: str) -> str:
     """A change that was taken, "key = value"."""
     key, equals, value = text.partition(" = ")
     return escape.markdown(f"{key}{equals}{_value(key, value)}")
+
+
+def _rules(found: Found, formats: Mapping[str, Format]) -> Iterator[str]:
+    """The skeleton, then each change with the counterexample that forced it."""
+    by_place = {one.place: one for one in found.forced}
+    for place, rule in enumerate(found.rules, -1):  # the skeleton is no change
+        yield f"- {_rule(rule)}{_why(by_place[place], formats) if place in by_place else ''}"
+
+
+def _why(one: Forced, formats: Mapping[str, Format]) -> str:
+    """The value that was wrong, and the question that showed it."""
+    d, old = formats["d"], _value(one.rule.partition(" = ")[0], one.old)
+    instead = f"instead of {old}" if old else "put in"
+    answers = f"the box answers {hex_text(d, one.box)}, the candidate before {hex_text(d, one.before)}"
+    more = f"; {one.questions:,} questions say so" if one.questions > 1 else ""
+    return " " + escape.markdown(f"{instead}: {operands_text(one.operands, formats)}: {answers}{more}")
 
 
 def shortened(values: Sequence[str]) -> Sequence[str]:

@@ -22,6 +22,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.settled import settled
 from golden.dissect.blackbox.simple import among_zeros, beside_overflow
+from golden.dissect.blackbox.taken import Taken
 from golden.model.trials import Trials
 from golden.number.frozen import replace
 from golden.program.keys import declared
@@ -176,7 +177,8 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
-            start = fitting.Fit(new, fitting.wrong_of(bank, new), [*fit.told, reset.text])
+            told = [*fit.told, Taken(reset.text, fit.candidate, new)]
+            start = fitting.Fit(new, fitting.wrong_of(bank, new), told)
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
     for start in sorted(starts, key=_wrong):
