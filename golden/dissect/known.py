@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from golden.dissect.classes import Mask, classes, products_present
+from golden.dissect.where import where
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 
-Mask = npt.NDArray[np.bool_]
 _FEWEST = 24
 """Vectors below which a class says nothing."""
 _COMMON = 0.9
@@ -33,11 +33,19 @@ class _Class:
     wrong: int
 
 
-def known(ins: Instruction, operands: Operands, expected: Bits, wrong: Mask, actual: Bits) -> tuple[str, ...]:
+def known(
+    ins: Instruction,
+    operands: Operands,
+    expected: Bits,
+    wrong: Mask,
+    actual: Bits,
+    of: str = "the right",
+) -> tuple[str, ...]:
     """Sentences about a unit that computes something else than `ins`.
 
     Args:
         operands: as `ins.dot` takes them, (n, ...).
+        of: what the results of `ins` are called.
         expected, actual: codes of d, (n,); `wrong`: where they differ.
     """
     count, failing = len(wrong), int(wrong.sum())
@@ -45,13 +53,14 @@ def known(ins: Instruction, operands: Operands, expected: Bits, wrong: Mask, act
         return ()
     tried = [
         _Class(text, int(mask.sum()), int((mask & wrong).sum()))
-        for text, mask in _classes(ins, operands, expected)
+        for text, mask in classes(ins.formats, operands, expected)
     ]
     enough = [each for each in tried if each.tried >= _FEWEST]
     right = [f"{each.text} (all {each.tried:,})" for each in enough if not each.wrong]
     always = [each.text for each in enough if each.wrong == each.tried < count]
     only = [each.text for each in enough if each.wrong == failing and each.tried < _COMMON * count]
-    found = [f"right: {', '.join(right)}"] * bool(right)
+    found = list(where(ins.formats, operands, expected, actual, wrong, of))
+    found += [f"right: {', '.join(right)}"] * bool(right)
     found += [f"always wrong: {', '.join(always)}"] * bool(always)
     found += [f"every wrong result is one of: {' and of: '.join(only)}"] * bool(only)
     found += [*_by_element(ins, operands, wrong), *_by_bit(ins.formats["d"], expected, actual, wrong)]
@@ -59,70 +68,9 @@ def known(ins: Instruction, operands: Operands, expected: Bits, wrong: Mask, act
     return tuple(found)
 
 
-def _classes(ins: Instruction, operands: Operands, expected: Bits) -> Iterator[tuple[str, Mask]]:
-    """Classes of vectors, each with its mask (n,)."""
-    present = _present(ins, operands)
-    terms = present.sum(axis=1)
-    no_c = _zeros(ins.formats["c"], operands["c"]) if "c" in operands else np.ones(len(terms), np.bool_)
-    yield "one product alone, c = 0", (terms == 1) & no_c
-    yield "one product and c", (terms == 1) & ~no_c
-    yield "no product, c alone", (terms == 0) & ~no_c
-    yield "several products, c = 0", (terms > 1) & no_c
-    yield "several products and c", (terms > 1) & ~no_c
-    d = ins.formats["d"]
-    yield "results of zero", _zeros(d, expected)
-    if not d.is_float:
-        yield "negative results", (expected >> d.dtype.type(d.bits - 1)).astype(np.bool_)
-        return
-    floats = {
-        name: ins.formats[name] for name in operands if name in ins.formats and ins.formats[name].is_float
-    }
-    special = np.any([_special(fmt, operands[name]) for name, fmt in floats.items()], axis=0)
-    tiny = np.any([_subnormal(fmt, operands[name]) for name, fmt in floats.items()], axis=0)
-    yield "NaN or infinite operands", special
-    yield "finite operands", ~special
-    yield "subnormal operands", tiny & ~special
-    yield "finite operands, none subnormal", ~tiny & ~special
-    yield "subnormal results", _subnormal(d, expected)
-    yield "overflowing results", _special(d, expected) & ~special
-
-
-def _present(ins: Instruction, operands: Operands) -> Mask:
-    """(n, stored k): which products have no zero among their factors."""
-    found = np.ones((len(operands["a"]), ins.stored_k), np.bool_)
-    for name in "ab":
-        if name in operands and operands[name].shape == found.shape:
-            found &= ~_zeros_of(ins.formats[name], operands[name])
-    return found
-
-
-def _zeros_of(fmt: Format, codes: Bits) -> Mask:
-    mask = fmt.dtype.type(((1 << fmt.bits) - 1) ^ (1 << fmt.sign_shift if fmt.is_float and fmt.signed else 0))
-    return np.asarray((codes & mask) == 0) if fmt.has_zero else np.zeros(codes.shape, np.bool_)
-
-
-def _zeros(fmt: Format, codes: Bits) -> Mask:
-    return _any(_zeros_of(fmt, codes))
-
-
-def _special(fmt: Format, codes: Bits) -> Mask:
-    return _any(~np.isfinite(to_float(fmt, codes)))
-
-
-def _subnormal(fmt: Format, codes: Bits) -> Mask:
-    if fmt.exponent_bits == 0 or not fmt.has_zero:
-        return np.zeros(len(codes), np.bool_)
-    values = np.abs(to_float(fmt, codes))
-    return _any((values != 0) & (values < np.ldexp(1.0, fmt.min_exponent)))
-
-
-def _any(mask: Mask) -> Mask:
-    return np.asarray(mask.reshape(len(mask), -1).any(axis=1))
-
-
 def _by_element(ins: Instruction, operands: Operands, wrong: Mask) -> Iterator[str]:
     """Which places of k are wrong where only one product is there."""
-    present = _present(ins, operands)
+    present = products_present(ins.formats, operands)
     alone = present.sum(axis=1) == 1
     tried = present[alone].sum(axis=0)
     bad = present[alone & wrong].sum(axis=0)

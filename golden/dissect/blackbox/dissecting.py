@@ -44,6 +44,7 @@ from golden.dissect.blackbox.simple import KINDS as FEW_TERMS
 from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.taken import Forced, forced, shrunk
+from golden.dissect.blackbox.unexplained import unexplained
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
@@ -1071,10 +1072,12 @@ class _Search:
         if bad:
             worst = sorted(bad.items(), key=lambda item: -item[1][0])
             named = ", ".join(f"{kind} ({wrong:,} of {count:,})" for kind, (wrong, count) in worst[:6])
-            right = [kind for kind in differing if kind not in bad]
+            right, fit = [kind for kind in differing if kind not in bad], self.state.fit
             yield f"no candidate explains all answers; the nearest one is wrong on {named}"
             if right:
                 yield f"it is right on all operands of the kinds {', '.join(right)}"
+            if fit is not None:
+                yield from unexplained(fit.candidate, self.bank, self.checked)
         told = {key: values for key, values in alternatives.items() if not telling.is_extra(key)}
         for key, values in told.items():
             shown = ", ".join(shortened(values))

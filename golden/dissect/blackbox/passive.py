@@ -30,6 +30,7 @@ from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.dissect.blackbox.taken import forced
+from golden.dissect.blackbox.unexplained import unexplained
 from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.comparing import compare
 from golden.dissect.minimising import costs
@@ -175,7 +176,7 @@ class _Passive:
             unit,
             unit_text(candidate.instruction, "dissected", f"dissected: {name}"),
             differing,
-            tuple(self._undecided(differing, evidence)),
+            tuple(self._undecided(candidate, differing, evidence)),
             rules=(candidate.order, *fit.told),
             forced=tuple(forced(fit.told, self.whole)),
             example=None if explained else self._example(candidate, wrong),
@@ -192,7 +193,9 @@ class _Passive:
     def _floats(self) -> bool:
         return self.takes.formats["d"].is_float
 
-    def _undecided(self, differing: dict[str, tuple[int, int]], evidence: Evidence) -> Iterator[str]:
+    def _undecided(
+        self, candidate: Candidate, differing: dict[str, tuple[int, int]], evidence: Evidence
+    ) -> Iterator[str]:
         different = int(self.same.max()) + 1
         if different < len(self.recording):
             recorded = f"{len(self.recording):,} recorded dot products"
@@ -203,6 +206,7 @@ class _Passive:
             yield f"no candidate explains {of}; {wrong:,} of them differ"
             if time.monotonic() > self.deadline:
                 yield "the time that was given ended before the search did"
+            yield from unexplained(candidate, self.whole)
             return
         yield (
             "that the unit is deterministic, and that a result depends on nothing but its operands, cannot "

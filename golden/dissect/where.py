@@ -1,0 +1,300 @@
+"""Where a unit is wrong: conditions on operands and results that tell the wrong answers from the right ones.
+
+Every plain condition, as a person would try it (the sign of c, a bit of one element, how far the largest
+product lies above c), is held against all answers; the one that says most about which are wrong is taken,
+then what leaves out half of the right ones among those. A condition counts only where it says more than the
+best of so many conditions says by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.dissect.classes import Formats, Mask, classes, products_present, special, subnormal, zero_codes
+from golden.explain.numbers import hex_text
+from golden.number.formats import Format, to_float
+from golden.program.signature import Bits, Operands
+
+_MOST = 12_000
+"""Dot products on which conditions are compared; what is said of one counts all."""
+_TOGETHER, _SENTENCES = 3, 3
+"""Conditions that are said together, and sentences."""
+_BY_CHANCE = 12.0
+"""Bits that a condition has to say beyond those that choose it among all."""
+_CLEARLY, _MOSTLY = 3.0, 0.5
+"""How many times more often a unit is wrong where a condition holds than elsewhere, at least, and how often
+there, where it is wrong elsewhere, too."""
+_SHARE = 0.2
+"""Of the wrong answers that are left, at least: a condition on fewer says where some of them are."""
+_THRESHOLDS, _OF_ELEMENTS = 300, 16
+"""Sizes of one quantity that are tried as a limit; of one element fewer."""
+_OFTEN = 0.3
+"""The share of wrong answers beside which one code has to stand to be a condition by itself."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition and its negation in words, and where it holds, (n,)."""
+
+    text: str
+    negated: str
+    mask: Mask
+
+
+def where(
+    formats: Formats, operands: Operands, expected: Bits, actual: Bits, wrong: Mask, of: str = "the right"
+) -> tuple[str, ...]:
+    """Sentences that say where a unit is wrong, with counts; none where no plain condition tells.
+
+    Args:
+        operands: (n, ...), as `dot` takes them; of a sparse unit those of the dense one.
+        expected, actual: codes of d, (n,); `wrong`: where they differ.
+        of: whose result `expected` is: "the candidate's".
+    """
+    all_rows = np.arange(len(wrong))
+    some = _sample(wrong)
+    picked = {name: codes[some] for name, codes in operands.items()}
+    listed = list(_conditions(formats, picked, expected[some], wrong[some], of))
+    left, rules = np.ones(len(some), np.bool_), list[dict[str, bool]]()
+    while len(rules) < _SENTENCES:
+        rule, holds = _rule(listed, wrong[some], left)
+        if not rule:
+            break
+        rules.append(rule)
+        left &= ~holds
+    if not rules:
+        return ()
+    if len(some) < len(all_rows):
+        listed = list(_conditions(formats, operands, expected, wrong, of))
+    by_text = {one.text: one for one in listed}
+    found, open_ = list[str](), np.ones(len(wrong), np.bool_)
+    for rule in rules:
+        parts = [(by_text[text], holds) for text, holds in rule.items() if text in by_text]
+        inside = np.logical_and.reduce([one.mask == holds for one, holds in parts]) & open_
+        said = " and ".join(one.text if holds else one.negated for one, holds in parts)
+        found.append(_sentence(said, inside, open_ & ~inside, wrong, len(found) > 0))
+        found[-1] += _answer(formats["d"], actual[inside & wrong])
+        open_ &= ~inside
+    return tuple(found)
+
+
+def _sample(wrong: Mask) -> npt.NDArray[np.int64]:
+    rng = np.random.default_rng(0)
+    parts = [np.flatnonzero(wrong), np.flatnonzero(~wrong)]
+    return np.sort(np.concatenate([rng.permutation(part)[: _MOST // 2] for part in parts]))
+
+
+# Which conditions -------------------------------------------------------------------------------------------
+
+
+def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, bool], Mask]:
+    """The conditions that hold together where most is wrong among what is left, and where they hold."""
+    inside, rule, needed = left.copy(), dict[str, bool](), _BY_CHANCE + np.log2(2 * len(listed) + 1)
+    masks = np.stack([one.mask for one in listed]) if listed else np.zeros((0, len(wrong)), np.bool_)
+    while len(rule) < _TOGETHER:
+        best: tuple[str, bool, Mask] | None = None
+        gains = _gains(masks[:, inside], wrong[inside])
+        if rule and not (wrong & left & ~inside).any():  # none is left out: what leaves some out says less
+            gains = np.where(_keeping_all(masks[:, inside], wrong[inside]), gains, 0)
+        elif len(rule) == _TOGETHER - 1:
+            break
+        for place in np.argsort(-gains, kind="stable")[:1].tolist():
+            if gains[place] > needed:
+                one = listed[place]
+                more = _rate(wrong, inside & one.mask) > _rate(wrong, inside & ~one.mask)
+                best = one.text, bool(more), inside & (one.mask == more)
+        if best is None or (rule and 2 * int((~wrong & best[2]).sum()) > int((~wrong & inside).sum())):
+            break
+        rule[best[0]], inside = best[1], best[2]
+        if wrong[inside].all():
+            break
+    outside = left & ~inside
+    hits, of = int((wrong & inside).sum()), int((wrong & left).sum())
+    here, there = _rate(wrong, inside), _rate(wrong, outside)
+    clear = hits >= _SHARE * of and here >= _CLEARLY * there and (not there or here >= _MOSTLY)
+    return (rule if clear else {}), inside
+
+
+def _keeping_all(masks: Mask, wrong: Mask) -> Mask:
+    """Which masks have all that is wrong on one side, (conditions,)."""
+    hits = masks[:, wrong]
+    return np.asarray(hits.all(axis=1) | ~hits.any(axis=1))
+
+
+def _rate(wrong: Mask, inside: Mask) -> float:
+    return float(wrong[inside].mean()) if inside.any() else 0.0
+
+
+def _gains(masks: Mask, wrong: Mask) -> npt.NDArray[np.float64]:
+    """How many bits each mask (conditions, n) says about which are wrong (n,)."""
+    count, hits = len(wrong), int(wrong.sum())
+    inside = masks.sum(axis=1)
+    both = masks[:, wrong].sum(axis=1)
+    return np.asarray(_bits(hits, count) - _bits(both, inside) - _bits(hits - both, count - inside))
+
+
+def _bits(hits: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Bits that it takes to say which of `count` are hits."""
+    k, n = np.asarray(hits, np.float64), np.asarray(count, np.float64)
+    with np.errstate(all="ignore"):
+        found = -k * np.log2(k / n) - (n - k) * np.log2((n - k) / n)
+    return np.where((k > 0) & (k < n), found, 0.0)
+
+
+# The conditions ---------------------------------------------------------------------------------------------
+
+
+def _conditions(
+    formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: str
+) -> Iterator[Condition]:
+    """All plain conditions that hold for some and not for all; simple ones first."""
+    for one in _all(formats, operands, expected, wrong, of):
+        if one.mask.any() and not one.mask.all():
+            yield one
+
+
+def _all(formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: str) -> Iterator[Condition]:
+    yield from _of_result(formats["d"], expected, of)
+    for text, mask in classes(formats, operands, expected):
+        if text.startswith(("finite", "results")) or text.endswith("results"):
+            continue
+        if text.endswith("operands"):
+            yield Condition(f"there are {text}", f"there are no {text}", mask)
+        else:
+            yield Condition(f"there is {text}", f"there is not {text}", mask)
+    if "c" in operands:
+        yield from _of_code("c", formats["c"], operands["c"])
+    yield from _of_sizes(formats, operands)
+    for name in "ab":
+        if name in operands:
+            for place in range(operands[name].shape[1]):
+                yield from _of_code(f"{name}[{place}]", formats[name], operands[name][:, place])
+            yield from _of_common_codes(name, formats[name], operands[name], wrong)
+
+
+def _of_result(d: Format, expected: Bits, of: str) -> Iterator[Condition]:
+    value, named = to_float(d, expected), f"{of} result"
+    yield Condition(f"{named} is negative", f"{named} is not negative", value < 0)
+    yield Condition(f"{named} is zero", f"{named} is not zero", value == 0)
+    if d.is_float:
+        yield Condition(f"{named} is subnormal", f"{named} is not subnormal", subnormal(d, expected))
+        yield Condition(f"{named} is infinite", f"{named} is not infinite", np.isinf(value))
+        yield Condition(f"{named} is a NaN", f"{named} is not a NaN", np.isnan(value))
+    size = np.abs(np.where(np.isnan(value), 0, value))
+    for power in _spread(np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
+        limit = np.ldexp(1.0, power)
+        yield Condition(
+            f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size", size >= limit
+        )
+
+
+def _of_code(name: str, fmt: Format, codes: Bits) -> Iterator[Condition]:
+    """Of one operand, or one element of it: its kind, its size, its bits."""
+    value = to_float(fmt, codes)
+    zero = zero_codes(fmt, codes)
+    yield Condition(f"{name} is zero", f"{name} is not zero", zero)
+    signed = fmt.signed and fmt.is_float
+    if fmt.signed:
+        yield Condition(f"{name} is negative", f"{name} is not negative", value < 0)
+    if fmt.is_float:
+        yield Condition(f"{name} is subnormal", f"{name} is not subnormal", subnormal(fmt, codes[:, None]))
+        yield Condition(f"{name} is a NaN or infinite", f"{name} is finite", special(fmt, codes[:, None]))
+    size = np.abs(np.where(np.isnan(value), 0, value))
+    limits = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
+    for power in _spread(limits, _THRESHOLDS if name == "c" else _OF_ELEMENTS):
+        yield Condition(
+            f"{name} is 2^{power} or more in size",
+            f"{name} is less than 2^{power} in size",
+            size >= np.ldexp(1.0, power),
+        )
+    for bit in range(fmt.bits):
+        if not (signed and bit == fmt.sign_shift):
+            mask = ((codes >> codes.dtype.type(bit)) & codes.dtype.type(1)).astype(np.bool_)
+            yield Condition(f"bit {bit} of {name} is set", f"bit {bit} of {name} is not set", mask)
+
+
+def _of_common_codes(name: str, fmt: Format, codes: Bits, wrong: Mask) -> Iterator[Condition]:
+    """Codes that stand beside many wrong answers, in one place and in any."""
+    if not wrong.any():
+        return
+    for place in range(codes.shape[1]):
+        for code in _common(codes[wrong, place], _OFTEN):
+            at = f"{name}[{place}] is {hex_text(fmt, code)}"
+            yield Condition(at, f"{name}[{place}] is not {hex_text(fmt, code)}", codes[:, place] == code)
+    there = [np.unique(row) for row in codes[wrong][:_MOST]]
+    for code in _common(np.concatenate(there), _OFTEN * len(there) / max(sum(map(len, there)), 1)):
+        mask = (codes == code).any(axis=1)
+        yield Condition(f"some {name} is {hex_text(fmt, code)}", f"no {name} is {hex_text(fmt, code)}", mask)
+
+
+def _common(codes: Bits, share: float) -> list[int]:
+    found, counts = np.unique(codes, return_counts=True)
+    return [int(code) for code in found[counts >= share * len(codes)]][:4]
+
+
+def _of_sizes(formats: Formats, operands: Operands) -> Iterator[Condition]:
+    """How many products are not zero, how large the largest is, and how far it lies from c."""
+    if "b" not in operands or operands["b"].shape != operands["a"].shape:
+        return
+    count = products_present(formats, operands).sum(axis=1)
+    for least in _spread(count[count > 1]):
+        text = f"{least} or more products are not zero", f"fewer than {least} products are not zero"
+        yield Condition(*text, count >= least)
+    with np.errstate(all="ignore"):
+        products = np.abs(to_float(formats["a"], operands["a"]) * to_float(formats["b"], operands["b"]))
+    for name in ("scale_a", "scale_b"):
+        if name in operands:
+            scale = to_float(formats[name], operands[name])
+            with np.errstate(all="ignore"):
+                products = products * np.repeat(scale, products.shape[1] // scale.shape[1], axis=1)
+    largest = np.nan_to_num(products, nan=0.0).max(axis=1)
+    top = np.frexp(np.minimum(largest, 1e300))[1] - 1
+    for power in _spread(top[largest > 0]):
+        text = f"the largest product is 2^{power} or more", f"all products are less than 2^{power}"
+        yield Condition(*text, (largest > 0) & (top >= power))
+    if "c" not in operands:
+        return
+    c = np.abs(np.nan_to_num(to_float(formats["c"], operands["c"]), nan=0.0))
+    both, beside = (c > 0) & (largest > 0), top - (np.frexp(np.minimum(c, 1e300))[1] - 1)
+    for distance in _spread(beside[both]):
+        text = (
+            f"the exponent of the largest product is that of c {distance:+d} or more",
+            (f"the exponent of the largest product is less than that of c {distance:+d}"),
+        )
+        yield Condition(*text, both & (beside >= distance))
+
+
+def _spread(values: npt.NDArray[np.int64], most: int = _THRESHOLDS) -> list[int]:
+    """All of a few values; of many some, as many dot products between each two."""
+    distinct = np.unique(values)
+    if len(distinct) > most:
+        distinct = np.unique(np.quantile(values, np.linspace(0, 1, most + 2)[1:-1], method="nearest"))
+    return [int(one) for one in distinct]
+
+
+# The words --------------------------------------------------------------------------------------------------
+
+
+def _sentence(said: str, inside: Mask, outside: Mask, wrong: Mask, further: bool) -> str:
+    """What is so where a condition holds, and elsewhere."""
+    hits, of = int((wrong & inside).sum()), int(inside.sum())
+    elsewhere, others = int((wrong & outside).sum()), int(outside.sum())
+    start = "of the others, wrong" if further else "wrong"
+    here = f"every one of {of:,}" if hits == of else f"{hits:,} of {of:,} there"
+    there = f"none of {others:,} others" if not elsewhere else f"{elsewhere:,} of {others:,} others"
+    how = {(True, True): "exactly where", (False, True): "only where", (True, False): "wherever"}
+    return f"{start} {how.get((hits == of, not elsewhere), 'mostly where')} {said}: {here}, {there}"
+
+
+def _answer(d: Format, answers: Bits) -> str:
+    """What the unit answers there, where that is one word."""
+    codes = np.unique(answers)
+    if len(codes) != 1:
+        return ""
+    number = d.decode(int(codes[0]))
+    zero = f" ({'-' if number.sign else '+'}0)" if d.is_float and number.value == 0 else ""
+    return f"; each wrong answer there is {hex_text(d, int(codes[0]))}{zero}"
