@@ -79,4 +79,5 @@ def _differences(found: Found, meant: Instruction) -> list[str] | None:
             return None
         return [f"mode {code:#x}: {said}" for code, one in told.items() for said in one or ()]
     assert found.instruction is not None
-    return differences(found.instruction.stateless, meant.stateless, found.alternatives)
+    said = differences(found.instruction.stateless, meant.stateless, found.alternatives)
+    return None if said is None else [*found.not_read, *said]

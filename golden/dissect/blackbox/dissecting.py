@@ -45,6 +45,7 @@ from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.taken import Forced, forced, shrunk
 from golden.dissect.blackbox.unexplained import unexplained
+from golden.dissect.blackbox.unread import not_read
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
@@ -206,16 +207,23 @@ def dissect(
         return _mode_by_mode(unit, seconds, asks, seed, progress, near)
     if near is not None and near.mode_units:
         raise OperandError(f"argument 'near' has modes, {name_of(unit)} has none: name a unit without")
-    search = _Search(unit, seconds, asks, seed, progress, near=None if near is None else _meant(unit, near))
-    if resume is None:
-        return search.run()
-    output.check(resume)
-    if Path(resume).exists():
-        search.remember(resume)
+    start = None if near is None else _meant(unit, near)
+    begun, unread = (
+        time.monotonic(),
+        not_read(unit, asks, seconds, lambda *n: np.random.default_rng([seed, *n])),
+    )
+    seconds -= time.monotonic() - begun
+    search = _Search(unread.unit, seconds, asks - unread.asked, seed, progress, near=start)
+    if resume is not None:
+        output.check(resume)
+        if Path(resume).exists():
+            search.remember(resume)
     try:
-        return search.run()
+        found = search.run()
     finally:  # also of one that was interrupted
-        search.keep(resume)
+        if resume is not None:
+            search.keep(resume)
+    return replace(found, not_read=unread.said, asked=found.asked + unread.asked)
 
 
 def _as_unit(

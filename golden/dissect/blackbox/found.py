@@ -73,6 +73,8 @@ class Found(Shown):
             shows its nodes.
         rules: what was found and changed on the way, in order. `forced`: the counterexamples that forced the
             changes; of a dissection that was continued, those since then.
+        not_read: bits of operands that no answer depends on, a sentence each. Of low bits of all elements the
+            operand's format has them ignored, and all questions carried others there.
         known: instructions of the catalogue that answered the questions kept as the box did.
         near: the instruction of the catalogue that a found unit differs from least, and in which keys; None
             where one answers alike, or none is near.
@@ -98,6 +100,7 @@ class Found(Shown):
     meetings: tuple[Meeting, ...] = ()
     rules: tuple[str, ...] = ()
     forced: tuple[Forced, ...] = ()
+    not_read: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     example: Example | None = None
     asked: int = 0
@@ -180,6 +183,7 @@ class Found(Shown):
             "order_shown": [one.as_dict() for one in self.meetings],
             "rules": list(self.rules),
             "forced": [one.as_dict() for one in self.forced],
+            "not_read": list(self.not_read),
             "known": list(self.known),
             "near": None if self.near is None else {"name": self.near[0], "but": list(self.near[1])},
             "differing": {kind: list(counts) for kind, counts in self.differing.items()},

@@ -46,6 +46,8 @@ def _head(found: Found) -> Iterator[str]:
         name, keys = found.near
         but = f" but for {escape.markdown('; '.join(keys))}" if keys else " in every key that was decided"
         yield from (f"It is {escape.markdown(name)}{but}.", "")
+    for one in found.not_read:
+        yield from (f"{escape.markdown(one[0].upper() + one[1:])}.", "")
     if found.order:
         yield from _order(found)
 
