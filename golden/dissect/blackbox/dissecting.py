@@ -29,6 +29,7 @@ from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
 from golden.dissect.blackbox.garbage import seldom_collected
 from golden.dissect.blackbox.held import held, one_sided
+from golden.dissect.blackbox.laws import Law, broken, by_magnitude
 from golden.dissect.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
 from golden.dissect.blackbox.meetings import meetings
 from golden.dissect.blackbox.moves import Move, nan_words
@@ -44,7 +45,7 @@ from golden.dissect.blackbox.simple import KINDS as FEW_TERMS
 from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.taken import Forced, forced, shrunk
-from golden.dissect.blackbox.unexplained import unexplained
+from golden.dissect.blackbox.unexplained import unexplained, without_invented_words
 from golden.dissect.blackbox.unread import not_read
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
@@ -208,16 +209,14 @@ def dissect(
     if near is not None and near.mode_units:
         raise OperandError(f"argument 'near' has modes, {name_of(unit)} has none: name a unit without")
     start = None if near is None else _meant(unit, near)
-    begun, unread = (
-        time.monotonic(),
-        not_read(unit, asks, seconds, lambda *n: np.random.default_rng([seed, *n])),
-    )
-    seconds -= time.monotonic() - begun
-    search = _Search(unread.unit, seconds, asks - unread.asked, seed, progress, near=start)
     if resume is not None:
         output.check(resume)
-        if Path(resume).exists():
-            search.remember(resume)
+    begun = time.monotonic()
+    unread = not_read(unit, asks, seconds, lambda *numbers: np.random.default_rng([seed, *numbers]))
+    seconds -= time.monotonic() - begun
+    search = _Search(unread.unit, seconds, asks - unread.asked, seed, progress, near=start)
+    if resume is not None and Path(resume).exists():
+        search.remember(resume)
     try:
         found = search.run()
     finally:  # also of one that was interrupted
@@ -361,6 +360,7 @@ class _Search:
         self.kept_back = asks // _KEPT_BACK
         self.weighed: tuple[object, Evidence] | None = None
         self.forced: list[Forced] = []
+        self.laws: tuple[Law, ...] = ()
         self.told: dict[object, int] = {}
         self.clean: dict[object, int] = {}
         self.recalled: object = None
@@ -431,6 +431,7 @@ class _Search:
                 self._first_questions()
                 self._begin_with(self.starts)
             self._first_candidate()
+            self._ask_laws()
             checked = self._check()
             while self._shown_wrong() or self.kept_back:
                 self.kept_back = 0
@@ -548,6 +549,13 @@ class _Search:
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
+
+    def _ask_laws(self) -> None:
+        """Where no start explains all, asks whether the order of the sum depends on the magnitudes."""
+        fit = self.state.fit
+        if fit is not None and fit.wrong and not self.own.state:
+            law = by_magnitude(self.dense, self.state.tree)
+            self.laws = () if law is None else (law,)
 
     def _rank(self, ordinary: Bank, made: list[Candidate]) -> None:
         """Puts skeletons in the order of how near they are: the starts, and the rivals of what is found."""
@@ -937,7 +945,7 @@ class _Search:
     # The outcome --------------------------------------------------------------------------------------------
 
     def _found(self) -> Found:
-        state, fit = self.state, self.state.fit
+        state, fit = self.state, self._without_invented_words()
         name = name_of(self.box.unit)
         common: dict[str, Any] = {}
         if state.tree is not None:
@@ -968,6 +976,7 @@ class _Search:
             known=known,
             near=None if known or not evidence.properties else nearest(unit.stateless, alternatives),
             example=self._example(fit.candidate) if wrong else None,
+            laws=(*broken(self.bank), *self.laws) if wrong else (),
             alternatives=alternatives,
             fresh=sum(count for _, count in state.differing.values()),
             properties=evidence.properties,
@@ -975,6 +984,15 @@ class _Search:
             seconds=time.monotonic() - self.started,
             **common,
         )
+
+    def _without_invented_words(self) -> fitting.Fit | None:
+        """The candidate that is told; a changed one is held against all that was asked."""
+        fit = self.state.fit
+        new = None if fit is None else without_invented_words(fit, self.bank)
+        if new is not None and new is not fit:
+            wrong = self.checked.wrong(new.candidate.program)
+            self.state.fit, self.state.differing = new, self.checked.counts(wrong)
+        return new
 
     @property
     def _asked(self) -> int:

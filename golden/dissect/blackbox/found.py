@@ -12,6 +12,7 @@ from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox.evidence import Property
+from golden.dissect.blackbox.laws import Law
 from golden.dissect.blackbox.meetings import Meeting
 from golden.dissect.blackbox.taken import Forced
 from golden.instruction import Instruction
@@ -75,6 +76,7 @@ class Found(Shown):
             changes; of a dissection that was continued, those since then.
         not_read: bits of operands that no answer depends on, a sentence each. Of low bits of all elements the
             operand's format has them ignored, and all questions carried others there.
+        laws: of a box that no candidate explains, the laws of a dot product that it breaks.
         known: instructions of the catalogue that answered the questions kept as the box did.
         near: the instruction of the catalogue that a found unit differs from least, and in which keys; None
             where one answers alike, or none is near.
@@ -101,6 +103,7 @@ class Found(Shown):
     rules: tuple[str, ...] = ()
     forced: tuple[Forced, ...] = ()
     not_read: tuple[str, ...] = ()
+    laws: tuple[Law, ...] = ()
     known: tuple[str, ...] = ()
     example: Example | None = None
     asked: int = 0
@@ -184,6 +187,7 @@ class Found(Shown):
             "rules": list(self.rules),
             "forced": [one.as_dict() for one in self.forced],
             "not_read": list(self.not_read),
+            "laws": [one.as_dict() for one in self.laws],
             "known": list(self.known),
             "near": None if self.near is None else {"name": self.near[0], "but": list(self.near[1])},
             "differing": {kind: list(counts) for kind, counts in self.differing.items()},

@@ -23,6 +23,8 @@ from golden.program.signature import Operands
 
 _FAR = 2.0**8
 """M is more than so many times y."""
+_MOST_FACTOR = 24
+"""Binades between what products and c are worth, at most."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,20 @@ class Meeting:
 def meetings(tree: Node, bank: Bank) -> tuple[Meeting, ...]:
     """A mask for each node, outermost first; none for nodes of which no kept mask has the answer, and for a
     tree of two terms, which can meet in one way alone."""
-    masks = _masks(bank, len(tree.terms))
-    if masks is None or len(tree.terms) < 3:
+    kept, terms = bank.of_kinds(frozenset((KIND,))), len(tree.terms)
+    values = _terms(kept)
+    if terms < 3 or not len(kept) or values.shape[1] != terms:
         return ()
-    sizes = predicted(tree, len(tree.terms))
-    right = masks.left == len(tree.terms) - sizes[masks.pairs[:, 0], masks.pairs[:, 1]]
+    sizes = predicted(tree, terms)
+    best: tuple[_Masks, npt.NDArray[np.bool_]] | None = None
+    for factor in _factors(np.abs(values)):
+        if (masks := _masks(kept, values, factor)) is not None:
+            right = masks.left == terms - sizes[masks.pairs[:, 0], masks.pairs[:, 1]]
+            if best is None or right.sum() > best[1].sum():
+                best = masks, right
+    if best is None:
+        return ()
+    masks, right = best
     found = (_meeting(node, tree, sizes, masks, right) for node in _nodes(tree))
     return tuple(one for one in found if one is not None)
 
@@ -80,17 +91,12 @@ class _Masks:
     little: npt.NDArray[np.float64]
 
 
-def _masks(bank: Bank, terms: int) -> _Masks | None:
+def _masks(kept: Bank, values: npt.NDArray[np.float64], factor: float) -> _Masks | None:
     """The questions of two terms that are large beside others that are all as small, and cancel: a unit that
-    turns the sign of a term is given it with the other one."""
-    kept = bank.of_kinds(frozenset((KIND,)))
-    if not len(kept):
-        return None
-    values = _terms(kept)
-    if values.shape[1] != terms:
-        return None
+    turns the sign of a term is given it with the other one, and c so many times smaller that products are."""
+    values = np.concatenate([values[:, :-1], values[:, -1:] * factor], axis=1)
     sizes = np.abs(values)
-    little = sizes.min(axis=1)
+    little = sizes.min(axis=1)  # d has those of c
     large = sizes == sizes.max(axis=1)[:, None]
     is_mask = (large.sum(axis=1) == 2) & (sizes.max(axis=1) > _FAR * little) & (little > 0)
     is_mask &= (large | (sizes == little[:, None])).all(axis=1)
@@ -101,8 +107,16 @@ def _masks(bank: Bank, terms: int) -> _Masks | None:
     if not len(rows):
         return None
     pairs = np.argsort(np.where(large, -signs, 0), axis=1, kind="stable")[rows][:, [0, -1]]
-    left = np.array([_left(kept, int(row), float(little[row])) for row in rows], np.int64)
-    return _Masks(kept.part(rows), pairs, left, little[rows])
+    left = np.array([_left(kept, int(row), float(little[row] / factor)) for row in rows], np.int64)
+    return _Masks(kept.part(rows), pairs, left, little[rows] / factor)
+
+
+def _factors(sizes: npt.NDArray[np.float64]) -> list[float]:
+    """What c may be multiplied by to be the products' y, one first: the unit may have a factor between the
+    two. Where c is M it is far from one."""
+    with np.errstate(all="ignore"):
+        found = np.unique(np.log2(sizes[:, :-1].min(axis=1) / sizes[:, -1]))
+    return [1.0, *(float(2.0**power) for power in found if power and abs(power) <= _MOST_FACTOR)]
 
 
 def _terms(bank: Bank) -> npt.NDArray[np.float64]:

@@ -106,32 +106,41 @@ class _Marks:
         return len(self.slots) + 1
 
 
-def _codes(takes: Signature, sign: int, exponent: int, scaled: bool) -> _Codes:
-    """The codes of +-2^exponent; `scaled`: by the scales of the product's block, as far as they reach."""
+def _codes(takes: Signature, sign: int, exponent: int, scaled: bool, shift: int = 0) -> _Codes:
+    """The codes of +-2^exponent; `scaled`: by the scales of the product's block, as far as they reach.
+    `shift`: the unit makes products 2^shift times as large."""
     value = sign * Fraction(2) ** exponent
     c = exact_code(takes.formats["c"], value)
     least = sum(stimuli.tiniest_exponent(takes.formats[name]) for name in _SCALES) if scaled else 0
     by_scales = max(exponent, least) if scaled else 0
-    a, b = factors(value / Fraction(2) ** by_scales, takes.formats["a"], takes.formats["b"])
+    a, b = factors(value / Fraction(2) ** (by_scales + shift), takes.formats["a"], takes.formats["b"])
     return _Codes(a, b, c, split_scale(takes, by_scales) if scaled else None)
 
 
 def _marks(
-    takes: Signature, tiny: bool, slots: Sequence[int] | None = None, highest: int = _HIGHEST
+    takes: Signature,
+    tiny: bool,
+    slots: Sequence[int] | None = None,
+    highest: int = _HIGHEST,
+    shift: int = 0,
 ) -> _Marks | None:
     """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers. `slots`: where
-    every scale block is one term."""
+    every scale block is one term. `shift`: as of `_codes`."""
     lowest = stimuli.tiniest_exponent if tiny else stimuli.lowest_exponent
     a, b, c, d = (takes.formats[name] for name in "abcd")
     wide = [takes.formats[name] for name in _SCALES] if slots is not None else [a, b]
     near = wide if slots is None else [*wide, *((a, b) if tiny else ())]
-    top = min(sum(map(stimuli.highest_exponent, wide)), c.max_exponent, d.max_exponent, highest)
-    low = max(sum(map(lowest, near)), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST)
+    top = min(
+        sum(map(stimuli.highest_exponent, wide)) + min(shift, 0), c.max_exponent, d.max_exponent, highest
+    )
+    low = max(
+        sum(map(lowest, near)) + max(shift, 0), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST
+    )
     if top - low < 8:
         return None
     try:
-        large, minus = (_codes(takes, sign, top, slots is not None) for sign in (1, -1))
-        little, less = (_codes(takes, sign, low, slots is not None) for sign in (1, -1))
+        large, minus = (_codes(takes, sign, top, slots is not None, shift) for sign in (1, -1))
+        little, less = (_codes(takes, sign, low, slots is not None, shift) for sign in (1, -1))
         return _Marks(large, minus, little, less, top, low, range(takes.k) if slots is None else slots)
     except Unreachable:
         return None
@@ -213,9 +222,23 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
     takes = box.takes
     if not all(takes.formats[name].is_float for name in "abcd"):
         return None
+    best = _best(box, bank, slots)
+    if best is None and (shift := factor_of_products(box)):
+        best = _best(box, bank, slots, shift)
+    if best is None:
+        return None
+    if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
+        _ask_each_node(box, bank, best[2], best[1])
+    return relabelled(best[1], dict(enumerate(slots or ())))
+
+
+def _best(
+    box: Box, bank: Bank, slots: Sequence[int] | None, shift: int = 0
+) -> tuple[int, Node, _Marks] | None:
+    """The tree that loses most y, as the masks tell the nodes apart best there."""
     best: tuple[int, Node, _Marks] | None = None
     for tiny in (False, True):
-        marks = finite_marks(box, tiny, slots)
+        marks = finite_marks(box, tiny, slots, shift)
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
@@ -223,11 +246,28 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         found = (_by_pivots if many else _by_all)(box, bank, marks)
         if found is not None and (best is None or found[0] > best[0]):
             best = *found, marks
-    if best is None:
-        return None
-    if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
-        _ask_each_node(box, bank, best[2], best[1])
-    return relabelled(best[1], dict(enumerate(slots or ())))
+    return best
+
+
+def factor_of_products(box: Box) -> int:
+    """The exponent of the power of two that a unit makes products larger by than c; 0 where there is none."""
+    try:
+        one = _codes(box.takes, 1, 0, False)
+    except Unreachable:
+        return 0
+    marks = _Marks(one, one, one, one, 0, 0, range(box.takes.k))
+    operands = _questions(box.takes, marks, [(), ()])
+    for name in "ab":
+        operands[name][:, 1:] = box.takes.at_rest(name)
+        operands[name][1] = box.takes.at_rest(name)
+    operands["c"][0] = box.takes.at_rest("c")
+    operands, answers = box.ask(operands)
+    product, c = (box.takes.formats["d"].decode(code) for code in answers.tolist())
+    if max(product.kind, c.kind) >= Kind.INFINITY or not product.value or not c.value:
+        return 0
+    factor = abs(Fraction(product.value) / Fraction(c.value))
+    shift = factor.numerator.bit_length() - factor.denominator.bit_length()
+    return shift if factor == Fraction(2) ** shift else 0
 
 
 def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
@@ -244,13 +284,15 @@ def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
     bank.add(KIND, operands, answers)
 
 
-def finite_marks(box: Box, tiny: bool = False, slots: Sequence[int] | None = None) -> _Marks | None:
+def finite_marks(
+    box: Box, tiny: bool = False, slots: Sequence[int] | None = None, shift: int = 0
+) -> _Marks | None:
     """The marks with the largest M that the unit answers, alone in a product or in c, as a finite number:
     products may overflow where neither their factors nor the result do."""
-    marks = _marks(box.takes, tiny, slots)
+    marks = _marks(box.takes, tiny, slots, shift=shift)
     if marks is None or not _infinite(box, [marks])[0]:
         return marks
-    lower = [_marks(box.takes, tiny, slots, top) for top in range(marks.top - 1, marks.small, -1)]
+    lower = [_marks(box.takes, tiny, slots, top, shift) for top in range(marks.top - 1, marks.small, -1)]
     found = [one for one in lower if one is not None]
     infinite = _infinite(box, found) if found else []
     return next((one for one, is_so in zip(found, infinite, strict=True) if not is_so), marks)

@@ -30,7 +30,7 @@ from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.dissect.blackbox.taken import forced
-from golden.dissect.blackbox.unexplained import unexplained
+from golden.dissect.blackbox.unexplained import unexplained, without_invented_words
 from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.comparing import compare
 from golden.dissect.minimising import costs
@@ -158,6 +158,7 @@ class _Passive:
         name = self.recording.name
         if fit is None:
             return Found(name, None, None, {}, ("no order of the sum could be tried",), recorded=True)
+        fit = without_invented_words(fit, self.whole)
         candidate = fit.candidate
         wrong = self.whole.wrong(candidate.program)
         parts = {USED: self.used, HELD: ~self.used}

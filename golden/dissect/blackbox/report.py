@@ -10,6 +10,7 @@ import numpy as np
 
 from golden.dissect.blackbox.evidence import Property
 from golden.dissect.blackbox.found import IN_TURNS, Found, Rival
+from golden.dissect.blackbox.laws import Law
 from golden.dissect.blackbox.meetings import Meeting
 from golden.dissect.blackbox.nearness import differences
 from golden.dissect.blackbox.order import KIND as MASKS
@@ -46,10 +47,21 @@ def _head(found: Found) -> Iterator[str]:
         name, keys = found.near
         but = f" but for {escape.markdown('; '.join(keys))}" if keys else " in every key that was decided"
         yield from (f"It is {escape.markdown(name)}{but}.", "")
+    for law in found.laws:
+        yield from (f"**{escape.markdown(law.text[0].upper() + law.text[1:])}.** {_shows(law, found)}", "")
     for one in found.not_read:
         yield from (f"{escape.markdown(one[0].upper() + one[1:])}.", "")
     if found.order:
         yield from _order(found)
+
+
+def _shows(law: Law, found: Found) -> str:
+    """The question that shows a law to be broken."""
+    if law.operands is None or found.instruction is None:
+        return ""
+    formats = found.instruction.formats
+    told = f"{operands_text(law.operands, formats)}: the box answers {hex_text(formats['d'], law.box)}"
+    return escape.markdown(f"For example {told}.")
 
 
 def _order(found: Found) -> Iterator[str]:
