@@ -24,13 +24,17 @@ from golden.program.writing import Hex, operation_keys
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 
 
-def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | None:
+def unit_text(
+    ins: Instruction, name: str = "unit", title: str = "", editor: bool = True, named: bool = False
+) -> str | None:
     """Returns the unit's YAML, or None for what the schema of custom units does not know: a sparse
     instruction, and modes that change more than values (the number of operations or steps, say); of those,
     each mode alone (`mode_units`) can be written.
 
     Args:
         name, title: for the keys `unit` and `title`; the title is the instruction's name by default.
+        editor: with the line by which editors find the schema on this machine; not of a text that travels.
+        named: operations of an algorithm have its name and parameters instead of their steps.
     """
     if ins.sparse:
         return None
@@ -49,11 +53,11 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
         unit["scale_block"] = ins.scale_block
     if ins.status:
         unit["flags"] = list(ins.status)
-    unit |= _of_modes(ins, [_computation(one) for one in units])
+    unit |= _of_modes(ins, [_computation(one, named) for one in units])
     written = yaml.dump(
         unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
     )
-    text = editor_line("unit") + str(written)
+    text = (editor_line("unit") if editor else "") + str(written)
     return text if ins.modes is None or _reads_back(text, ins) else None
 
 
@@ -62,12 +66,12 @@ def _controls(ins: Instruction) -> list[str]:
     return [*(["clear"] if "clear" in ins.alone else []), *(["load"] if ins.load else [])]
 
 
-def _computation(ins: Instruction) -> dict[str, Any]:
+def _computation(ins: Instruction, named: bool) -> dict[str, Any]:
     """The keys in which a mode can differ from others."""
     formats = {operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.own_formats}
     return {
         "formats": formats,
-        "program": [operation_keys(one, bool(ins.status)) for one in ins.program.operations],
+        "program": [operation_keys(one, bool(ins.status), named) for one in ins.program.operations],
     }
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from golden.dissect.classes import Formats, Mask, classes, products_present, special, subnormal, zero_codes
 from golden.explain.numbers import hex_text
-from golden.number.formats import Format, to_float
+from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 
 _MOST = 12_000
@@ -296,5 +296,5 @@ def _answer(d: Format, answers: Bits) -> str:
     if len(codes) != 1:
         return ""
     number = d.decode(int(codes[0]))
-    zero = f" ({'-' if number.sign else '+'}0)" if d.is_float and number.value == 0 else ""
+    zero = f" ({'-' if number.sign else '+'}0)" if d.is_float and number.kind == Kind.ZERO else ""
     return f"; each wrong answer there is {hex_text(d, int(codes[0]))}{zero}"

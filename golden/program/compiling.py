@@ -3,6 +3,7 @@ checked."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -130,6 +131,21 @@ def _apply_algorithm(
             )
         )
     return chained
+
+
+def steps_of_algorithm(
+    name: str, parameters: Mapping[str, Any], like: Operation, operands: OperandFormats
+) -> tuple[Step, ...]:
+    """The steps that an algorithm with these parameters has in the place of an operation.
+
+    Raises:
+        SpecError: a parameter is wrong or missing, or a step refuses it.
+    """
+    given = Section(name, 1)
+    given.update(parameters)
+    algorithm = get_algorithm(name)
+    resolved = resolve_parameters(algorithm, given, like.out_format)
+    return _read_steps(algorithm.steps, given, resolved, operands, replace(like, steps=()))
 
 
 def _read_steps(

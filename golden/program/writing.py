@@ -18,7 +18,7 @@ from golden.program.keys import (
     declared,
     key_name,
 )
-from golden.program.program import Operation
+from golden.program.program import OWN_STEPS, Operation
 from golden.program.steps import Step
 
 
@@ -26,14 +26,19 @@ class Hex(int):
     """An integer that YAML shows in hex."""
 
 
-def operation_keys(operation: Operation, flags: bool = False) -> dict[str, Any]:
-    """The keys of one operation of `program:`, its steps written out; `flags`: the unit has status flags."""
+def operation_keys(operation: Operation, flags: bool = False, named: bool = False) -> dict[str, Any]:
+    """The keys of one operation of `program:`, its steps written out; `flags`: the unit has status flags;
+    `named`: an operation of an algorithm has its name and parameters instead of steps."""
     keys: dict[str, Any] = {"k": _k_text(operation.k_index), "seed": operation.seed}
     if operation.addends:
         keys["addends"] = list(operation.addends)
     if operation.operand_format is not None:
         keys["operands"] = operation.operand_format.name
     keys |= {"out": operation.out_format.name, "to": operation.to}
+    if named and operation.algorithm != OWN_STEPS:
+        words = {"nan"}
+        given = {key: Hex(value) if key in words else value for key, value in operation.parameters}
+        return {operation.algorithm: given} | keys
     return keys | {"steps": [{step.op: step_keys(step, flags)} for step in operation.steps]}
 
 

@@ -33,6 +33,7 @@ from golden.dissect.blackbox.laws import Law, broken, by_magnitude
 from golden.dissect.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
 from golden.dissect.blackbox.meetings import meetings
 from golden.dissect.blackbox.moves import Move, nan_words
+from golden.dissect.blackbox.naming import with_names
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
@@ -965,6 +966,10 @@ class _Search:
         text = self._text(fit.candidate, f"dissected: {name}")
         unwritten = () if text else ("the schema of units has no words for the candidate",)
         known = () if wrong else self._known(unit)
+        near = None if known or not evidence.properties else nearest(unit.stateless, alternatives)
+        if text is not None and (known or near is not None):
+            own = replace(fit.candidate.instruction, state=self.own.state)
+            text = with_names(own, text, f"dissected: {name}", known, near)
         return Found(
             name,
             unit,
@@ -974,7 +979,7 @@ class _Search:
             rules=(fit.candidate.order, *fit.told),
             forced=tuple(forced(fit.told, self.bank) if wrong else self.forced),
             known=known,
-            near=None if known or not evidence.properties else nearest(unit.stateless, alternatives),
+            near=near,
             example=self._example(fit.candidate) if wrong else None,
             laws=(*broken(self.bank), *self.laws) if wrong else (),
             alternatives=alternatives,
@@ -1001,7 +1006,8 @@ class _Search:
 
     def _text(self, candidate: Candidate, title: str) -> str | None:
         """The candidate as YAML, where that reads back as a unit with the same answers."""
-        text = unit_text(replace(candidate.instruction, state=self.own.state), "dissected", title)
+        own = replace(candidate.instruction, state=self.own.state)
+        text = unit_text(own, "dissected", title, editor=False)
         if text is None:
             return None
         try:

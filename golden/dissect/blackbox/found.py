@@ -219,7 +219,7 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
     return Found(
         name,
         whole,
-        None if whole is None else unit_text(whole, "dissected", f"dissected: {name}"),
+        None if whole is None else unit_text(whole, "dissected", f"dissected: {name}", editor=False),
         differing,
         tuple(
             f"{words[code]}: {said}"

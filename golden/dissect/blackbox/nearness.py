@@ -26,7 +26,7 @@ def differences(found: Instruction, known: Instruction, alternatives: Alternativ
     one, other = found.program.operations, known.program.operations
     if [_frame(o) for o in one] != [_frame(o) for o in other]:
         return None
-    now, before = settings(_worded(one)), settings(_worded(other))
+    now, before = settings(worded(one)), settings(worded(other))
     said = [
         f"{key}: {now[key]} instead of {before[key]}"
         for key in now
@@ -48,7 +48,7 @@ def nearest(found: Instruction, alternatives: Alternatives) -> tuple[str, tuple[
     return best
 
 
-def _worded(operations: Sequence[Operation]) -> list[Operation]:
+def worded(operations: Sequence[Operation]) -> list[Operation]:
     """Operations with the word of every NaN that they do not name: saying it is no difference."""
     return [o.with_steps([with_word(step, o.out_format) for step in o.steps]) for o in operations]
 

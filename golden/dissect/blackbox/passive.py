@@ -25,6 +25,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import Example, Found, Rival
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
+from golden.dissect.blackbox.naming import with_names
 from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
@@ -171,11 +172,16 @@ class _Passive:
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         named = any(one.key == candidate.key for one in known)
+        near = nearest(unit, alternatives) if explained and not named else None
+        title = f"dissected: {name}"
+        text = unit_text(candidate.instruction, "dissected", title, editor=False)
+        if text is not None and explained:
+            text = with_names(candidate.instruction, text, title, [candidate.order] if named else (), near)
         rivals = tuple(self._rivals(candidate, known, evidence, neighbours)) if explained else ()
         return Found(
             name,
             unit,
-            unit_text(candidate.instruction, "dissected", f"dissected: {name}"),
+            text,
             differing,
             tuple(self._undecided(candidate, differing, evidence)),
             rules=(candidate.order, *fit.told),
@@ -184,7 +190,7 @@ class _Passive:
             alternatives=alternatives,
             fresh=differing[HELD][1],
             properties=evidence.properties,
-            near=nearest(unit, alternatives) if explained and not named else None,
+            near=near,
             recorded=True,
             rivals=rivals,
             seconds=time.monotonic() - self.started,

@@ -198,8 +198,11 @@ class _Asking:
         """In how many questions turning any of some bits changes the answer; of how many."""
         name, rng = some[0][0], self.rng(5, len(some), count)
         base = self._drawn(name, [place for _, place, _ in some], count, rng)
+        ties = self._ties(name, [place for _, place, _ in some])
         chosen = rng.random((len(base["a"]), len(some))) < 0.5
         chosen[~chosen.any(axis=1)] = True
+        chosen = np.concatenate([chosen, np.ones((len(ties["a"]), len(some)), np.bool_)])
+        base = {key: np.concatenate([codes, ties[key]]) for key, codes in base.items()}
         codes = base[name].copy()
         flat = codes.reshape(len(codes), -1)
         for index, (_, place, bit) in enumerate(some):
@@ -217,12 +220,13 @@ class _Asking:
             codes, fmt = alone[key], self.takes.formats[key]
             there = codes != self.takes.at_rest(key)
             codes[there] = _ordinary(fmt, int(there.sum()), rng)
-        parts += [alone, self._ties(name, places)]
+        parts.append(alone)
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def _ties(self, name: str, places: Sequence[int]) -> Operands:
-        """An operand as the result that lies between two numbers of each precision: a bit below decides how
-        it is rounded, however far down it is."""
+        """An operand as the result that lies between two numbers of each precision, where a bit below decides
+        how it is rounded, however far down it is; and at the corners of its format: a bit that counts for
+        nothing else may make a NaN of an infinity, or a number of zero."""
         fmt = self.takes.formats[name]
         width = fmt.fraction_bits if fmt.is_float else fmt.bits - 2
         codes = [
@@ -230,6 +234,7 @@ class _Asking:
             for bit in range(width)
             for odd in (0, int(bit + 1 < width))
         ]
+        codes += stimuli.corner_codes(fmt).tolist()
         found = self._alone(name, np.resize(places, max(len(codes), 1)).tolist(), False, self.rng(6))
         flat = found[name].reshape(max(len(codes), 1), -1)
         for row, code in enumerate(codes):

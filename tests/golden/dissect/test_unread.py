@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import golden
-from golden import stimuli
+from golden import stimuli, yamlfile
+from golden.catalog.unit_files import build_instruction
 from golden.dissect.blackbox.unread import Unread, bits_text, not_read
 from golden.unit import FunctionUnit
 
@@ -100,6 +101,7 @@ def test_a_box_that_reads_a_bit_seldom_is_not_explained_without_it() -> None:
     assert (one != answer(**some() | {"b": b, "a": some()["a"] & np.uint16(0xFFFE)})).any()
 
 
+@pytest.mark.long
 def test_a_box_without_low_bits_is_explained_with_a_format(tmp_path: Path) -> None:
     found = golden.dissect(
         without_low, {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}, 4, asks=8_000, seconds=60
@@ -118,3 +120,12 @@ def test_bits_are_named_in_runs() -> None:
     assert [bits_text(one) for one in ((3,), (0, 1), (0, 1, 2, 3), (0, 1, 2, 7))] == [
         *("bit 3", "bits 0 and 1", "bits 0 to 3", "bits 0 to 2 and 7")
     ]
+
+
+def test_bits_that_a_sum_cuts_away_are_read_where_they_make_a_nan() -> None:
+    """Of c no sum keeps the lowest ten bits; beside an exponent of ones they tell a NaN from an infinity."""
+    formats = "{a: f16, b: f16, c: f32, d: f32}"
+    text = f"unit: cut\nshape: {{k: 4}}\nformats: {formats}\nprogram: [{{fda: {{fraction_bits: 13}}}}]\n"
+    cut = build_instruction(yamlfile.parse(text))
+    for asks in (8_000, 400_000):
+        assert asked(cut.dot, asks, cut).said == ()
