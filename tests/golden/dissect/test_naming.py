@@ -79,3 +79,19 @@ def test_a_unit_that_answers_as_instructions_do_says_which() -> None:
 def test_a_unit_in_another_arithmetic_is_not_named() -> None:
     ieee = as_found(golden.instruction("cdna2", "v_mfma_f32_16x16x16bf16_1k"))
     assert "steps:" in named(ieee, near=(CDNA3, ("this: 1 instead of 2",)))
+
+
+def test_steps_that_were_moved_are_said_in_order() -> None:
+    """Pairs of bytes that saturate at 16 bits, where the instruction adds all four and c at once."""
+    formats = "{a: u8, b: s8, c: s32, d: s32}"
+    pairs = "sum: {of: [products], to: dot, group: {contiguous: 2}, width: 16, overflow: saturate}"
+    end = "round: {of: total, rounding: nearest_even, overflow: wrap}"
+    steps = f"[multiply: {{to: products}}, {pairs}, sum: {{of: [dot, c], to: total}}, {end}]"
+    text = f"unit: mine\nshape: {{k: 4}}\nformats: {formats}\nsteps: {steps}\n"
+    near = nearest(as_found(build_instruction(yamlfile.parse(text))), {})
+    assert near is not None and near[0] == "sapphire_rapids:vpdpbusd"
+    (said,) = near[1]
+    assert said.startswith(
+        "its steps, in order: (1) products = a * b, exact; (2) dot = sum of products in groups"
+    )
+    assert "put in" not in said and "(3) total = sum of dot and c" in said
