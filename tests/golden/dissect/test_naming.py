@@ -85,7 +85,7 @@ def test_steps_that_were_moved_are_said_in_order() -> None:
     """Pairs of bytes that saturate at 16 bits, where the instruction adds all four and c at once."""
     formats = "{a: u8, b: s8, c: s32, d: s32}"
     pairs = "sum: {of: [products], to: dot, group: {contiguous: 2}, width: 16, overflow: saturate}"
-    end = "round: {of: total, rounding: nearest_even, overflow: wrap}"
+    end = "round: {of: total, rounding: nearest_even, overflow: wrap, zero: positive}"
     steps = f"[multiply: {{to: products}}, {pairs}, sum: {{of: [dot, c], to: total}}, {end}]"
     text = f"unit: mine\nshape: {{k: 4}}\nformats: {formats}\nsteps: {steps}\n"
     near = nearest(as_found(build_instruction(yamlfile.parse(text))), {})
