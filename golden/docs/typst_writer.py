@@ -29,6 +29,8 @@ _TAG = re.compile(r"<[^>]*>")
 _SIZE = re.compile(r'viewBox="0 0 (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 _LINE, _LONG = 120, 60
 """Characters of a table's line on a page; of the widest column, for the shares of the page."""
+_SHORT = 8
+"""Rows of a table that seldom goes on over a page."""
 _BREAKS = re.compile(r"(?<=[.,:_/=*])|(?<=[0-9a-f]{8})")
 _OPEN = {
     "strong_open": "#strong[",
@@ -39,13 +41,20 @@ _OPEN = {
 _CLOSE = ("strong_close", "em_close", "s_close", "blockquote_close", "link_close")
 
 
-def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: int = 2) -> bytes:
+def pdf(
+    tokens: Sequence[Token],
+    title: str,
+    subtitle: str,
+    note: str,
+    depth: int = 2,
+    whole_tables: bool = False,
+) -> bytes:
     """Sets a document.
 
     Args:
         tokens: of the whole text, without the heading that is the title.
         title, subtitle: at the top. note: at the foot of every page. depth: of headings
-            in the table of contents.
+            in the table of contents. whole_tables: pictures that wait for room stand before a long table.
 
     Raises:
         DocsError: Typst is not installed, or refuses the document.
@@ -54,7 +63,7 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
         import typst
     except ImportError:
         raise missing("typst") from None
-    writer = _Writer()
+    writer = _Writer(whole_tables)
     body = "".join(writer.blocks(tokens))
     settings = {"doc-title": title, "doc-subtitle": subtitle, "doc-note": note}
     head = (
@@ -104,8 +113,9 @@ def _text(text: str) -> str:
 class _Writer:
     """Turns block and inline tokens into markup and collects the pictures by file name."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole_tables: bool = False) -> None:
         self.pictures: dict[str, str] = {}
+        self.whole_tables = whole_tables
 
     def blocks(self, tokens: Sequence[Token]) -> Iterator[str]:
         """Yields the markup of a list of block tokens."""
@@ -190,7 +200,10 @@ class _Writer:
             for part in (rows[:1], rows[1:])
         )
         header = f"table.header({head}), " if any(cell.content for cell in rows[0]) else ""
-        return f"\n\n#table(columns: {_columns(rows)}, {'' if header else 'fill: none, '}{header}{body})\n\n"
+        # a picture that waits for room would stand between the rows of a table that goes on over a page
+        waits = "#place.flush()\n" if self.whole_tables and len(rows) > _SHORT else ""
+        plain = "" if header else "fill: none, "
+        return f"\n\n{waits}#table(columns: {_columns(rows)}, {plain}{header}{body})\n\n"
 
 
 def _columns(rows: Sequence[Sequence[Token]]) -> str:

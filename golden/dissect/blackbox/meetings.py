@@ -18,7 +18,7 @@ import numpy.typing as npt
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.order import KIND, C, Node, predicted, terms_of
 from golden.dissect.probes import Unreachable, exact_code
-from golden.number.formats import Kind, to_float
+from golden.number.formats import to_float
 from golden.program.signature import Operands
 
 _FAR = 2.0**8
@@ -107,8 +107,12 @@ def _masks(kept: Bank, values: npt.NDArray[np.float64], factor: float) -> _Masks
     if not len(rows):
         return None
     pairs = np.argsort(np.where(large, -signs, 0), axis=1, kind="stable")[rows][:, [0, -1]]
-    left = np.array([_left(kept, int(row), float(little[row] / factor)) for row in rows], np.int64)
-    return _Masks(kept.part(rows), pairs, left, little[rows] / factor)
+    little = little[rows] / factor
+    with np.errstate(all="ignore"):
+        found = to_float(kept.takes.formats["d"], kept.answers[rows]) / little  # y is a power of two
+    is_count = np.isfinite(found) & (found == np.floor(found)) & (found >= 0)
+    left = np.where(is_count, found, -1).astype(np.int64)
+    return _Masks(kept.part(rows), pairs, left, little)
 
 
 def _factors(sizes: npt.NDArray[np.float64]) -> list[float]:
@@ -130,12 +134,6 @@ def _terms(bank: Bank) -> npt.NDArray[np.float64]:
                 scale = np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64)
                 products = products * np.repeat(scale, takes.k // scale.shape[1], axis=1)
     return np.concatenate([products, c[:, None]], axis=1)
-
-
-def _left(bank: Bank, row: int, little: float) -> int:
-    number = bank.takes.formats["d"].decode(int(bank.answers[row]))
-    left = number.value / Fraction(little) if number.kind < Kind.INFINITY else Fraction(-1)
-    return int(left) if left.denominator == 1 else -1
 
 
 def _nodes(tree: Node) -> Iterator[Node]:

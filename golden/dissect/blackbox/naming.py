@@ -95,7 +95,9 @@ def _as(one: Operation, model: Operation, operands: OperandFormats) -> Operation
 
     best = dict(model.parameters)
     rules: Mapping[str, Any] = get_algorithm(model.algorithm).parameters or {}
-    for name in (*best, *best):  # what one parameter may be depends on the others
+    for name in best:
+        if _steps(model.algorithm, best, one, operands) == one.steps:
+            break
         best = max(_with_others(best, name, bool(rules[name].get("optional")), _values(one)), key=alike)
     if _steps(model.algorithm, best, one, operands) != one.steps:
         return None

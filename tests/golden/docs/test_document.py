@@ -122,6 +122,14 @@ def test_a_column_of_a_pdf_is_wider_than_its_longest_word() -> None:
     assert widths[1] >= len("m16n8k16") * 5 // 4 + 2
 
 
+@pytest.mark.parametrize(("rows", "whole", "waits"), [(3, True, False), (40, True, True), (40, False, False)])
+def test_no_picture_floats_into_a_table_that_goes_on_over_a_page(rows: int, whole: bool, waits: bool) -> None:
+    text = "\n".join(["| a | b |", "| --- | --- |", *["| 1 | 2 |"] * rows])
+    tokens = MarkdownIt().enable("table").parse(text)
+    written = "".join(typst_writer._Writer(whole).blocks(tokens))
+    assert ("#place.flush()\n#table(" in written) == waits and "#table(" in written
+
+
 def test_a_page_of_a_pdf_is_neither_cut_nor_half_empty(tmp_path: Path) -> None:
     """Nothing but white within 10 mm of the paper's left and right edges, on every page; something in the
     lower third of each as long as there is text."""
