@@ -75,4 +75,4 @@ def subnormal(fmt: Format, codes: Bits) -> Mask:
 
 
 def _any(mask: Mask) -> Mask:
-    return np.asarray(mask.reshape(len(mask), -1).any(axis=1))
+    return np.asarray(mask.any(axis=tuple(range(1, mask.ndim))))

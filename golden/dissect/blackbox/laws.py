@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from golden.dissect.blackbox.box import Bank, Box, Mask
 from golden.dissect.blackbox.order import Node
-from golden.dissect.blackbox.simple import ALONE
-from golden.dissect.classes import products_present, subnormal
+from golden.dissect.classes import products_present, subnormal, zero_codes
 from golden.dissect.minimising import costs
 from golden.dissect.probes import Unreachable, exact_code, factors
 from golden.number.formats import Format, to_float
@@ -46,7 +45,7 @@ class Law:
 
 def broken(bank: Bank) -> tuple[Law, ...]:
     """The laws that answers to one term alone break."""
-    told = {name: _alone(bank, kind, name == "c") for kind, name in ALONE}
+    told = {name: _alone(bank, name == "c") for name in ("c", "products")}
     scaled = _factors(bank, told)
     if scaled:
         return scaled
@@ -67,12 +66,14 @@ class _Alone:
     answers: Values
 
 
-def _alone(bank: Bank, kind: str, is_c: bool) -> _Alone:
+def _alone(bank: Bank, is_c: bool) -> _Alone:
     """Those of finite numbers whose term d has room for."""
     formats, operands = bank.takes.formats, bank.operands
     present = products_present(formats, operands)
-    asked = bank.is_of(frozenset((kind,))) & (present.sum(axis=1) == (0 if is_c else 1))
-    rows = np.flatnonzero(asked)
+    there = [~zero_codes(formats[name], operands[name]) for name in "ab"]
+    alone = (there[0] | there[1]).sum(axis=1) == (0 if is_c else 1)
+    no_c = zero_codes(formats["c"], operands["c"])
+    rows = np.flatnonzero(alone & (present.sum(axis=1) == (0 if is_c else 1)) & (no_c != is_c))
     place = np.argmax(present[rows], axis=1)
     a, b = (to_float(formats[name], operands[name][rows, place]) for name in "ab")
     with np.errstate(all="ignore"):

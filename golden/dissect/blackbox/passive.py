@@ -24,6 +24,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import Example, Found, Rival
+from golden.dissect.blackbox.laws import broken
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
 from golden.dissect.blackbox.naming import with_names
 from golden.dissect.blackbox.nearness import nearest
@@ -185,6 +186,7 @@ class _Passive:
             differing,
             tuple(self._undecided(candidate, differing, evidence)),
             rules=(candidate.order, *fit.told),
+            laws=() if explained else broken(self.whole),
             forced=tuple(forced(fit.told, self.whole)),
             example=None if explained else self._example(candidate, wrong),
             alternatives=alternatives,
