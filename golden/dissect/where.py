@@ -55,10 +55,11 @@ def where(
         expected, actual: codes of d, (n,); `wrong`: where they differ.
         of: whose result `expected` is: "the candidate's".
     """
-    all_rows = np.arange(len(wrong))
     some = _sample(wrong)
     picked = {name: codes[some] for name, codes in operands.items()}
-    listed = list(_conditions(formats, picked, expected[some], wrong[some], of))
+    limits: _Limits = {}
+    every = _all(formats, picked, expected[some], wrong[some], of, limits)
+    listed = [one for one in every if one.mask.any() and not one.mask.all()]
     left, rules = np.ones(len(some), np.bool_), list[dict[str, bool]]()
     while len(rules) < _SENTENCES:
         rule, holds = _rule(listed, wrong[some], left)
@@ -68,12 +69,14 @@ def where(
         left &= ~holds
     if not rules:
         return ()
-    if len(some) < len(all_rows):
-        listed = list(_conditions(formats, operands, expected, wrong, of))
+    named = {text for rule in rules for text in rule}
+    if len(some) < len(wrong):  # one after the other: all of them at once are too many bits
+        every = _all(formats, operands, expected, wrong, of, limits)
+        listed = [one for one in every if one.text in named]
     by_text = {one.text: one for one in listed}
     found, open_ = list[str](), np.ones(len(wrong), np.bool_)
     for rule in rules:
-        parts = [(by_text[text], holds) for text, holds in rule.items() if text in by_text]
+        parts = [(by_text[text], holds) for text, holds in rule.items()]
         inside = np.logical_and.reduce([one.mask == holds for one, holds in parts]) & open_
         said = " and ".join(one.text if holds else one.negated for one, holds in parts)
         found.append(_sentence(said, inside, open_ & ~inside, wrong, len(found) > 0))
@@ -148,17 +151,16 @@ def _bits(hits: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.float64]:
 # The conditions ---------------------------------------------------------------------------------------------
 
 
-def _conditions(
-    formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: str
+_Limits = dict[str, list[int]]
+"""The sizes and codes that conditions name, by what is compared with them: read off the dot products on which
+conditions are compared, and the same where all are counted."""
+
+
+def _all(
+    formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: str, limits: _Limits
 ) -> Iterator[Condition]:
-    """All plain conditions that hold for some and not for all; simple ones first."""
-    for one in _all(formats, operands, expected, wrong, of):
-        if one.mask.any() and not one.mask.all():
-            yield one
-
-
-def _all(formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: str) -> Iterator[Condition]:
-    yield from _of_result(formats["d"], expected, of)
+    """All plain conditions, simple ones first."""
+    yield from _of_result(formats["d"], expected, of, limits)
     for text, mask in classes(formats, operands, expected):
         if text.startswith(("finite", "results")) or text.endswith("results"):
             continue
@@ -167,16 +169,16 @@ def _all(formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: 
         else:
             yield Condition(f"there is {text}", f"there is not {text}", mask)
     if "c" in operands:
-        yield from _of_code("c", formats["c"], operands["c"])
-    yield from _of_sizes(formats, operands)
+        yield from _of_code("c", formats["c"], operands["c"], limits)
+    yield from _of_sizes(formats, operands, limits)
     for name in "ab":
         if name in operands:
             for place in range(operands[name].shape[1]):
-                yield from _of_code(f"{name}[{place}]", formats[name], operands[name][:, place])
-            yield from _of_common_codes(name, formats[name], operands[name], wrong)
+                yield from _of_code(f"{name}[{place}]", formats[name], operands[name][:, place], limits)
+            yield from _of_common_codes(name, formats[name], operands[name], wrong, limits)
 
 
-def _of_result(d: Format, expected: Bits, of: str) -> Iterator[Condition]:
+def _of_result(d: Format, expected: Bits, of: str, limits: _Limits) -> Iterator[Condition]:
     value, named = to_float(d, expected), f"{of} result"
     yield Condition(f"{named} is negative", f"{named} is not negative", value < 0)
     yield Condition(f"{named} is zero", f"{named} is not zero", value == 0)
@@ -185,14 +187,14 @@ def _of_result(d: Format, expected: Bits, of: str) -> Iterator[Condition]:
         yield Condition(f"{named} is infinite", f"{named} is not infinite", np.isinf(value))
         yield Condition(f"{named} is a NaN", f"{named} is not a NaN", np.isnan(value))
     size = np.abs(np.where(np.isnan(value), 0, value))
-    for power in _spread(np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
+    for power in _spread(limits, named, np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
         limit = np.ldexp(1.0, power)
         yield Condition(
             f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size", size >= limit
         )
 
 
-def _of_code(name: str, fmt: Format, codes: Bits) -> Iterator[Condition]:
+def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[Condition]:
     """Of one operand, or one element of it: its kind, its size, its bits."""
     value = to_float(fmt, codes)
     zero = zero_codes(fmt, codes)
@@ -204,8 +206,8 @@ def _of_code(name: str, fmt: Format, codes: Bits) -> Iterator[Condition]:
         yield Condition(f"{name} is subnormal", f"{name} is not subnormal", subnormal(fmt, codes[:, None]))
         yield Condition(f"{name} is a NaN or infinite", f"{name} is finite", special(fmt, codes[:, None]))
     size = np.abs(np.where(np.isnan(value), 0, value))
-    limits = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
-    for power in _spread(limits, _THRESHOLDS if name == "c" else _OF_ELEMENTS):
+    powers = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
+    for power in _spread(limits, name, powers, _THRESHOLDS if name == "c" else _OF_ELEMENTS):
         yield Condition(
             f"{name} is 2^{power} or more in size",
             f"{name} is less than 2^{power} in size",
@@ -217,31 +219,36 @@ def _of_code(name: str, fmt: Format, codes: Bits) -> Iterator[Condition]:
             yield Condition(f"bit {bit} of {name} is set", f"bit {bit} of {name} is not set", mask)
 
 
-def _of_common_codes(name: str, fmt: Format, codes: Bits, wrong: Mask) -> Iterator[Condition]:
+def _of_common_codes(
+    name: str, fmt: Format, codes: Bits, wrong: Mask, limits: _Limits
+) -> Iterator[Condition]:
     """Codes that stand beside many wrong answers, in one place and in any."""
     if not wrong.any():
         return
     for place in range(codes.shape[1]):
-        for code in _common(codes[wrong, place], _OFTEN):
+        for code in _common(limits, f"{name}[{place}] is", codes[wrong, place], _OFTEN):
             at = f"{name}[{place}] is {hex_text(fmt, code)}"
             yield Condition(at, f"{name}[{place}] is not {hex_text(fmt, code)}", codes[:, place] == code)
     there = [np.unique(row) for row in codes[wrong][:_MOST]]
-    for code in _common(np.concatenate(there), _OFTEN * len(there) / max(sum(map(len, there)), 1)):
+    share = _OFTEN * len(there) / max(sum(map(len, there)), 1)
+    for code in _common(limits, f"some {name} is", np.concatenate(there), share):
         mask = (codes == code).any(axis=1)
         yield Condition(f"some {name} is {hex_text(fmt, code)}", f"no {name} is {hex_text(fmt, code)}", mask)
 
 
-def _common(codes: Bits, share: float) -> list[int]:
-    found, counts = np.unique(codes, return_counts=True)
-    return [int(code) for code in found[counts >= share * len(codes)]][:4]
+def _common(limits: _Limits, of: str, codes: Bits, share: float) -> list[int]:
+    if of not in limits:
+        found, counts = np.unique(codes, return_counts=True)
+        limits[of] = [int(code) for code in found[counts >= share * len(codes)]][:4]
+    return limits[of]
 
 
-def _of_sizes(formats: Formats, operands: Operands) -> Iterator[Condition]:
+def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator[Condition]:
     """How many products are not zero, how large the largest is, and how far it lies from c."""
     if "b" not in operands or operands["b"].shape != operands["a"].shape:
         return
     count = products_present(formats, operands).sum(axis=1)
-    for least in _spread(count[count > 1]):
+    for least in _spread(limits, "products", count[count > 1]):
         text = f"{least} or more products are not zero", f"fewer than {least} products are not zero"
         yield Condition(*text, count >= least)
     with np.errstate(all="ignore"):
@@ -253,14 +260,14 @@ def _of_sizes(formats: Formats, operands: Operands) -> Iterator[Condition]:
                 products = products * np.repeat(scale, products.shape[1] // scale.shape[1], axis=1)
     largest = np.nan_to_num(products, nan=0.0).max(axis=1)
     top = np.frexp(np.minimum(largest, 1e300))[1] - 1
-    for power in _spread(top[largest > 0]):
+    for power in _spread(limits, "largest", top[largest > 0]):
         text = f"the largest product is 2^{power} or more", f"all products are less than 2^{power}"
         yield Condition(*text, (largest > 0) & (top >= power))
     if "c" not in operands:
         return
     c = np.abs(np.nan_to_num(to_float(formats["c"], operands["c"]), nan=0.0))
     both, beside = (c > 0) & (largest > 0), top - (np.frexp(np.minimum(c, 1e300))[1] - 1)
-    for distance in _spread(beside[both]):
+    for distance in _spread(limits, "distance", beside[both]):
         text = (
             f"the exponent of the largest product is that of c {distance:+d} or more",
             (f"the exponent of the largest product is less than that of c {distance:+d}"),
@@ -268,12 +275,15 @@ def _of_sizes(formats: Formats, operands: Operands) -> Iterator[Condition]:
         yield Condition(*text, both & (beside >= distance))
 
 
-def _spread(values: npt.NDArray[np.int64], most: int = _THRESHOLDS) -> list[int]:
+def _spread(limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = _THRESHOLDS) -> list[int]:
     """All of a few values; of many some, as many dot products between each two."""
-    distinct = np.unique(values)
-    if len(distinct) > most:
-        distinct = np.unique(np.quantile(values, np.linspace(0, 1, most + 2)[1:-1], method="nearest"))
-    return [int(one) for one in distinct]
+    if of not in limits:
+        distinct = np.unique(values)
+        if len(distinct) > most:
+            parts = np.linspace(0, 1, most + 2)[1:-1]
+            distinct = np.unique(np.quantile(values, parts, method="nearest"))
+        limits[of] = [int(one) for one in distinct]
+    return limits[of]
 
 
 # The words --------------------------------------------------------------------------------------------------

@@ -112,3 +112,14 @@ def test_what_a_candidate_does_not_explain_is_said_of_the_questions_kept() -> No
     told = unexplained(meant(takes, VOLTA), *banks)
     assert told[0].startswith("wrong exactly where the candidate's result is negative")
     assert any("right: " in one for one in told)
+
+
+def test_what_is_said_of_many_answers_counts_them_all() -> None:
+    """Conditions are compared on some of them; elements have sizes that only all of them have."""
+    operands, right = asked()
+    many = {name: np.concatenate([codes] * 8) for name, codes in operands.items()}
+    expected = np.concatenate([right] * 8)
+    actual = stuck(expected, **many)
+    (only,) = where(VOLTA.formats, many, expected, actual, actual != expected, OF)
+    set_there = int(((many["a"][:, 2] >> 3) & 1).sum())
+    assert f"bit 3 of a[2] is set: {int((actual != expected).sum()):,} of {set_there:,} there" in only
