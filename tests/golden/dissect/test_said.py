@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable
@@ -15,9 +16,10 @@ from golden import stimuli
 from golden.dissect.blackbox import fitting
 from golden.dissect.blackbox.box import Bank, Box
 from golden.dissect.blackbox.candidates import meant
+from golden.dissect.blackbox.found import Found
 from golden.dissect.blackbox.meetings import meetings
 from golden.dissect.blackbox.order import C, Node, find_order
-from golden.dissect.blackbox.taken import Taken, forced, shrunk
+from golden.dissect.blackbox.taken import Forced, Taken, forced, shrunk
 from golden.dissect.blackbox.views import dense_view
 from golden.number.frozen import replace
 from golden.program.steps import Round
@@ -123,3 +125,24 @@ def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
     assert int(box.unit.dot(**operands)[0]) == first.box
     assert np.count_nonzero(first.operands["a"]) <= 2
     assert forced([str(one) for one in fit.told], bank) == []  # of a file: words alone
+
+
+def test_the_report_and_its_json_have_the_questions_that_show_order_and_changes() -> None:
+    volta = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    box = boxed(as_unit(pairwise))
+    bank = Bank(box.takes)
+    tree = find_order(box, bank)
+    assert tree is not None
+    operands = {name: codes[0] for name, codes in bank.operands.items()}
+    change = Forced("round of total: rounding = toward_zero", 0, "up", 3, operands, 0x3F800000, 0x3F800001)
+    shown: dict[str, Any] = {"order": tree.text(), "meetings": meetings(tree, bank), "forced": (change,)}
+    rules = ("one aligned sum", change.rule, "another change")
+    found = Found("a box", volta, None, {"masks": (0, 42)}, (), rules=rules, **shown)
+    nodes = [line for line in found.report.splitlines() if line.startswith("| (")]
+    assert len(nodes) == 4 and "had the two met after all others, it were 0x00000000, 0 left" in nodes[3]
+    assert "zero instead of up: " in found.report
+    assert "the box answers 0x3f800000, the candidate before 0x3f800001; 3 questions say so" in found.report
+    told = found.as_dict()
+    assert [one["node"] for one in told["order_shown"]] == [one.node for one in shown["meetings"]]
+    assert told["forced"][0]["instead_of"] == "up" and told["forced"][0]["before"] == 0x3F800001
+    json.dumps(told)
