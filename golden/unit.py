@@ -79,6 +79,8 @@ class FunctionUnit(Signature):
     function: Function
     takes: Signature | None = None
     """The unit that it takes the operands of, where it was made like one."""
+    tile: Function | None = None
+    """What answers whole tiles, D = A * B + C (tiles, m, n), where the unit behind the function does."""
 
     def __init__(
         self,
@@ -94,11 +96,14 @@ class FunctionUnit(Signature):
         object.__setattr__(self, "function", function)
 
     @classmethod
-    def like(cls, takes: Signature, function: Function, name: str | None = None) -> FunctionUnit:
+    def like(
+        cls, takes: Signature, function: Function, name: str | None = None, tile: Function | None = None
+    ) -> FunctionUnit:
         """A function that takes what another unit takes."""
         given = {one.name: getattr(takes, one.name) for one in fields(Signature)}
         made = cls(function, given.pop("formats"), given.pop("k"), **given | {"name": name or takes.name})
         object.__setattr__(made, "takes", takes)
+        object.__setattr__(made, "tile", tile)
         return made
 
     def of_mode(self, code: int) -> Signature:

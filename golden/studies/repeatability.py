@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +11,10 @@ from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instructions
 from golden.dissect.blackbox.box import Box
-from golden.dissect.blackbox.repeating import asked_again
-from golden.program.signature import Bits, Operands, Signature
+from golden.dissect.blackbox.repeating import asked_again, at_every_place
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject
+from golden.unit import FunctionUnit
 
 NAME = "repeatability"
 TITLE = "Determinism and position in the tile"
@@ -61,33 +60,14 @@ def units() -> list[Subject]:
     return list(found.values())
 
 
-def everywhere(takes: Signature, operands: Operands, tile: Callable[..., Bits]) -> int:
-    """How many of some dot products (n, ...) are answered otherwise at one place of the tile than at another:
-    every row of A is a, every column of B is b, and C is c all over.
-
-    Args:
-        tile: what answers matrices, D = A * B + C.
-    """
-    shapes = takes.operand_shapes(matrices=True)
-    moved = 0
-    for row in range(len(operands["a"])):
-        whole = {name: _spread(codes[row], shapes[name], name) for name, codes in operands.items()}
-        d = tile(**whole)
-        moved += bool((d != d.flat[0]).any())
-    return moved
-
-
-def _spread(codes: Bits, shape: tuple[int, ...], name: str) -> Bits:
-    """What one dot product reads, for all of a tile: in rows, of b in columns."""
-    return np.broadcast_to(codes[:, None] if name in ("b", "scale_b") else codes, shape)
-
-
 def find(unit: Subject, samples: int) -> Repeated:
     """Asks one unit."""
     ins = unit.ins
-    again, asked = asked_again(Box(ins, _MOST_ASKED, math.inf), lambda place: np.random.default_rng(place))
+    dots = FunctionUnit.like(ins, ins.dot)  # places of the tile are asked below, more of them
+    found = asked_again(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
     operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
-    return Repeated(unit, asked, again, samples, everywhere(ins, operands, ins))
+    moved = sum(one is not None for one in at_every_place(ins, operands, ins))
+    return Repeated(unit, found.asked, found.differ, samples, moved)
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:

@@ -42,16 +42,26 @@ def _unit(gpu: Device, ins: Instruction, target: str) -> FunctionUnit:
     module = gpu.load(toolchain.compile(kernels.source(ins, form), target))
 
     def answer(**operands: Bits) -> Bits:
-        tiles = on_diagonals(ins, operands)
+        index = np.arange(min(ins.m, ins.n))
+        return run(on_diagonals(ins, operands))[:, index, index].reshape(-1)[: len(operands["a"])]
+
+    def tile(**operands: Bits) -> Bits:
+        count = len(operands["a"])
+        more = -count % ins.blocks  # one execution is so many tiles
+        padded = {
+            name: np.concatenate([codes, codes[:1].repeat(more, 0)]) for name, codes in operands.items()
+        }
+        return run(padded)[:count]
+
+    def run(tiles: Operands) -> Bits:
         first, second = (execute(gpu, module, "run", ins, form, tiles, fill) for fill in FILLS)
         if unlike := differing(second, first, ins.name):
             raise DeviceError(
                 f"{ins.name}: {unlike} of {first.size} results differ between two runs, or were never written"
             )
-        index = np.arange(min(ins.m, ins.n))
-        return first[:, index, index].reshape(-1)[: len(operands["a"])]
+        return first
 
-    return FunctionUnit.like(ins, answer)
+    return FunctionUnit.like(ins, answer, tile=tile)
 
 
 def on_diagonals(ins: Instruction, dots: Operands) -> Operands:

@@ -19,7 +19,7 @@ from rtl_tb.check import dots
 from rtl_tb.check.latency import measure
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import RtlError
 
 
@@ -38,16 +38,27 @@ class DutRun:
 
     def judged(self, operands: Operands) -> tuple[Operands, Verdict]:
         """The results (n,) by name (d, flags) of a batch of dot products, and the verdict on them."""
-        dut, count = self.job.dut, len(operands["a"])
-        ins = dut.instruction
+        ins = self.job.dut.instruction
         given = operands if self.place is None else dots.place(ins, operands, *self.place)
-        expected = ins.answers(given, self.place is not None)
-        vectors = VectorSet.of(ins, dut.level, given, expected, np.zeros(count, np.uint8), 0)
-        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
-        actual = {name: codes.reshape(vectors.d.shape) for name, codes in outcome.results.items()}
+        outcome, verdict = self._run(given)
+        actual = {name: codes.reshape(verdict.vectors.d.shape) for name, codes in outcome.results.items()}
         if self.place is not None:
             actual = {name: codes[:, self.place[0], self.place[1]] for name, codes in actual.items()}
-        return actual, judge(vectors, outcome, dut.compare)
+        return actual, verdict
+
+    def _run(self, given: Operands) -> tuple[Outcome, Verdict]:
+        """Operands as the DUT takes them, dot products or tiles, through the engine."""
+        dut, ins = self.job.dut, self.job.dut.instruction
+        expected = ins.answers(given, self.place is not None)
+        vectors = VectorSet.of(ins, dut.level, given, expected, np.zeros(len(given["a"]), np.uint8), 0)
+        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
+        return outcome, judge(vectors, outcome, dut.compare)
+
+    def _refuse_unknown(self, verdict: Verdict) -> None:
+        unknown = verdict.unknown | verdict.missing
+        if unknown.any():
+            named = f"{int(unknown.sum())} of {len(unknown)} results"
+            raise RtlError(f"{self.job.dut.name}: {named} are X or Z or never came")
 
     def failed(self, operands: Operands) -> Bits:
         """Which of a batch of dot products fail, (n,): of tiles at `place`, whatever else is wrong."""
@@ -76,13 +87,21 @@ class DutRun:
 
         def answer(**operands: Bits) -> dict[str, Bits]:
             results, verdict = self.judged(operands)
-            unknown = verdict.unknown | verdict.missing
-            if unknown.any():
-                named = f"{int(unknown.sum())} of {len(unknown)} results"
-                raise RtlError(f"{self.job.dut.name}: {named} are X or Z or never came")
+            self._refuse_unknown(verdict)
             return results
 
-        return FunctionUnit.like(self.job.dut.instruction, answer, self.job.dut.name)
+        tile = self.tiles if self.place is not None else None
+        return FunctionUnit.like(self.job.dut.instruction, answer, self.job.dut.name, tile)
+
+    def tiles(self, **operands: Bits) -> Bits:
+        """D (tiles, m, n) of whole tiles.
+
+        Raises:
+            RtlError: a result is X or Z or never came.
+        """
+        outcome, verdict = self._run(operands)
+        self._refuse_unknown(verdict)
+        return outcome.results["d"].reshape(verdict.vectors.d.shape)
 
 
 def open_unit(

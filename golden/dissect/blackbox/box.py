@@ -6,7 +6,7 @@ The search never sees more of a unit than this: formats, K, and codes for codes.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError, OperandError, one_line
+from golden.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
@@ -30,6 +31,36 @@ class BudgetEnded(Exception):
 
 
 @dataclass
+class Pace:
+    """How long a box takes: `call` seconds for a call and `each` for a dot product, from the least and the
+    largest batch so far. The first call is left out, which may load what later ones have."""
+
+    calls: int = 0
+    least: tuple[int, float] = (0, 0.0)
+    most: tuple[int, float] = (0, 0.0)
+
+    def took(self, count: int, seconds: float) -> None:
+        """A batch was answered."""
+        self.calls += 1
+        if self.calls == 1:
+            return
+        if not self.least[0] or (count, seconds) < self.least:
+            self.least = count, seconds
+        if count >= self.most[0]:
+            self.most = count, seconds
+
+    @property
+    def each(self) -> float:
+        """Seconds for one dot product more in a batch."""
+        more = self.most[0] - self.least[0]
+        return max(self.most[1] - self.least[1], 0.0) / more if more else self.least[1]
+
+    def of(self, count: int) -> float:
+        """Seconds for a batch."""
+        return self.least[1] + self.each * (count - self.least[0])
+
+
+@dataclass
 class Box:
     """A unit that is asked and nothing else.
 
@@ -37,6 +68,7 @@ class Box:
         unit: whatever answers dot products, without modes.
         asks: dot products that may still be asked.
         deadline: on time.monotonic; no question is asked after it.
+        pace: how long it takes, also of another view of the same unit.
         own: what the unit takes. takes: what a question is made of, always with c.
     """
 
@@ -44,6 +76,7 @@ class Box:
     asks: int
     deadline: float
     asked: int = 0
+    pace: Pace = field(default_factory=Pace)
     own: Signature = field(init=False)
     takes: Signature = field(init=False)
 
@@ -79,11 +112,12 @@ class Box:
         """The codes of d (n,) for a batch of dot products (n, ...).
 
         Raises:
-            BudgetEnded: the batch is more than may be asked, or the time is over.
+            BudgetEnded: the batch is more than may be asked, or than the box answers in the time left.
             OperandError: the box does not answer; what it raised is told.
         """
         count = len(operands["a"])
-        if count > self.asks - self.asked or time.monotonic() > self.deadline:
+        begun = time.monotonic()
+        if count > self.asks - self.asked or begun + self.pace.of(count) > self.deadline:
             raise BudgetEnded
         self.asked += count
         try:
@@ -95,9 +129,22 @@ class Box:
             raise OperandError(
                 f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"
             ) from error
+        self.pace.took(count, time.monotonic() - begun)
         fmt = self.takes.formats["d"]
         fmt.check(given, "d")
         return given.astype(fmt.dtype)
+
+    @property
+    def tile(self) -> Callable[..., Bits] | None:
+        """What answers matrices, D = A * B + C, of a unit that has rows and columns; None of others."""
+        if self.own.m * self.own.n == 1 or self.own.state or self.own.modes is not None:
+            return None
+        return self.unit if isinstance(self.unit, Instruction) else getattr(self.unit, "tile", None)
+
+    def can_answer(self) -> int:
+        """Dot products that it may still be asked, and answers in the time that is left."""
+        left, each = self.asks - self.asked, self.pace.each
+        return max(0, left if self.left > each * left else int(self.left / each))
 
     @property
     def left(self) -> float:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
@@ -25,7 +27,8 @@ from golden.dissect.blackbox import between_orders, few_terms, fitting, memory, 
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate, meant
 from golden.dissect.blackbox.candidates import candidate as made_candidate
-from golden.dissect.blackbox.evidence import Evidence, weigh
+from golden.dissect.blackbox.causes import Changed
+from golden.dissect.blackbox.evidence import Evidence, Property, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
 from golden.dissect.blackbox.garbage import seldom_collected
 from golden.dissect.blackbox.held import held, one_sided
@@ -40,7 +43,7 @@ from golden.dissect.blackbox.order import Node, find_order
 from golden.dissect.blackbox.partners import partners
 from golden.dissect.blackbox.passive import dissect_recording
 from golden.dissect.blackbox.recordings import Recording
-from golden.dissect.blackbox.repeating import asked_again
+from golden.dissect.blackbox.repeating import Repeated, asked_again, otherwise_now
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.simple import KINDS as FEW_TERMS
 from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
@@ -58,8 +61,13 @@ from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 
 Progress = Callable[[str, int, int], None]
+Numbers = npt.NDArray[np.int64]
 _FIRST = 96
 """Questions of each kind before the first candidate."""
+_WRONG_AGAIN, _EARLY_AGAIN, _EARLY, _LAST_AGAIN = 48, 16, 256, 64
+"""Of the questions that a candidate is wrong on, so many are asked again before anything is made of them,
+each once, and so many of the first ones with them; where one has another answer, so many of the first ones
+show whether all do. In the end so many are asked once more."""
 _BETWEEN = 3
 """Times that orders which are ranked alike are told apart before one is fitted."""
 _SIMPLE, _OF_SIMPLE = 20, 800
@@ -313,6 +321,10 @@ def _in_turns(unit: Unit, found: Found, asks: int, deadline: float, seed: int) -
     )
 
 
+class _Otherwise(Exception):
+    """A question had another answer: nothing that is made of answers holds."""
+
+
 @dataclass
 class _State:
     """What is known so far."""
@@ -351,13 +363,16 @@ class _Search:
         self.deadline = self.started + seconds
         self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
         self.box = Box(unit, asks, self.deadline)
-        self.dense = Box(dense_view(unit), asks, self.deadline)
+        self.dense = Box(dense_view(unit), asks, self.deadline, pace=self.box.pace)
         self.own, self.takes = self.box.own, self.dense.takes
         self.bank, self.checked = Bank(self.takes), Bank(self.takes)
         self.seed, self.progress, self.state = seed, progress, _State()
         self.starts, self.near = [one for one in (near, before) if one is not None], near
         self.ranked: list[fitting.Fit] = []
-        self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
+        self.turn, self.before, self.remembered = 0, 0, False
+        self.repeated = Repeated(0, 0)
+        self.changed: Changed | None = None
+        self.confirmed, self.firsts = np.zeros(0, np.bool_), 0  # of the bank: what was asked again; and first
         self.kept_back = asks // _KEPT_BACK
         self.weighed: tuple[object, Evidence] | None = None
         self.forced: list[Forced] = []
@@ -405,7 +420,7 @@ class _Search:
 
     def keep(self, path: str | Path) -> None:
         """Writes what is known to a file; nothing of a box that is not deterministic."""
-        if self.moody or not len(self.bank):
+        if self.changed is not None or not len(self.bank):
             return
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")
@@ -422,9 +437,7 @@ class _Search:
         """All of it, or as much as the limits allow."""
         state = self.state
         try:
-            self.moody = not self._same_twice()
-            if self.moody:
-                return self._found()
+            self._ask_twice()
             if not self.remembered:
                 self._tell("finding the order of the sum", 0, 1)
                 state.tree = find_order(self.dense, self.bank)
@@ -437,8 +450,11 @@ class _Search:
             while self._shown_wrong() or self.kept_back:
                 self.kept_back = 0
                 checked = self._check() or checked
+            self._ask_early_again()
         except BudgetEnded:
             checked = False
+        except _Otherwise:
+            checked = True
         if not checked:
             what = "time" if self.dense.left < self.reserve else "number of questions"
             state.undecided.append(f"the {what} that was given ended before the search did")
@@ -451,15 +467,51 @@ class _Search:
     def _rng(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *numbers])
 
-    def _same_twice(self) -> bool:
+    def _ask_twice(self) -> None:
         """Whether the box answers the same question the same, whatever it was asked before and beside it."""
-        differ, asked = asked_again(self.box, partial(self._rng, 0))
-        if differ:
-            self.state.undecided.append(
-                f"the box is not deterministic: {differ} of {asked} dot products, asked again in "
-                "another order and other batches, had another answer"
-            )
-        return not differ
+        self.repeated = found = asked_again(self.box, partial(self._rng, 0))
+        if found.changed is not None:
+            asked = f"{found.differ:,} of {found.asked + found.tiles:,} dot products, asked again"
+            self._is_otherwise(found.changed, f"{asked}, had another answer")
+
+    def _is_otherwise(self, changed: Changed | None, again: str = "") -> None:
+        """Ends the search where a question had another answer."""
+        if changed is not None:
+            self.changed = changed
+            said = changed.text(self.box.takes.formats)
+            self.state.undecided.append(f"{said}; {again}" if again else said)
+            raise _Otherwise
+
+    def _ask_wrong_again(self, candidate: Candidate) -> None:
+        """Asks again what a candidate is wrong on, before it is changed for that, and some of the first
+        questions: no program explains a box that answers otherwise by chance, or since a while."""
+        known = len(self.confirmed)
+        self.confirmed = np.pad(self.confirmed, (0, len(self.bank) - known))
+        self.firsts = self.firsts or len(self.bank)
+        left = np.flatnonzero(self.bank.wrong(candidate.program) & ~self.confirmed)
+        if self.own.pattern is not None:  # what was asked with other metadata is another question
+            left = left[left < self.firsts]
+        again = np.union1d(_spread(left, _WRONG_AGAIN), self._first_ones(_EARLY_AGAIN))
+        self.confirmed[again] = True
+        self._ask_kept(again)
+
+    def _ask_early_again(self) -> None:
+        """In the end, some of the first questions once more: the box may have changed."""
+        again = self._first_ones(min(_LAST_AGAIN, self._left))
+        with suppress(BudgetEnded):
+            self._ask_kept(again)
+            self.repeated = self.repeated.and_later(len(again))
+
+    def _first_ones(self, count: int) -> Numbers:
+        return _spread(np.arange(self.firsts or len(self.bank)), count)
+
+    def _ask_kept(self, again: Numbers) -> None:
+        """Asks questions of the bank once more; early ones, too, where one has another answer."""
+        if len(again) > self._left:
+            raise BudgetEnded
+        kept, early = self.bank.part(again), self.bank.part(self._first_ones(_EARLY))
+        then = early.operands, early.answers
+        self._is_otherwise(otherwise_now(self.dense, kept.operands, kept.answers, then))
 
     def _first_questions(self) -> None:
         for index, kind in enumerate(stimuli.KINDS):
@@ -588,6 +640,8 @@ class _Search:
         first = fitting.of_both_kinds(self.ranked, _FIRST_FITS)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
+        if now is not None and now.wrong:
+            self._ask_wrong_again(now.candidate)
         if now is not None and 0 < now.wrong <= _HANDFUL:
             self._ask_beside(now)
         return self.state.fit
@@ -707,6 +761,7 @@ class _Search:
                     self._ask_the_rest()
                 return bool(self.state.differing)
             if fit.wrong:
+                self._ask_wrong_again(candidate)
                 far = fit.wrong > len(self.bank) // _FAR and efforts[:1] == [fitting.Effort.ANEW]
                 others = self._others(fit) if far or not efforts else []
                 if others:
@@ -850,7 +905,7 @@ class _Search:
 
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
-        left = self.dense.asks - self.dense.asked - self.box.asked - self.kept_back
+        left = self._left - self.kept_back
         return max(left, 0) // (_AIMS * len(_CHECKED))
 
     def _round(self, share: int) -> bool:
@@ -866,6 +921,10 @@ class _Search:
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
+        if self.own.pattern is not None:  # the bank keeps no metadata, which are part of the question
+            again = _spread(np.flatnonzero(wrong), min(_WRONG_AGAIN, self._left))
+            some = {name: codes[again] for name, codes in operands.items()}
+            self._is_otherwise(otherwise_now(self.box, some, answers[again]))
         if len(self.checked) * self.takes.k < _MOST_CHECKED:
             kinds = [kind for kind, _ in drawn for _ in range(share)]
             self.checked.add_each(kinds, selected(self.own, operands), answers)
@@ -954,7 +1013,8 @@ class _Search:
         if fit is None:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
-            return Found(name, None, None, {}, undecided, seconds=seconds, asked=self._asked, **common)
+            more: dict[str, Any] = {"asked": self._asked, "changed": self.changed, "seconds": seconds}
+            return Found(name, None, None, {}, undecided, **more, **common)
         self._recall(fit.candidate)
         clean = not any(count for count, _ in self._all_counts(fit.candidate).values())
         evidence = self._weigh(fit) if clean else Evidence()
@@ -978,13 +1038,14 @@ class _Search:
             (*state.undecided, *unwritten, *self._open(differing, alternatives), *_untried(evidence)),
             rules=(fit.candidate.order, *fit.told),
             forced=tuple(forced(fit.told, self.bank) if wrong else self.forced),
+            changed=self.changed,
             known=known,
             near=near,
             example=self._example(fit.candidate) if wrong else None,
             laws=(*broken(self.bank), *self.laws) if wrong else (),
             alternatives=alternatives,
             fresh=sum(count for _, count in state.differing.values()),
-            properties=evidence.properties,
+            properties=self._with_repeated(evidence.properties),
             asked=self._asked,
             seconds=time.monotonic() - self.started,
             **common,
@@ -998,6 +1059,19 @@ class _Search:
             wrong = self.checked.wrong(new.candidate.program)
             self.state.fit, self.state.differing = new, self.checked.counts(wrong)
         return new
+
+    def _with_repeated(self, properties: tuple[Property, ...]) -> tuple[Property, ...]:
+        """With what every key rests on: an answer is that of its operands."""
+        if not properties or not self.repeated.count:
+            return properties
+        found = self.repeated
+        first = Property("an answer", "that of its operands", 0, (), (), said=found.said, asked=found.count)
+        return first, *properties
+
+    @property
+    def _left(self) -> int:
+        """Dot products that the box may still be asked."""
+        return self.dense.asks - self.dense.asked - self.box.asked
 
     @property
     def _asked(self) -> int:
@@ -1093,7 +1167,7 @@ class _Search:
 
     def _asked_at_the_end(self, operands: Operands) -> tuple[Operands, Bits]:
         """A few questions more as they were asked, with the answers, within the limits."""
-        if len(operands["a"]) > self.dense.asks - self.dense.asked - self.box.asked:
+        if len(operands["a"]) > self._left:
             raise BudgetEnded
         return self.dense.ask(operands)
 
@@ -1117,6 +1191,14 @@ class _Search:
         extras = [key for key in alternatives if key not in told]
         if extras:
             yield f"nor would these have shown, with some value: {'; '.join(extras)}"
+
+
+def _spread(some: Numbers, count: int) -> Numbers:
+    """So many of some numbers at most, from everywhere."""
+    if len(some) <= count:
+        return some
+    places = np.linspace(0, len(some) - 1, max(count, 0)).astype(np.int64)
+    return np.asarray(some[np.unique(places)])
 
 
 def _untried(evidence: Evidence) -> Iterator[str]:

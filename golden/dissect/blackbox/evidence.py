@@ -58,6 +58,7 @@ class Property:
         witnesses: of those, the ones that the fewest questions refute.
         undecided: values with which every question kept had the same answer.
         alike: the units that have them, by value; several where one value stands in different places.
+        said: of what no key says, how it was asked; `asked`: by how many questions.
     """
 
     key: str
@@ -66,10 +67,14 @@ class Property:
     witnesses: tuple[Witness, ...]
     undecided: tuple[str, ...]
     alike: tuple[tuple[str, Instruction], ...] = ()
+    said: str = ""
+    asked: int = 0
 
     @property
     def confidence(self) -> int:
         """Questions that rule out the value that is hardest to tell; 0 where one was not."""
+        if self.said:
+            return self.asked
         return 0 if self.undecided or not self.witnesses else min(one.questions for one in self.witnesses)
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,6 +86,7 @@ class Property:
             "confidence": self.confidence,
             "witnesses": [one.as_dict() for one in self.witnesses],
             "undecided": list(self.undecided),
+            "said": self.said,
         }
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
@@ -19,6 +19,9 @@ from golden.instruction import Instruction
 from golden.notebook import Shown
 from golden.program.modes import Modes, mode_text
 from golden.program.signature import Operands
+
+if TYPE_CHECKING:
+    from golden.dissect.blackbox.causes import Changed
 
 IN_TURNS = "modes in turns"
 """The kind of questions that ask a unit in another mode from one dot product to the next."""
@@ -87,6 +90,7 @@ class Found(Shown):
         recorded: whether the box was a recording, of which nothing could be asked; of that `fresh` counts
             what the search did not use.
         rivals: of a recording, other units that explain it, with operands that would tell.
+        changed: a question that had two answers, and why; None where none was seen.
         modes: of a unit with modes, what was found of each, by the code of `mode`; everything else is of all
             of them together, `rules`, `order` and `properties` stand there alone.
         asked: dot products that the box answered in all.
@@ -112,6 +116,7 @@ class Found(Shown):
     near: tuple[str, tuple[str, ...]] | None = None
     recorded: bool = False
     rivals: tuple[Rival, ...] = ()
+    changed: Changed | None = None
     modes: Mapping[int, Found] = field(default_factory=dict)
     seconds: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -134,7 +139,7 @@ class Found(Shown):
     def explains(self) -> bool:
         """Whether the candidate answered every question as the box did, among them questions that it was not
         made from."""
-        whole = self.instruction is not None and self.fresh > 0 and self.wrong == 0
+        whole = self.instruction is not None and self.fresh > 0 and self.wrong == 0 and self.changed is None
         if not self.modes:
             return whole
         return whole and IN_TURNS in self.differing and all(one.explains for one in self.modes.values())
@@ -144,6 +149,8 @@ class Found(Shown):
         if self.instruction is None:
             return f"{self.name} was not dissected: {'; '.join(self.undecided)}"
         count = f"{self.wrong:,} of {self.compared:,} differ"
+        if self.changed is not None:
+            return f"{self.changed.cause}; the nearest candidate for {self.name}: {count}"
         if self.wrong:
             return f"the nearest candidate for {self.name}: {count}"
         if not self.explains:
@@ -194,6 +201,7 @@ class Found(Shown):
             "undecided": list(self.undecided),
             "recorded": self.recorded,
             "rivals": [one.as_dict() for one in self.rivals],
+            "changed": None if self.changed is None else self.changed.as_dict(),
             "properties": [one.as_dict() for one in self.properties],
             "alternatives": {key: list(values) for key, values in self.alternatives.items()},
             "modes": {f"{code:#x}": one.as_dict() for code, one in self.modes.items()},

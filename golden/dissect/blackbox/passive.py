@@ -22,6 +22,7 @@ from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import fitting
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.causes import RECORDED, Changed
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import Example, Found, Rival
 from golden.dissect.blackbox.laws import broken
@@ -76,6 +77,7 @@ class _Passive:
         self.whole = Bank(self.takes)
         self.whole.add(USED, operands, recording.answers)
         self.same = _alike(operands)
+        self.changed = _with_two_results(recording)
         self.used = np.zeros(len(recording), np.bool_)
         different = int(self.same.max()) + 1
         order = np.random.default_rng(seed).permutation(different)
@@ -194,6 +196,7 @@ class _Passive:
             properties=evidence.properties,
             near=near,
             recorded=True,
+            changed=self.changed,
             rivals=rivals,
             seconds=time.monotonic() - self.started,
         )
@@ -209,6 +212,8 @@ class _Passive:
         if different < len(self.recording):
             recorded = f"{len(self.recording):,} recorded dot products"
             yield f"of {recorded} {different:,} are different, the others repeat them"
+        if self.changed is not None:
+            yield self.changed.text(self.recording.takes.formats)
         wrong = sum(count for count, _ in differing.values())
         if wrong:
             of = f"all {len(self.recording):,} recorded results"
@@ -260,6 +265,21 @@ class _Passive:
         place = int(np.argmin(costs(self.takes, part.operands)))
         operands = {name: codes[place] for name, codes in part.operands.items()}
         return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+
+
+def _with_two_results(recording: Recording) -> Changed | None:
+    """A dot product that was recorded with two results; how many are."""
+    same = _alike(recording.operands)
+    first = np.full(int(same.max()) + 1, -1)
+    first[same[::-1]] = np.arange(len(same))[::-1]
+    other = np.flatnonzero(recording.answers != recording.answers[first[same]])
+    if not len(other):
+        return None
+    operands = {name: codes[other[0]] for name, codes in recording.operands.items()}
+    answers = int(recording.answers[first[same[other[0]]]]), int(recording.answers[other[0]])
+    differ, repeated = len(np.unique(same[other])), int((np.bincount(same) > 1).sum())
+    said = f"of {repeated:,} that were recorded more than once {differ:,}"
+    return Changed(RECORDED, said, operands, *answers)
 
 
 def _alike(operands: Operands) -> npt.NDArray[np.int64]:

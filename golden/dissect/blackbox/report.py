@@ -201,7 +201,8 @@ def _shown(found: Found) -> Iterator[str]:
 
 def _refuted(one: Property, formats: Mapping[str, Format]) -> tuple[str, str, str, str]:
     """How many values are ruled out, by how many questions, which are not, and a question."""
-    by = f"{min(each.questions for each in one.witnesses):,}" if one.witnesses else ""
+    counts = [one.asked] if one.said else [each.questions for each in one.witnesses]
+    by = f"{min(counts):,}" if counts else ""
     values = ", ".join(shortened([_value(one.key, value) for value in one.undecided]))
     return f"{one.ruled_out}", by, values, _question(one, formats)
 
@@ -241,7 +242,7 @@ def shortened(values: Sequence[str]) -> Sequence[str]:
 def _question(one: Property, formats: Mapping[str, Format]) -> str:
     """The first witness with both answers, in a line."""
     if not one.witnesses:
-        return ""
+        return one.said
     d, first = formats["d"], one.witnesses[0]
     value = _value(one.key, first.value)
     answers = f"the box answers {hex_text(d, first.box)}, with {value} it were {hex_text(d, first.other)}"

@@ -125,6 +125,18 @@ def test_what_no_candidate_explains_is_said(tmp_path: Path) -> None:
     assert any("wrong exactly where the candidate's result is negative" in one for one in found.undecided)
 
 
+def test_one_dot_product_with_two_results_is_told(tmp_path: Path) -> None:
+    arrays = asked(VOLTA, ("narrow",), 60)
+    arrays = {name: np.concatenate([codes, codes[:3]]) for name, codes in arrays.items()}
+    arrays["d"][61] ^= 1
+    found = golden.dissect(opened(tmp_path / "r.npz", arrays, 4), seconds=0.2)
+    assert found.changed is not None and not found.explains
+    assert all(np.array_equal(found.changed.operands[name], arrays[name][1]) for name in "abc")
+    assert (found.changed.first, found.changed.again) == (arrays["d"][1], arrays["d"][1] ^ 1)
+    said = "the same operands were recorded with two results: of 3 that were recorded more than once 1"
+    assert said in found.report
+
+
 def test_tiles_are_their_dot_products(tmp_path: Path) -> None:
     """Captured vectors, vector files and archives of tiles hold the same dot products."""
     ins = golden.instruction("hopper", "HMMA.16816.F32")

@@ -17,7 +17,7 @@ from golden.dissect import probes
 from golden.dissect.blackbox import order
 from golden.dissect.blackbox.box import Box
 from golden.dissect.blackbox.order import Node
-from golden.dissect.blackbox.repeating import asked_again
+from golden.dissect.blackbox.repeating import asked_again, at_every_place
 from golden.studies import (
     accumulation_precision,
     cdna2_range,
@@ -26,7 +26,6 @@ from golden.studies import (
     fp8_accumulation,
     numeric_profile,
     product_overflow,
-    repeatability,
     summation_order,
     tf32_nan,
 )
@@ -201,14 +200,15 @@ def test_what_another_place_or_another_question_changes_is_seen() -> None:
     ins = golden.instruction("turing", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     ones = {name: np.full(shape, 0x3C00, np.uint16) for name, shape in (("a", (1, 8)), ("b", (1, 8)))}
     operands: dict[str, Any] = {**ones, "c": np.zeros(1, np.uint32)}
-    assert repeatability.everywhere(ins, operands, lambda **whole: ins(**whole)) == 0
+    assert at_every_place(ins, operands, ins) == [None]
     stuck = np.zeros((ins.m, ins.n), np.uint32)
     stuck[3, 5] = 1
-    assert repeatability.everywhere(ins, operands, lambda **whole: ins(**whole) ^ stuck) == 1
+    (found,) = at_every_place(ins, operands, lambda **whole: ins(**whole) ^ stuck)
+    assert found is not None and found.first ^ found.again == 1 and "row 3, column 5" in found.said
     count = iter(range(1 << 20))
     unit = FunctionUnit.like(ins, lambda **given: ins.dot(**given) ^ np.uint32(next(count) == 1))
-    again, asked = asked_again(Box(unit, 10_000, math.inf), np.random.default_rng)
-    assert 0 < again < asked
+    found = asked_again(Box(unit, 10_000, math.inf), lambda *place: np.random.default_rng(place))
+    assert 0 < found.differ < found.asked
 
 
 # Dynamic range ----------------------------------------------------------------------------------------------

@@ -493,6 +493,27 @@ def test_a_profile_of_results_that_were_never_written(monkeypatch: pytest.Monkey
         asked.dot(*(np.zeros((1, ins.k), np.uint16),) * 2, np.zeros(1, np.uint32))
 
 
+def test_whole_tiles_of_a_gpu_are_asked_as_dot_products_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also so many that they fill no execution of four blocks."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16")
+    assert ins.blocks > 1
+    monkeypatch.setattr(unit, "target_for", lambda architecture, facts: "")
+    monkeypatch.setattr(toolchain, "compile", lambda source, target: b"")
+    monkeypatch.setattr(unit.kernels, "source", lambda ins, form: "")
+
+    def execute(gpu: Any, module: Any, kernel: str, ins: Any, form: str, tiles: Any, fill: int) -> Any:
+        assert len(tiles["a"]) % ins.blocks == 0
+        return ins(**tiles)
+
+    monkeypatch.setattr(unit, "execute", execute)
+    gpu = SimpleNamespace(facts=lambda: H200, load=lambda cubin: None)
+    asked = unit.units_of(gpu, "cdna3")(ins)
+    drawn = golden.stimuli.generate(ins, "narrow", 3 * ins.m, np.random.default_rng(0))
+    tiles = unit.on_diagonals(ins, drawn)
+    some = {name: codes[:3] for name, codes in tiles.items()}
+    assert asked.tile is not None and np.array_equal(asked.tile(**some), ins(**some))
+
+
 # gpu:NAME as a black box ------------------------------------------------------------------------------------
 
 
