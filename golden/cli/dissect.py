@@ -67,7 +67,8 @@ def dissect(
     """Finds the specification of a black box by asking it.
 
     Ends with status 1 where the nearest candidate still answers otherwise than the box, or where the limits
-    ended before it was checked, and with 2 where there is no candidate.
+    ended before it was checked, and with 2 where there is no candidate, or one that `--out` cannot be written
+    of: standard error says why.
     """
     from golden.catalog.lookup import resolve
     from golden.dissect.blackbox.dissecting import dissect as search
@@ -102,5 +103,7 @@ def dissect(
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
         typer.echo(found.report, nl=False)
+    if out is not None and found.missing:  # the report is out, the file that was asked for is not
+        raise OperandError(f"{out} is not written: {found.missing}")
     if not found.explains:
         raise typer.Exit(1)

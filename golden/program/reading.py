@@ -46,6 +46,7 @@ from golden.program.steps import (
     Step,
     Sum,
     format_of,
+    grouping,
     variants,
 )
 from golden.yamlfile import MISSING, Section
@@ -199,8 +200,6 @@ class StepReader:
         section = self.section.take(key, Section, None)
         if section is None:
             return None
-        if len(self.values.get("of", ("a",))) != 1:
-            raise self.section.error("a grouped step works on one register", key)
         if len(section) != 1:
             raise self.section.error("'group' holds one of contiguous, interleaved", key)
         kind = next(iter(section))
@@ -295,6 +294,8 @@ class StepReader:
                 self._check_registers(getattr(step, name), key_name(name, key), key)
             else:
                 self._check_candidates(getattr(step, name), True, key_name(name, key), key)
+        if grouping(step) is not None and not isinstance(step, Fma) and len(step.of) != 1:
+            raise self.section.error("a grouped step works on one register", "group")
         fmt = format_of(step)
         if step.to == "d" and fmt is not None and fmt != self.out:
             raise self.section.error(

@@ -148,6 +148,7 @@ _HANDFUL = 8
 """Questions that say little of what a candidate lacks that is wrong on them."""
 _QUICK = 6
 """The same share where all starts are to be compared soon."""
+_NO_WORDS = "the schema of units has no words for the candidate"
 _RESUME = "argument 'resume' (option --continue)"
 _SMALLEST = 8_000
 """Questions that every dissection may ask."""
@@ -423,7 +424,7 @@ class _Search:
         if self.changed is not None or not len(self.bank):
             return
         fit = self.state.fit
-        text = None if fit is None else self._text(fit.candidate, "continued")
+        text = None if fit is None else self._text(fit.candidate, "continued")[0]
         shown = self.state.tree, self.groups
         known = memory.Memory(self.bank, *shown, text, asked=self._asked, turn=self.turn, end=self.end)
         if fit is not None and text is not None:
@@ -1023,8 +1024,7 @@ class _Search:
         evidence = Evidence() if wrong else evidence  # what was asked for it showed a difference
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         unit = as_taken(fit.candidate.instruction, self.own)
-        text = self._text(fit.candidate, f"dissected: {name}")
-        unwritten = () if text else ("the schema of units has no words for the candidate",)
+        text, unwritten = self._text(fit.candidate, f"dissected: {name}")
         known = () if wrong else self._known(unit)
         near = None if known or not evidence.properties else nearest(unit.stateless, alternatives)
         if text is not None and (known or near is not None):
@@ -1035,9 +1035,15 @@ class _Search:
             unit,
             text,
             differing,
-            (*state.undecided, *unwritten, *self._open(differing, alternatives), *_untried(evidence)),
+            (
+                *state.undecided,
+                *filter(None, [unwritten]),
+                *self._open(differing, alternatives),
+                *_untried(evidence),
+            ),
             rules=(fit.candidate.order, *fit.told),
             forced=tuple(forced(fit.told, self.bank) if wrong else self.forced),
+            unwritten=unwritten,
             changed=self.changed,
             known=known,
             near=near,
@@ -1078,18 +1084,20 @@ class _Search:
         """Dot products that the box answered, before it was continued, too."""
         return self.before + self.box.asked + self.dense.asked
 
-    def _text(self, candidate: Candidate, title: str) -> str | None:
-        """The candidate as YAML, where that reads back as a unit with the same answers."""
+    def _text(self, candidate: Candidate, title: str) -> tuple[str | None, str]:
+        """The candidate as YAML, where that reads back as a unit with the same answers; else why not."""
         own = replace(candidate.instruction, state=self.own.state)
         text = unit_text(own, "dissected", title, editor=False)
         if text is None:
-            return None
+            return None, _NO_WORDS
         try:
             again = build_instruction(yamlfile.parse(text))
-        except SpecError:
-            return None
+        except SpecError as error:
+            return None, f"{_NO_WORDS}: {error}"
         expected = candidate.dot(**self.bank.operands)
-        return text if np.array_equal(again.stateless.dot(**self.bank.operands), expected) else None
+        if np.array_equal(again.stateless.dot(**self.bank.operands), expected):
+            return text, ""
+        return None, f"{_NO_WORDS}: its text is read as a unit with other answers"
 
     def _all_counts(self, candidate: Candidate) -> dict[str, tuple[int, int]]:
         """By kind, the checks of this candidate, and the bank held against it once more."""

@@ -90,6 +90,7 @@ class Found(Shown):
         recorded: whether the box was a recording, of which nothing could be asked; of that `fresh` counts
             what the search did not use.
         rivals: of a recording, other units that explain it, with operands that would tell.
+        unwritten: why there is no `yaml` of a candidate.
         changed: a question that had two answers, and why; None where none was seen.
         modes: of a unit with modes, what was found of each, by the code of `mode`; everything else is of all
             of them together, `rules`, `order` and `properties` stand there alone.
@@ -116,6 +117,7 @@ class Found(Shown):
     near: tuple[str, tuple[str, ...]] | None = None
     recorded: bool = False
     rivals: tuple[Rival, ...] = ()
+    unwritten: str = ""
     changed: Changed | None = None
     modes: Mapping[int, Found] = field(default_factory=dict)
     seconds: float = 0.0
@@ -170,6 +172,16 @@ class Found(Shown):
         from golden.dissect.blackbox.report import markdown  # it reads this class
 
         return markdown(self)
+
+    @property
+    def missing(self) -> str:
+        """Why `files` lacks the unit, or one of its modes; empty where it does not."""
+        if self.yaml is not None or not self.modes:
+            return "" if self.yaml is not None else self.unwritten
+        lacking = {code: one for code, one in self.modes.items() if one.yaml is None}
+        return "; ".join(
+            f"mode {code:#x}: {one.unwritten or one.sentence()}" for code, one in lacking.items()
+        )
 
     def files(self, out: Path) -> dict[Path, str]:
         """The unit's text as a file, or a file for each mode where no one text says them all."""

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
+from golden.dissect.blackbox import dissecting
 
 BOXES = Path(__file__).parents[1] / "dissect" / "black_boxes"
 FORMATS = ("--formats", "a=f16,b=f16,c=f32,d=f32", "--k", "4")
@@ -31,6 +33,17 @@ def test_yaml_report_and_json_are_written(tmp_path: Path) -> None:
     assert out.read_text("utf-8") == told["yaml"]
     assert golden.load_instruction(out).k == 4
     assert "0 of" in report.read_text("utf-8")
+
+
+def test_a_unit_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the report, with status 2, on standard error."""
+    monkeypatch.setattr(dissecting, "unit_text", lambda *given: None)
+    out = tmp_path / "unit.yaml"
+    words = ("volta:HMMA.884.F32.F32", "--asks", "8000", "--out", out)
+    done = CliRunner().invoke(app, ["dissect", *map(str, words)])
+    assert done.exit_code == 2 and "is explained" in done.stdout and not out.exists()
+    assert "unit.yaml is not written: the schema of units has no words" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_a_box_that_nothing_explains_ends_with_status_1() -> None:

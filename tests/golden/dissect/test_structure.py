@@ -29,6 +29,7 @@ from golden.dissect.blackbox.rounded import as_rounded
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.unshown import losing
+from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.model import trials
 from golden.model.trials import Trials
@@ -119,6 +120,18 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
         assert np.array_equal(read, one.dot(**bank.operands)), move.text
         texts += 1
     assert texts > 20
+
+
+def test_what_the_loader_refuses_is_no_candidate() -> None:
+    """Groups of two registers together: a unit of them could be found, and not be written."""
+    start = as_candidate(unit(PLAIN))
+    grouped_step = start.with_each_step(
+        lambda step: replace(step, group=("contiguous", 2)) if isinstance(step, Align) else step
+    )
+    assert grouped_step is None
+    text = PLAIN.replace("of: [products, c], fraction", "of: [products, c], group: {contiguous: 2}, fraction")
+    with pytest.raises(SpecError, match="one register"):
+        unit(text)
 
 
 def test_another_format_brings_its_own_word_of_a_nan() -> None:
