@@ -46,7 +46,7 @@ def dissect(
     ] = False,
     seconds: Annotated[float, typer.Option("--seconds", help="Ask no question after this time.")] = 60,
     asks: Annotated[
-        int, typer.Option("--asks", min=8_000, help="Dot products that the box may be asked.")
+        int, typer.Option("--asks", min=500, help="Dot products that the box may be asked.")
     ] = 400_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
     resume: Annotated[

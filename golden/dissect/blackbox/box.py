@@ -31,10 +31,12 @@ class BudgetEnded(Exception):
 
 
 @dataclass
-class Pace:
-    """How long a box takes: `call` seconds for a call and `each` for a dot product, from the least and the
-    largest batch so far. The first call is left out, which may load what later ones have."""
+class Meter:
+    """How many dot products a unit was asked, and how long it takes: for a call, and `each` for a dot product
+    more, from the least and the largest batch so far. The first call is left out, which may load what later
+    ones have."""
 
+    asked: int = 0
     calls: int = 0
     least: tuple[int, float] = (0, 0.0)
     most: tuple[int, float] = (0, 0.0)
@@ -68,15 +70,14 @@ class Box:
         unit: whatever answers dot products, without modes.
         asks: dot products that may still be asked.
         deadline: on time.monotonic; no question is asked after it.
-        pace: how long it takes, also of another view of the same unit.
+        meter: what it was asked, also through another view of the same unit.
         own: what the unit takes. takes: what a question is made of, always with c.
     """
 
     unit: Unit
     asks: int
     deadline: float
-    asked: int = 0
-    pace: Pace = field(default_factory=Pace)
+    meter: Meter = field(default_factory=Meter)
     own: Signature = field(init=False)
     takes: Signature = field(init=False)
 
@@ -117,9 +118,9 @@ class Box:
         """
         count = len(operands["a"])
         begun = time.monotonic()
-        if count > self.asks - self.asked or begun + self.pace.of(count) > self.deadline:
+        if count > self.asks - self.asked or begun + self.meter.of(count) > self.deadline:
             raise BudgetEnded
-        self.asked += count
+        self.meter.asked += count
         try:
             given = np.asarray(self.unit.dot(**operands))
         except MmagoldError:
@@ -129,10 +130,15 @@ class Box:
             raise OperandError(
                 f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"
             ) from error
-        self.pace.took(count, time.monotonic() - begun)
+        self.meter.took(count, time.monotonic() - begun)
         fmt = self.takes.formats["d"]
         fmt.check(given, "d")
         return given.astype(fmt.dtype)
+
+    @property
+    def asked(self) -> int:
+        """Dot products that it was asked."""
+        return self.meter.asked
 
     @property
     def tile(self) -> Callable[..., Bits] | None:
@@ -143,7 +149,7 @@ class Box:
 
     def can_answer(self) -> int:
         """Dot products that it may still be asked, and answers in the time that is left."""
-        left, each = self.asks - self.asked, self.pace.each
+        left, each = self.asks - self.asked, self.meter.each
         return max(0, left if self.left > each * left else int(self.left / each))
 
     @property

@@ -8,6 +8,7 @@ again. What stands at the end was held against every answer.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -62,8 +63,9 @@ from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 
 Progress = Callable[[str, int, int], None]
 Numbers = npt.NDArray[np.int64]
-_FIRST = 96
-"""Questions of each kind before the first candidate."""
+_FIRST, _OF_FIRST = 96, 83
+"""Questions of each kind before the first candidate; of so many that may be asked, one at most is one of
+those."""
 _WRONG_AGAIN, _EARLY_AGAIN, _EARLY, _LAST_AGAIN = 48, 16, 256, 64
 """Of the questions that a candidate is wrong on, so many are asked again before anything is made of them,
 each once, and so many of the first ones with them; where one has another answer, so many of the first ones
@@ -73,7 +75,7 @@ _BETWEEN = 3
 _SIMPLE, _OF_SIMPLE = 20, 800
 """The same of each number of terms and kind; of so many questions that may be asked, one at most is one of
 those."""
-_ZERO_C = 24
+_ZERO_C, _OF_ZERO_C = 24, 333
 """The same of each kind with c = +0, and as many with -0."""
 _MOST_LOWERED, _OF_LOWERED = 320, 24
 """Questions of each kind that are asked once more lower down; of so many that are left, one at most."""
@@ -119,6 +121,12 @@ _ASKED_AGAIN = 512
 """Questions of a dissection that is continued that the box is asked again."""
 _LEAST, _LEAST_SECONDS = 4, 1.0
 """Questions of each kind, and time, that make a round worth its while."""
+_FEW_ASKS = 8_000
+"""Of fewer questions in all, one of each kind is worth a round, and it is aimed at one unit in turns."""
+_SHARE_OF_MASKS = 4
+"""Of fewer questions in all, one of so many at most is a mask."""
+_SHARE_OF_ANSWERS = 0.6
+"""Of the time that is left: so much a slow box may take to answer, the rest is for fits."""
 _MOMENT, _SHORTEST = 1.0, 1e-3
 """Seconds for questions that are asked where no time for fits is left, and the least that a round takes."""
 _ORDINARY = (
@@ -150,8 +158,9 @@ _QUICK = 6
 """The same share where all starts are to be compared soon."""
 _NO_WORDS = "the schema of units has no words for the candidate"
 _RESUME = "argument 'resume' (option --continue)"
-_SMALLEST = 8_000
-"""Questions that every dissection may ask."""
+_SMALLEST = 500
+"""Questions that every dissection may ask: some to see that answers repeat, some of each kind to make a
+candidate from, and some of each kind to check it."""
 _SHARE_IN_TURNS = 16
 """One of so many questions is kept for the modes in turns."""
 
@@ -179,7 +188,7 @@ def dissect(
             with scales scale_a and scale_b, too.
         k: of a function: products of one dot product.
         seconds: no question is asked after this time.
-        asks: dot products that the box may be asked, at least 8,000.
+        asks: dot products that the box may be asked, at least 500; few of them decide little.
         seed: of the random operands; equal seeds ask a box the same questions, as long as its answers are
             the same and no time ends.
         progress: called with (what is done, done, all).
@@ -364,7 +373,7 @@ class _Search:
         self.deadline = self.started + seconds
         self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
         self.box = Box(unit, asks, self.deadline)
-        self.dense = Box(dense_view(unit), asks, self.deadline, pace=self.box.pace)
+        self.dense = Box(dense_view(unit), asks, self.deadline, meter=self.box.meter)
         self.own, self.takes = self.box.own, self.dense.takes
         self.bank, self.checked = Bank(self.takes), Bank(self.takes)
         self.seed, self.progress, self.state = seed, progress, _State()
@@ -374,7 +383,7 @@ class _Search:
         self.repeated = Repeated(0, 0)
         self.changed: Changed | None = None
         self.confirmed, self.firsts = np.zeros(0, np.bool_), 0  # of the bank: what was asked again; and first
-        self.kept_back = asks // _KEPT_BACK
+        self.kept_back, self.given = asks // _KEPT_BACK, asks
         self.weighed: tuple[object, Evidence] | None = None
         self.forced: list[Forced] = []
         self.laws: tuple[Law, ...] = ()
@@ -441,7 +450,7 @@ class _Search:
             self._ask_twice()
             if not self.remembered:
                 self._tell("finding the order of the sum", 0, 1)
-                state.tree = find_order(self.dense, self.bank)
+                state.tree = self._order()
                 self.groups = partners(self.dense, self.bank, state.tree)
                 self._first_questions()
                 self._begin_with(self.starts)
@@ -457,7 +466,8 @@ class _Search:
         except _Otherwise:
             checked = True
         if not checked:
-            what = "time" if self.dense.left < self.reserve else "number of questions"
+            late = self.dense.left < self.reserve or self.dense.asks < self.given
+            what = "time" if late else "number of questions"
             state.undecided.append(f"the {what} that was given ended before the search did")
         return self._found()
 
@@ -474,6 +484,21 @@ class _Search:
         if found.changed is not None:
             asked = f"{found.differ:,} of {found.asked + found.tiles:,} dot products, asked again"
             self._is_otherwise(found.changed, f"{asked}, had another answer")
+        self._plan()
+        if self.dense.asks < _SMALLEST:
+            each = self.box.meter.each
+            seconds = math.ceil(_SMALLEST * each / _SHARE_OF_ANSWERS) + 1
+            said = f"takes {each:.3g} s for a dot product, and {_SMALLEST} have to be asked"
+            raise OperandError(f"{name_of(self.box.unit)} {said}: give it {seconds} s or more (--seconds)")
+
+    def _plan(self) -> None:
+        """Asks no more than the box answers in its share of the time that is left: a search that knows how
+        few they are asks of everything some, instead of all of the first things."""
+        each, so_far = self.box.meter.each, self.box.asked
+        share = _SHARE_OF_ANSWERS * max(self.dense.left, 0)
+        most = self.given if each * self.given < share else so_far + int(share / each)
+        self.box.asks = self.dense.asks = min(self.given, most)
+        self.kept_back = min(self.kept_back, self.dense.asks // _KEPT_BACK)
 
     def _is_otherwise(self, changed: Changed | None, again: str = "") -> None:
         """Ends the search where a question had another answer."""
@@ -514,14 +539,28 @@ class _Search:
         then = early.operands, early.answers
         self._is_otherwise(otherwise_now(self.dense, kept.operands, kept.answers, then))
 
+    def _order(self) -> Node | None:
+        """The order of the sum, as masks show it; of few questions they take a part at most."""
+        most = self._left // _SHARE_OF_MASKS if self._few else self._left
+        try:
+            return find_order(replace(self.dense, asks=self.dense.asked + most), self.bank)
+        except BudgetEnded:
+            self.state.undecided.append("too few questions were left to see the order of the sum with masks")
+            return None
+
     def _first_questions(self) -> None:
-        for index, kind in enumerate(stimuli.KINDS):
-            operands = stimuli.generate(self.takes, kind, _FIRST, self._rng(1, index))
-            self.bank.add(kind, *self.dense.ask(operands))
         questions = self.dense.asks // (2 if self.own.state else 1)
-        each = min(_SIMPLE, questions // _OF_SIMPLE)
-        for kind, operands in simple(self.takes, each, self._rng(1, len(stimuli.KINDS))):
-            self.bank.add(kind, *self.dense.ask(operands))
+        first, each = min(_FIRST, questions // _OF_FIRST), max(1, min(_SIMPLE, questions // _OF_SIMPLE))
+        drawn = [
+            (kind, stimuli.generate(self.takes, kind, first, self._rng(1, index)))
+            for index, kind in enumerate(stimuli.KINDS)
+        ]
+        drawn += simple(self.takes, each, self._rng(1, len(stimuli.KINDS)))
+        kinds = [kind for kind, operands in drawn for _ in operands["c"]]
+        together = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        self.bank.add_each(
+            kinds, *self.dense.ask(together)
+        )  # at once: one call may be one run of a simulator
         if not self.own.state:
             self._ask_zero_c()
         self._ask_lower()
@@ -554,8 +593,9 @@ class _Search:
     def _ask_zero_c(self) -> None:
         """Asks whether the sign of a c that is zero changes any number; what it does not change says nothing
         more than the questions before."""
-        fmt, operands = self.takes.formats["d"], zero_c(self.takes, _ZERO_C, self._rng(1, _ZERO_C))
-        if operands is None:
+        each = min(_ZERO_C, self.dense.asks // _OF_ZERO_C)
+        fmt, operands = self.takes.formats["d"], zero_c(self.takes, each, self._rng(1, _ZERO_C))
+        if operands is None or not each:
             return
         operands, answers = self.dense.ask(operands)
         plus, minus = np.asarray(to_float(fmt, answers), np.float64).reshape(2, -1)
@@ -662,7 +702,7 @@ class _Search:
         """Asks more about a candidate that is wrong on a handful: those say little of what it lacks, and
         whatever else is tried costs more than questions aimed at it."""
         share = min(_GROWTH[0], self._share_left() // 3)
-        if share >= _LEAST and self.dense.left > self.reserve:
+        if share >= self._least and self.dense.left > self.reserve:
             self._round(share)
             self.state.differing = {}
             self._refit([near], fitting.Effort.SINGLE, quick=True)
@@ -757,7 +797,7 @@ class _Search:
             fit, candidate = self.state.fit, self.state.fit.candidate
             left = self._share_left()  # a round that finds a difference leaves enough for those behind it
             share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], max(left // 3, min(left, _LAST)))
-            if share < _LEAST or self.dense.left < self.reserve:
+            if share < self._least or self.dense.left < self.reserve:
                 if self.state.differing:
                     self._ask_the_rest()
                 return bool(self.state.differing)
@@ -821,9 +861,9 @@ class _Search:
     def _ask_the_rest(self) -> None:
         """Where the time for fits is over, not the questions: asks as many more as take a moment. A candidate
         that one of them shows to be wrong cannot be mended any more, and is not called explained."""
-        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (_AIMS * len(_CHECKED))
+        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (self._aims * len(_CHECKED))
         share = min(self._share_left(), each)
-        if share >= _LEAST:
+        if share >= self._least:
             self._round(share)
 
     def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
@@ -849,7 +889,8 @@ class _Search:
         if not parts:
             return False
         whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-        whole, answers = self._asked_at_the_end(whole)
+        some = _spread(np.arange(len(whole["a"])), self._left)
+        whole, answers = self._asked_at_the_end({name: codes[some] for name, codes in whole.items()})
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
@@ -906,8 +947,21 @@ class _Search:
 
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
+        self._plan()
         left = self._left - self.kept_back
-        return max(left, 0) // (_AIMS * len(_CHECKED))
+        return max(left, 0) // (self._aims * len(_CHECKED))
+
+    @property
+    def _few(self) -> bool:
+        return self.dense.asks < _FEW_ASKS
+
+    @property
+    def _aims(self) -> int:
+        return 1 if self._few else _AIMS
+
+    @property
+    def _least(self) -> int:
+        return 1 if self._few else _LEAST
 
     def _round(self, share: int) -> bool:
         """One round of checking; whether the candidate was wrong anywhere."""
@@ -950,7 +1004,9 @@ class _Search:
         of another one: what tells two alike lies where the other one's widths end."""
         others = self._others_aimed_at(turn)
         for index, kind in enumerate(_CHECKED):
-            for aim, target in enumerate((self.own, unit, others[index % len(others)])):
+            targets = enumerate((self.own, unit, others[index % len(others)]))
+            aims = list(targets) if self._aims == _AIMS else [list(targets)[(turn + index) % _AIMS]]
+            for aim, target in aims:
                 rng = self._rng(2 + turn, index, aim)
                 operands = stimuli.generate(target, kind, share, rng)
                 yield kind, self._every_second_lower(operands, rng)
@@ -1077,12 +1133,12 @@ class _Search:
     @property
     def _left(self) -> int:
         """Dot products that the box may still be asked."""
-        return self.dense.asks - self.dense.asked - self.box.asked
+        return self.dense.asks - self.dense.asked
 
     @property
     def _asked(self) -> int:
         """Dot products that the box answered, before it was continued, too."""
-        return self.before + self.box.asked + self.dense.asked
+        return self.before + self.box.asked
 
     def _text(self, candidate: Candidate, title: str) -> tuple[str | None, str]:
         """The candidate as YAML, where that reads back as a unit with the same answers; else why not."""

@@ -34,7 +34,8 @@ _WIDEST = 120
 """Binades between M and y."""
 _MOST_PAIRS = 9000
 """Of more terms than have so many pairs, not all pairs are asked."""
-_CHECKED_PAIRS = 1000
+_CHECKED_PAIRS, _OF_CHECKED = 1000, 16
+"""Pairs that are asked to check a tree; of so many questions that may be asked, one at most is of those."""
 _MOST_KEPT = 300
 """Of the questions for the order, so many stay to be fitted to: they are much alike."""
 KIND = "masks"
@@ -242,7 +243,8 @@ def _best(
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
-        many = marks.terms * (marks.terms - 1) > _MOST_PAIRS
+        most = min(_MOST_PAIRS, box.can_answer() // 2)  # twice, for two M
+        many = marks.terms * (marks.terms - 1) > most
         found = (_by_pivots if many else _by_all)(box, bank, marks)
         if found is not None and (best is None or found[0] > best[0]):
             best = *found, marks
@@ -411,7 +413,8 @@ def _by_pivots(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
     whole = forest(list(range(n)), n + 1)
     if whole is None or len(whole) != 1 or not isinstance(whole[0], Node):
         return None
-    drawn = rng.integers(n, size=(_CHECKED_PAIRS, 2)).tolist()
+    checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)
+    drawn = rng.integers(n, size=(checked, 2)).tolist()
     if not ask([(i, j) for i, j in drawn if i != j]):
         return None
     sizes = predicted(whole[0], n)

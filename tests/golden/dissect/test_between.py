@@ -33,7 +33,7 @@ def test_a_number_is_found_where_nothing_else_differs() -> None:
     assert number_of(own(), own(floor=-130)) == ((place, "floor"), -130)
     assert number_of(own(), own(window=(("c", 9),))) == ((place, "window", "c"), 9)
     assert number_of(own(window=(("c", 9),)), own(window=(("c", 7),))) == ((place, "window", "c"), 7)
-    others = ({"floor": -130, "rounding": "down"}, {"rounding": "down"}, {"group": ("contiguous", 4)}, {})
+    others = ({"floor": -130, "rounding": "down"}, {"rounding": "down"}, {"zeros": "take_part"}, {})
     assert [number_of(own(), own(**keys)) for keys in others] == [None] * 4
     assert number_of(own(), own(floor=None)) is None
 

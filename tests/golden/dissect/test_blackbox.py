@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from golden.dissect.blackbox.found import Found
 from golden.dissect.blackbox.sources import open_box, read_formats
 from golden.errors import DTypeError, OperandError, UnknownNameError
 from golden.program.steps import Fma
+from golden.unit import FunctionUnit
 
 BOXES = Path(__file__).parent / "black_boxes"
 FORMATS = {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
@@ -256,6 +258,41 @@ def test_limits_end_the_search_and_are_told() -> None:
     assert any("time" in one for one in found.undecided)
 
 
+def slow(seconds: float, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A box whose clock goes on by so many seconds for each dot product."""
+    passed, clock = [0.0], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + passed[0])
+    unit = box("ieee.py:pairwise")
+
+    def dot(a: Any, b: Any, c: Any) -> Any:
+        passed[0] += seconds * len(a)
+        return unit.dot(a, b, c)
+
+    return FunctionUnit.like(unit, dot)
+
+
+def test_a_slow_box_is_asked_what_it_answers_in_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer questions of everything, not all of the first ones."""
+    found = golden.dissect(slow(0.01, monkeypatch), seconds=40, asks=30_000)
+    assert found.explains and found.fresh > 500 and found.seconds < 41
+    assert found.asked < 4_000
+
+
+def test_a_box_that_is_too_slow_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = slow(1.0, monkeypatch)
+    begun = time.monotonic()
+    wrong(lambda: golden.dissect(unit, seconds=60, asks=30_000), OperandError, r"1 s .* 500 .*--seconds")
+    assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize(("name", "asks"), long_after(1, [("pairwise", 500), ("pairwise", 1_000)]))
+def test_few_questions_decide_little_and_say_so(name: str, asks: int) -> None:
+    found = golden.dissect(box(f"ieee.py:{name}"), seconds=60, asks=asks)
+    assert found.explains and found.asked <= asks and 0 < found.fresh < asks // 2
+    assert len(found.alternatives) > 3 and found.undecided
+    assert fresh_differences(found, box(f"ieee.py:{name}")) == 0
+
+
 def test_a_candidate_that_nothing_was_held_against_is_not_called_explained(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -352,7 +389,7 @@ def test_wrong_calls_are_refused() -> None:
     wrong(lambda: golden.dissect(lambda a, b, c: c), OperandError, "'formats' and 'k' are missing")
     wrong(lambda: golden.dissect(ins, k=4), OperandError, "a unit has its own")
     wrong(lambda: golden.dissect(7, formats=FORMATS, k=4), OperandError, "box.*int")
-    wrong(lambda: golden.dissect(ins, asks=5), OperandError, "asks.*8000")
+    wrong(lambda: golden.dissect(ins, asks=5), OperandError, "asks.*500")
     wrong(lambda: golden.dissect(ins, seconds=0), OperandError, "seconds")
     wrong(lambda: golden.dissect(ins, seconds=float("nan")), OperandError, "seconds")
     wrong(lambda: golden.dissect(box("ieee.py:broken")), OperandError, "ZeroDivisionError: no answer")

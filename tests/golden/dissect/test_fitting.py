@@ -513,6 +513,7 @@ def test_a_near_start_goes_on_before_others_are_looked_for(
 
     monkeypatch.setattr(fitting, "rank", lambda *given: [fitting.Fit(one, wrong)])
     monkeypatch.setattr(_Search, "_ask_beside", lambda *given: None)
+    monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
     monkeypatch.setattr(fitting, "fit", fit)
     search._begun(search.bank, [one], None)
     assert tried == [one] * calls
@@ -576,6 +577,7 @@ def test_what_single_changes_leave_of_a_handful_of_counterexamples_is_asked_abou
             raise BudgetEnded
 
     monkeypatch.setattr(_Search, "_refit", refit)
+    monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
     monkeypatch.setattr(_Search, "_round", lambda self, share: done.append("round"))
     with pytest.raises(BudgetEnded):
         search._check()

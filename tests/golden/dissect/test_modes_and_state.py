@@ -94,7 +94,7 @@ def test_each_mode_is_found_and_what_differs(tmp_path: Path) -> None:
         open_box("hopper:HMMA.16816.F32", modes=3)
     unit = FunctionUnit(by_mode, BYTES, 4, "box", modes=modes_of(3))
     with pytest.raises(OperandError, match="for each of 3 modes"):
-        golden.dissect(unit, **ASKS)
+        golden.dissect(unit, seconds=300, asks=1_400)
     found = golden.dissect(unit, seconds=300, asks=30_000)
     assert found.explains and list(found.modes) == [0, 1, 2]
     in_turns = found.compared - sum(one.compared for one in found.modes.values())

@@ -161,6 +161,7 @@ def test_a_start_that_explains_more_from_the_beginning_goes_on_with_the_least_ef
 
     monkeypatch.setattr(_Search, "_also", also)
     monkeypatch.setattr(_Search, "_refit", refit)
+    monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
     monkeypatch.setattr(_Search, "_round", lambda self, share: done.append("round"))
     with pytest.raises(BudgetEnded):
         search._check()

@@ -414,7 +414,7 @@ def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, asks, 0, None)
     search.bank, search.state.fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
-    search.dense.asked = 5_000
+    search.dense.meter.asked = 5_000
     before: list[int] = []
 
     def told(one: _Search, fit: fitting.Fit, each: int, far: bool) -> bool:
