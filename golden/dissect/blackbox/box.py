@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.dissect.blackbox.coverage import Coverage
 from golden.errors import MmagoldError, OperandError, one_line
 from golden.instruction import Instruction
 from golden.model.trials import Trials
@@ -70,7 +71,7 @@ class Box:
         unit: whatever answers dot products, without modes.
         asks: dot products that may still be asked.
         deadline: on time.monotonic; no question is asked after it.
-        meter: what it was asked, also through another view of the same unit.
+        meter: what it was asked, also through another view of the same unit. codes: which codes.
         own: what the unit takes. takes: what a question is made of, always with c.
     """
 
@@ -78,6 +79,7 @@ class Box:
     asks: int
     deadline: float
     meter: Meter = field(default_factory=Meter)
+    codes: Coverage | None = None
     own: Signature = field(init=False)
     takes: Signature = field(init=False)
 
@@ -131,6 +133,8 @@ class Box:
                 f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"
             ) from error
         self.meter.took(count, time.monotonic() - begun)
+        if self.codes is not None:
+            self.codes.add(operands)
         fmt = self.takes.formats["d"]
         fmt.check(given, "d")
         return given.astype(fmt.dtype)

@@ -29,6 +29,8 @@ from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate, meant
 from golden.dissect.blackbox.candidates import candidate as made_candidate
 from golden.dissect.blackbox.causes import Changed
+from golden.dissect.blackbox.coverage import KIND as CODES
+from golden.dissect.blackbox.coverage import Coverage
 from golden.dissect.blackbox.evidence import Evidence, Property, weigh
 from golden.dissect.blackbox.found import IN_TURNS, Example, Found, of_modes
 from golden.dissect.blackbox.garbage import seldom_collected
@@ -137,6 +139,8 @@ _ORDINARY = (
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
 _CHECKED = (*stimuli.KINDS, telling.TIES, "split_tie")
 """Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
+_CODES_FROM, _PARTS_OF_CODES = 2, 4
+"""From this round on, so many parts are made of codes that were not asked."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
 _SHOWN = "shown in the report"
@@ -372,8 +376,9 @@ class _Search:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
         self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
-        self.box = Box(unit, asks, self.deadline)
-        self.dense = Box(dense_view(unit), asks, self.deadline, meter=self.box.meter)
+        self.codes = Coverage(signature_of(unit))
+        self.box = Box(unit, asks, self.deadline, codes=self.codes)
+        self.dense = replace(self.box, unit=dense_view(unit))
         self.own, self.takes = self.box.own, self.dense.takes
         self.bank, self.checked = Bank(self.takes), Bank(self.takes)
         self.seed, self.progress, self.state = seed, progress, _State()
@@ -949,7 +954,17 @@ class _Search:
         """Questions of each kind that may still be asked."""
         self._plan()
         left = self._left - self.kept_back
-        return max(left, 0) // (self._aims * len(_CHECKED))
+        return max(left, 0) // (self._aims * len(_CHECKED) + self._parts_of_codes)
+
+    @property
+    def _parts_of_codes(self) -> int:
+        """Parts of a round that are made of codes not asked yet: a few, and as many as others are of one aim
+        once the candidate was told from its rivals."""
+        fit = self.state.fit
+        if self._few or self.turn < _CODES_FROM or fit is None or not self.codes.unasked():
+            return 0
+        told = self.told.get(fit.candidate.key, 0) >= len(_TELLING_DRAWN)
+        return len(_CHECKED) if told else _PARTS_OF_CODES
 
     @property
     def _few(self) -> bool:
@@ -1010,6 +1025,10 @@ class _Search:
                 rng = self._rng(2 + turn, index, aim)
                 operands = stimuli.generate(target, kind, share, rng)
                 yield kind, self._every_second_lower(operands, rng)
+        if parts := self._parts_of_codes:
+            codes = self.codes.questions(parts * share, self._rng(2 + turn, len(_CHECKED)))
+            for part in range(parts):
+                yield CODES, {name: one[part * share :][:share] for name, one in codes.items()}
 
     def _every_second_lower(self, operands: Operands, rng: np.random.Generator) -> Operands:
         """Operands of which every second dot product lies lower, where most products overflow."""
@@ -1096,6 +1115,7 @@ class _Search:
                 *filter(None, [unwritten]),
                 *self._open(differing, alternatives),
                 *_untried(evidence),
+                *self.codes.said(),
             ),
             rules=(fit.candidate.order, *fit.told),
             forced=tuple(forced(fit.told, self.bank) if wrong else self.forced),
