@@ -426,6 +426,7 @@ class _Search:
                 said = f"{wrong} of {len(some)} of its questions, asked again, had another answer"
                 raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one of then")
         self.bank, self.state.tree, self.groups, self.turn = kept.bank, kept.tree, kept.groups, kept.turn
+        self.codes.add(kept.bank.operands)
         self.remembered, self.before, self.end = len(kept.bank) > 0, kept.asked, kept.end
         candidate = kept.candidate()
         if candidate is not None:

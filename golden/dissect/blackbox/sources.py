@@ -178,17 +178,19 @@ def _run(command: list[str], out: IO[bytes], errors: IO[bytes]) -> int:
 
 
 def _results(text: str, takes: Signature, count: int, program: str) -> Bits:
-    lines = text.split()
-    if len(lines) != count:
-        raise OperandError(f"{program} wrote {len(lines)} results for {count} dot products")
-    fmt = takes.formats["d"]
-    codes = []
-    for line in lines:
+    """The codes in the lines that a program wrote, empty ones left out. What is no code is quoted before the
+    lines are counted: a banner is one line too many, too."""
+    fmt, codes = takes.formats["d"], []
+    lines = [(number, line) for number, line in enumerate(map(str.strip, text.splitlines()), 1) if line]
+    for number, line in lines:
         try:
-            code = int(line, 16)
+            found = [int(word, 16) for word in line.split()]
         except ValueError:
-            raise OperandError(f"{program} wrote '{line[:40]}', expected a hex number") from None
-        if not 0 <= code < 1 << fmt.storage:
+            said = f"{program} wrote '{line[:40]}' as line {number}"
+            raise OperandError(f"{said}, expected a hex number for each dot product") from None
+        if not all(0 <= code < 1 << fmt.storage for code in found):
             raise OperandError(f"{program} wrote {line[:40]}, which is no {fmt.name}")
-        codes.append(code)
+        codes += found
+    if len(codes) != count:
+        raise OperandError(f"{program} wrote {len(codes)} results for {count} dot products")
     return np.array(codes, fmt.dtype)

@@ -427,6 +427,14 @@ def test_a_program_answers_in_lines_of_hex(tmp_path: Path) -> None:
     [
         ("import sys; sys.exit('no licence')", "status 1: no licence"),
         ("print('12')", "1 results for"),
+        (
+            "import sys\nprint('Adder 2.0')\nfor _ in sys.stdin: print('12')",
+            "'Adder 2.0' as line 1, expected a hex number",
+        ),
+        (
+            "import sys\nfor n, _ in enumerate(sys.stdin): print('12' if n < 2 else 'done')",
+            "'done' as line 3",
+        ),
         ("import sys\nfor _ in sys.stdin: print('xyz')", "expected a hex number"),
         ("import sys\nfor _ in sys.stdin: print('1ffffffff')", "no s32"),
     ],
