@@ -137,14 +137,16 @@ def test_what_nothing_explains_is_asked_again_first(dot: Dot, cause: str) -> Non
 def test_what_a_sparse_box_answers_by_chance_is_told() -> None:
     """Only with other metadata than the first questions have."""
     model = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-    rng = np.random.default_rng(0)
+    rng, turn = np.random.default_rng(0), count()
 
     def dot(**operands: Any) -> Any:
-        moved = (operands["metadata"] != 4).any(axis=1)
-        return model.dot(**operands) ^ (moved & (rng.random(len(moved)) < 0.01)).astype(np.uint32)
+        late = np.array([next(turn) > 6_000 for _ in operands["a"]])
+        moved = late & (operands["metadata"] != 4).any(axis=1) & (rng.random(len(late)) < 0.01)
+        return model.dot(**operands) ^ moved.astype(np.uint32)
 
     found = golden.dissect(FunctionUnit.like(model, dot), asks=20_000, seconds=20)
     assert found.changed is not None and found.changed.cause == causes.CHANCE
+    assert found.instruction is not None and "metadata[" in found.changed.text(model.formats)
 
 
 def test_that_answers_repeat_is_a_property() -> None:

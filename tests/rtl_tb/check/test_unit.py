@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import golden
 import rtl_tb
 from golden.dissect import probes
+from golden.dissect.blackbox.repeating import at_every_place
 from golden.dissect.comparing import compare
 from golden.dissect.probes import Probe
 from golden.vectors.vectorset import default_set
@@ -30,6 +32,28 @@ def test_a_dut_is_measured_and_compared(tmp_path: Path) -> None:
     assert found.numeric > 0 and found.example is not None and found.example.trace_y is None
     assert found.example.products <= 2
     assert int(unit.dot(**found.example.operands_y)) == found.example.y != found.example.x
+
+
+def test_whole_tiles_are_asked_of_a_dut_that_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every row and column; dot products go to one place of a tile."""
+    dut = replace(load_dut(EXAMPLES / "wrong_f" / "dut.yaml"), level="tile")
+    ins = dut.instruction
+
+    def run(engine: str, job: Job, progress: object = None) -> Outcome:
+        count = len(job.vectors)
+        d = job.vectors.d ^ np.eye(ins.m, ins.n, 1, dtype=job.vectors.d.dtype)
+        return Outcome(engine, "none", "0", d, np.ones(count, bool), np.zeros(count, bool))
+
+    monkeypatch.setattr("rtl_tb.engines.run", run)
+    job = Job(dut, tmp_path, default_set(ins, 0, level="tile"), program=tmp_path)
+    unit = DutRun(job, "fast").unit()
+    dots = golden.stimuli.generate(ins, "narrow", 3, np.random.default_rng(0))
+    assert (unit.dot(**dots) == ins.dot(**dots)).all()
+    assert unit.tile is not None
+    found = at_every_place(ins, dots, unit.tile)
+    assert all(one is not None and "row 0, column 1" in one.said for one in found)
 
 
 @pytest.mark.parametrize("flag", ["unknown", "received"])
