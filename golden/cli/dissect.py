@@ -92,8 +92,6 @@ def dissect(
         found = search(
             unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume, near=meant
         )
-    if found.instruction is None:
-        raise OperandError(found.sentence())
     if out is not None:
         for file, text in found.files(out).items():
             output.write_text(file, text)
@@ -101,7 +99,9 @@ def dissect(
         dissection.write(found, file)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
-    else:
+    if found.instruction is None:
+        raise OperandError(found.sentence())
+    if not as_json:
         typer.echo(found.report, nl=False)
     if out is not None and found.missing:  # the report is out, the file that was asked for is not
         raise OperandError(f"{out} is not written: {found.missing}")

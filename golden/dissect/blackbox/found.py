@@ -247,6 +247,7 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
             if whole is not None or one.instruction is None  # what was not found says why
             for said in one.undecided
         ),
+        changed=next((one.changed for one in found.values() if one.changed is not None), None),
         modes=dict(found),
         asked=sum(one.asked for one in found.values()),
         fresh=sum(one.fresh for one in found.values()),

@@ -39,7 +39,7 @@ def test_a_unit_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyte
     """After the report, with status 2, on standard error."""
     monkeypatch.setattr(dissecting, "unit_text", lambda *given: None)
     out = tmp_path / "unit.yaml"
-    words = ("volta:HMMA.884.F32.F32", "--asks", "8000", "--out", out)
+    words = ("ampere:mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "--asks", "600", "--out", out)
     done = CliRunner().invoke(app, ["dissect", *map(str, words)])
     assert done.exit_code == 2 and "is explained" in done.stdout and not out.exists()
     assert "unit.yaml is not written: the schema of units has no words" in done.stderr
@@ -50,6 +50,17 @@ def test_a_box_that_nothing_explains_ends_with_status_1() -> None:
     done = mmagold(f"python:{BOXES / 'ieee.py'}:outside", *FORMATS, "--asks", "8000", "--seconds", "8")
     assert done.returncode == 1, done.stderr
     assert "nearest candidate" in done.stdout and "simplest difference" in done.stdout
+
+
+def test_a_box_with_two_answers_is_reported(tmp_path: Path) -> None:
+    """Nothing is said of what it computes: status 2, with the question in the report, too."""
+    report = tmp_path / "report.html"
+    words = (f"python:{BOXES / 'ieee.py'}:crowded", *FORMATS, "--report", report, "--json")
+    done = CliRunner().invoke(app, ["dissect", *map(str, words)])
+    assert done.exit_code == 2 and "depends on how many are asked at once" in done.stderr
+    told = json.loads(done.stdout)["changed"]
+    assert told["first"] != told["again"] and len(told["operands"]["a"]) == 4
+    assert "depends on how many are asked at once" in report.read_text("utf-8")
 
 
 def test_wrong_calls_end_with_status_2_and_one_line() -> None:
