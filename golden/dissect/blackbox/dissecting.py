@@ -245,7 +245,8 @@ def dissect(
     finally:  # also of one that was interrupted
         if resume is not None:
             search.keep(resume)
-    return replace(found, not_read=unread.said, asked=found.asked + unread.asked)
+    undecided = (*found.undecided, *unread.open)
+    return replace(found, not_read=unread.said, undecided=undecided, asked=found.asked + unread.asked)
 
 
 def _as_unit(
@@ -486,16 +487,22 @@ class _Search:
 
     def _ask_twice(self) -> None:
         """Whether the box answers the same question the same, whatever it was asked before and beside it."""
-        self.repeated = found = asked_again(self.box, partial(self._rng, 0))
+        try:
+            self.repeated = found = asked_again(self.box, partial(self._rng, 0))
+        except BudgetEnded:
+            raise self._too_slow() from None
         if found.changed is not None:
             asked = f"{found.differ:,} of {found.asked + found.tiles:,} dot products, asked again"
             self._is_otherwise(found.changed, f"{asked}, had another answer")
         self._plan()
         if self.dense.asks < _SMALLEST:
-            each = self.box.meter.each
-            seconds = math.ceil(_SMALLEST * each / _SHARE_OF_ANSWERS) + 1
-            said = f"takes {each:.3g} s for a dot product, and {_SMALLEST} have to be asked"
-            raise OperandError(f"{name_of(self.box.unit)} {said}: give it {seconds} s or more (--seconds)")
+            raise self._too_slow()
+
+    def _too_slow(self) -> OperandError:
+        each = self.box.meter.each
+        seconds = math.ceil(_SMALLEST * each / _SHARE_OF_ANSWERS) + 1
+        said = f"takes {each:.3g} s for a dot product, and {_SMALLEST} have to be asked"
+        return OperandError(f"{name_of(self.box.unit)} {said}: give it {seconds} s or more (--seconds)")
 
     def _plan(self) -> None:
         """Asks no more than the box answers in its share of the time that is left: a search that knows how

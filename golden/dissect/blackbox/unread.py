@@ -8,7 +8,6 @@ Whatever it asks carries other bits there, so that a bit that is read after all 
 
 from __future__ import annotations
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,12 +31,15 @@ _SHARE, _SHARE_OF_TIME = 16, 20
 _QUESTIONS, _OF_ASKS = 400, 64
 """Questions in which bits are turned before they are called unread; of so many that may be asked one at
 most."""
+_LEAST_ASKS, _FOR_RATE = 8_000, 2
+"""With fewer questions than these no bits are asked about; questions that show how long an answer takes."""
 _AT_ONCE = 16
 """Places of an operand that are asked about at once, after the first two, which show how long that takes."""
 _KINDS = ("narrow", "wide", "random_bits", "cancelling", "one_hot", "equal_exponents", "alignment_edge")
 _SEEN = 0.05
 """The share of the questions whose answers the lowest bit that is read has to change: those below it would
 have shown, too."""
+_NOT_ASKED = "which bits of the operands are not read was not asked"
 Rng = Callable[..., np.random.Generator]
 _Bit = tuple[str, int, int]
 """Operand, place in it, bit."""
@@ -50,12 +52,14 @@ class Unread:
     Attributes:
         unit: the box; where it ignores low bits of an operand, with a format that has them ignored.
         said: a sentence for each operand and set of bits.
+        open: what was not asked, and why.
         asked: questions that it took.
         formats: the operands whose format is another one now.
     """
 
     unit: Unit
     said: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
     asked: int = 0
     formats: Mapping[str, Format] = field(default_factory=dict)
 
@@ -69,16 +73,21 @@ def not_read(unit: Unit, asks: int, seconds: float, rng: Rng) -> Unread:
     Raises:
         OperandError: the box does not answer.
     """
-    box = Box(dense_view(unit), asks // 4, math.inf)
-    search = _Asking(box, asks, time.monotonic() + seconds / _SHARE_OF_TIME, rng)
+    if asks < _LEAST_ASKS:
+        return Unread(unit, open=(f"{_NOT_ASKED}: too few questions",))
+    until = time.monotonic() + seconds / _SHARE_OF_TIME
+    box = Box(dense_view(unit), asks // 4, until)
+    search = _Asking(box, asks, until, rng)
     try:
+        box.ask(stimuli.generate(box.takes, "narrow", _FOR_RATE, rng(5)))
         silent = search.not_shown()
         found = search.confirmed(silent) if silent else {}
         low = {name: bits for name in "abc" if (bits := search.low_bits(name, found))}
     except BudgetEnded:
-        return Unread(unit, asked=box.asked)
+        return Unread(unit, open=(f"{_NOT_ASKED}: it would have taken too long",), asked=box.asked)
     formats = {name: _ignoring(box.takes.formats[name], bits) for name, bits in low.items()}
-    return Unread(_as_read(unit, formats), tuple(_said(search, found)), box.asked, formats)
+    said = tuple(_said(search, found))
+    return Unread(_as_read(unit, formats), said, asked=box.asked, formats=formats)
 
 
 class _Asking:
