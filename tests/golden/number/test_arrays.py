@@ -156,7 +156,7 @@ def test_operands_of_other_names_are_refused() -> None:
     operands = {name: codes[0] for name, codes in dots(SCALED).items()}
     with pytest.raises(
         ShapeError,
-        match=r"'scale_c' is no operand, expected a, b, c, .*, mode, clear; nearest: scale_",
+        match=r"'scale_c' is no operand, expected a, b, c, .*, mode, clear, load; nearest: scale_",
     ):
         minimise(SCALED, operands | {"scale_c": operands["scale_a"]}, lambda _: np.array([True]))
 

@@ -396,8 +396,7 @@ def test_names_with_markup_do_no_harm(mixed):
     ElementTree.fromstring(junit(data).partition("\n")[2])
 
 
-def test_no_line_is_cut_where_nobody_looks(mixed, monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
+def test_no_line_is_cut_where_nobody_looks(mixed):
     data = json.loads(mixed[1][0].stdout)
     data["rows"][0]["unit"] = "a_unit_with_a_name_that_is_longer_than_most_names_of_units_are_but_not_by_much"
     text = io.StringIO()
