@@ -13,8 +13,8 @@ import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
 
-# What the commands print is compared as plain text, unbroken: on CI servers that ask for colours, too, and under
-# pytest-xdist, which says in COLUMNS how wide its terminal is.
+# What the commands print is compared as plain text, unbroken: on CI servers that ask for colours, too, and
+# under pytest-xdist, which says in COLUMNS how wide its terminal is.
 for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):
     os.environ.pop(_name, None)
 # NumPy's OpenBLAS starts a thread for each core: 0.1 s of CPU in each of the thousand commands started here.
