@@ -120,7 +120,7 @@ class Signature:
     @property
     def restarts(self) -> int:
         """How a sequence begins again after a reset, for engines: 0: the unit holds nothing. 1: without its
-        `clear`, since the unit holds zero then. 2: with it, since its products would count without."""
+        `clear`, since the unit holds zero then. 2: with zeros alone, since its products did not count."""
         return int(self.state) + int("clear" in self.alone)
 
     def resolve(self, operands: Mapping[str, Bits], d: Bits, held: int = 0) -> dict[str, Bits]:

@@ -243,8 +243,8 @@ class Bench:
         elif self.state:
             while start and start not in self._zero_at and not words[start] & 1:
                 start -= 1
-            if self.state == 1:  # after a reset the state is zero without it
-                self.source.instead = {start: words[start] & ~1}
+            # After a reset the state is zero without it; what clears alone has no products.
+            self.source.instead = {start: words[start] & ~1 if self.state == 1 else 0}
         del self.result_cycles[start:]
         self.source.rewind(start)
         self.monitor.index = start

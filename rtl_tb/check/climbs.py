@@ -60,7 +60,8 @@ def climbs(ins: Instruction) -> Operands | None:
     rows: list[Operands] = []
     clear: list[int] = []
     for end, length, (operands, value) in zip(ends, lengths, steepest, strict=True):
-        part = [operands] * length + _landing(ins, end - length * value, (operands, value))
+        first = int("clear" in ins.alone)  # has no products that count
+        part = [operands] * (first + length) + _landing(ins, end - length * value, (operands, value))
         rows += part
         clear += [1] + [0] * (len(part) - 1)
     rows += [rows[0]]

@@ -66,7 +66,7 @@ struct Settings {
     uint64_t resets;
     uint64_t reset_cycles;
     uint64_t timeout;
-    uint64_t state;         // 1: the unit keeps its accumulator; 2: and its `clear` is sent after a reset, too
+    uint64_t state;         // 1: the unit keeps its accumulator; 2: and its `clear` has no products
     uint64_t start;         // what signals hold that nothing has set: 0 zeros, 1 ones, 2 random bits
 };
 constexpr int kSettings = sizeof(Settings) / sizeof(uint64_t);
@@ -215,7 +215,7 @@ private:
         if (!offering) {
             offering = sent != s.count && !idles();
             show(offering ? sent : next_random() % s.count);
-            if (offering && fresh_reset && s.state == 1) *reinterpret_cast<uint8_t*>(&top->in_data) &= 0xFE;
+            if (offering && fresh_reset) show_after_reset();
         }
         return offering;
     }
@@ -250,6 +250,13 @@ private:
         auto* bytes = reinterpret_cast<uint8_t*>(&top->in_data);
         for (unsigned i = 0; resets_done % 2 == 0 && i < MG_IN_BYTES; ++i)
             bytes[i] ^= i + 1 == MG_IN_BYTES ? MG_IN_LAST : 0xFF;
+    }
+
+    // The state is zero after a reset: the vector with `clear` is sent without it, and what clears alone, which has no
+    // products, as nothing but zeros.
+    void show_after_reset() {
+        if (s.state == 1) *reinterpret_cast<uint8_t*>(&top->in_data) &= 0xFE;
+        if (s.state == 2) std::memset(static_cast<void*>(&top->in_data), 0, MG_IN_BYTES);
     }
 
     // What the RTL delays happens in its order up to `until`, which is left to the caller.

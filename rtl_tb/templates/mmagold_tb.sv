@@ -254,6 +254,7 @@ module mmagold_tb;
             chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
             operands = bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
             if (STATE == 1 && offering && fresh_reset) operands[0] = 1'b0;
+            if (STATE == 2 && offering && fresh_reset) operands = 0; // what clears alone has no products
             in_data <= operands;
             in_valid <= offering;
             choose_ready;

@@ -15,6 +15,7 @@ from golden.instruction import Instruction
 from golden.vectors.vectorset import default_set
 from golden.yamlfile import read
 from rtl_tb.check.check import Options, check
+from rtl_tb.check.climbs import climbs
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.wrapper import wrapper_of
@@ -211,11 +212,28 @@ def test_a_fault_is_named(tmp_path, form, slug, body):
     assert len(result.example.sequence["a"]) <= 3
 
 
-def test_a_reset_that_leaves_what_was_held_is_found(tmp_path):
-    file = described(tmp_path, "with", SOUND["with"])
+@pytest.mark.parametrize("engine", [ICARUS, ("fast", "verilator")], ids=["icarus", "fast"])
+@pytest.mark.parametrize("form", KEYS)
+def test_a_reset_that_leaves_what_was_held_is_found(tmp_path, form, engine):
+    """Also where what clears has no products: after a reset it is not sent, or it would clear."""
+    file = described(tmp_path, form, SOUND[form])
     source = tmp_path / "mac.sv"
     source.write_text(source.read_text().replace("            acc <= 0;\n", ""))
-    assert not checked(file, *ICARUS, explain=False, resets=8).passed
+    assert not checked(file, *engine, explain=False, resets=8).passed
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_climbs_end_at_the_ends(tmp_path, form):
+    """At the ends exactly and one beyond, also where the first dot product clears and does not count."""
+    described(tmp_path, form, SOUND[form])
+    ins = load_instruction(tmp_path / "unit.yaml")
+    operands = climbs(ins)
+    products = (operands["a"].view(np.int8).astype(int) * operands["b"].view(np.int8)).sum(axis=1)
+    clear, d = operands["clear"] != 0, ins.answers(operands)
+    d = (d["d"] if isinstance(d, dict) else d).view(np.int32).astype(int)
+    held = np.where(clear, 0, np.concatenate([[0], d[:-1]]))
+    totals = held + np.where(clear & ("clear" in ins.alone), 0, products)
+    assert {2**31 - 1, 2**31, -(2**31), -(2**31) - 1} <= set(totals.tolist())
 
 
 @pytest.mark.parametrize("form", KEYS)
