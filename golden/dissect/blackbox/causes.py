@@ -20,7 +20,7 @@ from golden.explain.numbers import hex_text
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
 
-_IN_A_ROW, _LONGEST_PERIOD = 32, 8
+_IN_A_ROW, _LONGEST_PERIOD = 64, 32
 """Times that a question is asked alone; the longest period that repeats often enough in those to be one."""
 _BEFORE, _TURNS = 8, 2
 """Questions that it is asked after, and how often each."""
@@ -134,6 +134,7 @@ class _Experiments:
         others = np.unique(np.linspace(0, count - 1, _BEFORE).astype(int)).tolist()
         told: dict[int, set[int]] = {}
         for _ in range(_TURNS):
+            self._alone()  # the second turn stands at another place of whatever counts answers
             for other in others:
                 self._ask({name: codes[[other]] for name, codes in self.one.batch.items()})
                 told.setdefault(other, set()).add(self._alone())
