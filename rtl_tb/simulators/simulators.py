@@ -317,6 +317,11 @@ def plain_env(program: Path) -> dict[str, str]:
     return env
 
 
+_CRASHES = (-signal.SIGSEGV, 128 + signal.SIGSEGV)
+"""How a program ends that the kernel or the loader gives up on at a limit on its memory, by itself or under a
+shell. One that crashes there for another cause is told the same: it says nothing of what it ran."""
+
+
 def _ask(command: Sequence[str], env: Mapping[str, str]) -> str:
     """What a program prints, or "" when it cannot be run."""
     try:
@@ -365,6 +370,8 @@ def run(
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     if process.returncode in CANNOT_BE_RUN:
         raise _not_run(words[0], text, log)
+    if process.returncode in _CRASHES and getattr(_limits, "memory", None):
+        raise MachineError(f"{words[0]} cannot be run, for a cause of the machine: the limit on its memory")
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
     return text
