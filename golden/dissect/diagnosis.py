@@ -30,6 +30,7 @@ from golden.dissect.datapath import Tap
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
 from golden.dissect.mode_wires import mode_wires, modes_in_words, rewired_modes
+from golden.dissect.spread import spread
 from golden.dissect.taps import taps
 from golden.dissect.wiring import BESIDE, Wire, run, skews, wires
 from golden.errors import OperandError, ShapeError
@@ -529,7 +530,7 @@ class _Search:
             return np.arange(len(self.actual))
         wrong, right = np.flatnonzero(self.wrong), np.flatnonzero(~self.wrong)
         failing = min(len(wrong), max(_JUDGED // 2, _JUDGED - len(right)))
-        return np.sort(np.concatenate([_spread(wrong, failing), _spread(right, _JUDGED - failing)]))
+        return np.sort(np.concatenate([spread(wrong, failing), spread(right, _JUDGED - failing)]))
 
     def run(self, deadline: float) -> Diagnosis:
         """Single changes, then changes of the best, as long as nothing explains everything and there is
@@ -859,11 +860,6 @@ def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
         instruction=new,
         changes=(*base.changes, change),
     )
-
-
-def _spread(indices: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """So many of some indices, evenly."""
-    return indices[np.linspace(0, len(indices) - 1, count).astype(np.intp)] if count else indices[:0]
 
 
 def _by_what_is_left(scored: _Scored) -> tuple[int, float]:

@@ -70,7 +70,7 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
         :, 1 if draw.k < 3 else 2 :
     ]
     a, b = draw.products(target, normal=False, exact=True)
-    flip, fmt = (a, draw.a) if draw.a.signed else (b, draw.b)
+    flip, fmt = draw.signed_factor(a, b)
     # What is left is negative in half of the rows: a cut may depend on the sign (down, spared).
     flip[:, 2:] = np.where(draw.chance(0.5, row), negate(fmt, flip[:, 2:]), flip[:, 2:])
     against_c = draw.chance(0.5, row) if draw.k > 1 else np.ones(row, bool)

@@ -150,12 +150,13 @@ class Draw:
         if not self.c.signed or not (self.a.signed or self.b.signed):
             return a, b, c
         turned = self.chance(0.5, (self.count,))
-        row = turned[:, None]
-        if self.a.signed:
-            a = np.where(row, negate(self.a, a), a)
-        else:
-            b = np.where(row, negate(self.b, b), b)
+        factor, fmt = self.signed_factor(a, b)
+        factor[...] = np.where(turned[:, None], negate(fmt, factor), factor)
         return a, b, np.where(turned, negate(self.c, c), c)
+
+    def signed_factor(self, a: Bits, b: Bits) -> tuple[Bits, Format]:
+        """The factor whose sign is turned to turn a product's, and its format: a, where that has signs."""
+        return (a, self.a) if self.a.signed else (b, self.b)
 
     def shuffle(self, *arrays: Bits) -> tuple[Bits, ...]:
         """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain."""

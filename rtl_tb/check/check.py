@@ -607,8 +607,7 @@ def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress) -> bo
     alone; whether it does not explain them."""
     found = result.diagnosis
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
-    answered = bool(verdict.wrong.any())
-    unexplained = answered and (found is None or not found.explains)
+    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
     if result.options.repair and unexplained and job.dut.vhdl is not None:
         result.hints.append(

@@ -40,6 +40,9 @@ compile (precompiled header taken for a linker input); without the second, --tim
 DIRECTLY = 'ulimit -s unlimited 2>/dev/null || ulimit -s "$(ulimit -H -s)"; exec "$@"'
 """Starts Verilator's binary as its start script does: with all the stack that there is."""
 
+CRASHES = (-signal.SIGSEGV, 128 + signal.SIGSEGV)
+"""How a program ends that the kernel or the loader gives up on at a limit on its memory, by itself or under a
+shell. One that crashes there for another cause is told the same: it says nothing of what it ran."""
 LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
 and a check must not wait for ever."""
@@ -317,11 +320,6 @@ def plain_env(program: Path) -> dict[str, str]:
     return env
 
 
-_CRASHES = (-signal.SIGSEGV, 128 + signal.SIGSEGV)
-"""How a program ends that the kernel or the loader gives up on at a limit on its memory, by itself or under a
-shell. One that crashes there for another cause is told the same: it says nothing of what it ran."""
-
-
 def _ask(command: Sequence[str], env: Mapping[str, str]) -> str:
     """What a program prints, or "" when it cannot be run."""
     try:
@@ -368,20 +366,21 @@ def run(
     ):
         _wait(process, words[0], deadline, tick)
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
-    if process.returncode in CANNOT_BE_RUN:
-        raise _not_run(words[0], text, log)
-    if process.returncode in _CRASHES and getattr(_limits, "memory", None):
-        raise MachineError(f"{words[0]} cannot be run, for a cause of the machine: the limit on its memory")
+    limited = bool(getattr(_limits, "memory", None))
+    crashed = limited and process.returncode in CRASHES
+    if crashed or process.returncode in CANNOT_BE_RUN:
+        unheard = limited and log is None and shutil.which(words[0]) is not None
+        raise _not_run(words[0], text, log, crashed or unheard)
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
     return text
 
 
-def _not_run(program: str, text: str, log: Path | None) -> RtlError:
-    """Why a program did not begin: a MachineError where there was no memory to load it. Where what it said
-    was not kept, a limit on the memory of a program that is there tells so."""
+def _not_run(program: str, text: str, log: Path | None, at_limit: bool) -> RtlError:
+    """Why a program did not begin: a MachineError where there was no memory to load it. `at_limit`: it had a
+    limit on its memory, and crashed, or is there and nothing was kept of what it said."""
     cause = cause_in_the_machine(text, "", None if log is None else log.parent)
-    if cause is None and log is None and getattr(_limits, "memory", None) and shutil.which(program):
+    if cause is None and at_limit:
         cause = "the limit on its memory"
     if cause is not None:
         return MachineError(f"{program} cannot be run, for a cause of the machine: {cause}")

@@ -16,6 +16,7 @@ import numpy as np
 
 from golden.dissect.blackbox.box import Box, BudgetEnded
 from golden.dissect.blackbox.report import operands_text
+from golden.dissect.spread import spread
 from golden.explain.numbers import hex_text
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
@@ -131,7 +132,7 @@ class _Experiments:
         if self.one.batch is None:
             return None
         count = len(self.one.batch["a"])
-        others = np.unique(np.linspace(0, count - 1, _BEFORE).astype(int)).tolist()
+        others = spread(np.arange(count), _BEFORE).tolist()
         told: dict[int, set[int]] = {}
         for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers

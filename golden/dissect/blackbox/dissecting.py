@@ -56,6 +56,7 @@ from golden.dissect.blackbox.unexplained import unexplained, without_invented_wo
 from golden.dissect.blackbox.unread import not_read
 from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
 from golden.dissect.minimising import costs, minimise
+from golden.dissect.spread import spread
 from golden.errors import OperandError, SpecError
 from golden.files import output
 from golden.instruction import Instruction
@@ -532,7 +533,7 @@ class _Search:
         left = np.flatnonzero(self.bank.wrong(candidate.program) & ~self.confirmed)
         if self.own.pattern is not None:  # what was asked with other metadata is another question
             left = left[left < self.firsts]
-        again = np.union1d(_spread(left, _WRONG_AGAIN), self._first_ones(_EARLY_AGAIN))
+        again = np.union1d(spread(left, _WRONG_AGAIN), self._first_ones(_EARLY_AGAIN))
         self.confirmed[again] = True
         self._ask_kept(again)
 
@@ -544,7 +545,7 @@ class _Search:
             self.repeated = self.repeated.and_later(len(again))
 
     def _first_ones(self, count: int) -> Numbers:
-        return _spread(np.arange(self.firsts or len(self.bank)), count)
+        return spread(np.arange(self.firsts or len(self.bank)), count)
 
     def _ask_kept(self, again: Numbers) -> None:
         """Asks questions of the bank once more; early ones, too, where one has another answer."""
@@ -904,7 +905,7 @@ class _Search:
         if not parts:
             return False
         whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-        some = _spread(np.arange(len(whole["a"])), self._left)
+        some = spread(np.arange(len(whole["a"])), self._left)
         whole, answers = self._asked_at_the_end({name: codes[some] for name, codes in whole.items()})
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
@@ -1002,7 +1003,7 @@ class _Search:
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
         if self.own.pattern is not None:  # the bank keeps no metadata, which are part of the question
-            again = _spread(np.flatnonzero(wrong), min(_WRONG_AGAIN, self._left))
+            again = spread(np.flatnonzero(wrong), min(_WRONG_AGAIN, self._left))
             some = {name: codes[again] for name, codes in operands.items()}
             self._is_otherwise(otherwise_now(self.box, some, answers[again]))
         if len(self.checked) * self.takes.k < _MOST_CHECKED:
@@ -1073,7 +1074,7 @@ class _Search:
 
             def fails(batch: Operands, asked: list[tuple[Operands, Any]] = asked) -> Any:
                 count = len(batch["a"])
-                some = np.unique(np.linspace(0, count - 1, min(count, _SHRUNK_ASKS)).astype(int))
+                some = spread(np.arange(count), _SHRUNK_ASKS)
                 given = {name: codes[some] for name, codes in batch.items()}
                 put, answers = self.dense.ask(given)
                 asked.append((put, answers))
@@ -1285,14 +1286,6 @@ class _Search:
         extras = [key for key in alternatives if key not in told]
         if extras:
             yield f"nor would these have shown, with some value: {'; '.join(extras)}"
-
-
-def _spread(some: Numbers, count: int) -> Numbers:
-    """So many of some numbers at most, from everywhere."""
-    if len(some) <= count:
-        return some
-    places = np.linspace(0, len(some) - 1, max(count, 0)).astype(np.int64)
-    return np.asarray(some[np.unique(places)])
 
 
 def _untried(evidence: Evidence) -> Iterator[str]:

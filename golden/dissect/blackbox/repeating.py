@@ -87,19 +87,19 @@ def asked_again(box: Box, rng: Callable[..., np.random.Generator]) -> Repeated:
     """
     whole = _questions(box.takes, max(1, min(_OF_EACH_KIND, box.asks // _OF_ASKS)), rng)
     parts = [np.arange(turn, turn + 1) for turn in range(_ALONE)] + [np.arange(_ALONE, _FEW)]
-    few = [box.ask(_some(whole, part)) for part in parts]
-    whole = _some(whole, _spaced(len(whole["a"]), box.can_answer() // _SHARE // 2))
+    few = [box.ask(_at(whole, part)) for part in parts]
+    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // _SHARE // 2))
     asked, first = box.ask(whole)
     count = len(first)
     turned = np.arange(count)[::-1]
-    told = few + [box.ask(_some(whole, part)) for part in np.split(turned, [count // 3])]
+    told = few + [box.ask(_at(whole, part)) for part in np.split(turned, [count // 3])]
     place = np.concatenate([*parts, turned])
     again = np.concatenate([answers for _, answers in told])
     same = np.concatenate([part["c"] for part, _ in told]) == asked["c"][place]
     other = np.flatnonzero((again != first[place]) & same)
     if len(other):
         found = [
-            Asked(_one(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
+            Asked(_at(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
             for i in other
         ]
         return Repeated(count, len(np.unique(place[other])), changed=cause_of(box, found))
@@ -118,7 +118,7 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
         other = np.flatnonzero((answers != answers[block]) & (asked["c"] == asked["c"][block]))
         if len(other):
             found = [
-                Asked(_one(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
+                Asked(_at(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
                 for i in other
             ]
             return replace(clean, differ=len(np.unique(block[other])), changed=cause_of(box, found))
@@ -142,7 +142,7 @@ def at_every_place(takes: Signature, operands: Operands, tile: Tile) -> list[Cha
         tile: what answers matrices, D = A * B + C.
     """
     shapes = takes.operand_shapes(matrices=True)
-    whole = {name: _spread(codes, shapes[name], name) for name, codes in operands.items()}
+    whole = {name: _over_a_tile(codes, shapes[name], name) for name, codes in operands.items()}
     d = np.asarray(tile(**whole))
     found: list[Changed | None] = []
     for turn, codes in enumerate(d):
@@ -155,11 +155,11 @@ def at_every_place(takes: Signature, operands: Operands, tile: Tile) -> list[Cha
         )
         said += f" than at row 0, column 0, as at row {rows[0]}, column {columns[0]}"
         answers = int(codes[0, 0]), int(codes[rows[0], columns[0]])
-        found.append(Changed(TILE, said, _one(operands, turn), *answers))
+        found.append(Changed(TILE, said, _at(operands, turn), *answers))
     return found
 
 
-def _spread(codes: Bits, shape: tuple[int, ...], name: str) -> Bits:
+def _over_a_tile(codes: Bits, shape: tuple[int, ...], name: str) -> Bits:
     """What one dot product reads, for all of its tile: in rows, of b in columns."""
     if codes.ndim == 1:
         return np.broadcast_to(codes.reshape(-1, *(1 for _ in shape)), (len(codes), *shape))
@@ -185,7 +185,7 @@ def otherwise_now(
         return None
     asked, now = box.ask(questions)
     other = np.flatnonzero((now != answers) & (asked["c"] == questions["c"]))
-    found = [Asked(_one(questions, i), int(answers[i]), int(now[i])) for i in other]
+    found = [Asked(_at(questions, i), int(answers[i]), int(now[i])) for i in other]
     return cause_of(box, found, early) if found else None
 
 
@@ -204,9 +204,6 @@ def _spaced(count: int, most: int) -> npt.NDArray[np.int64]:
     return np.union1d(np.arange(min(_FEW, count)), np.arange(0, count, step))
 
 
-def _some(operands: Operands, index: npt.NDArray[Any]) -> Operands:
+def _at(operands: Operands, index: Any) -> Operands:
+    """Some of the questions, or one."""
     return {name: codes[index] for name, codes in operands.items()}
-
-
-def _one(operands: Operands, place: Any) -> Operands:
-    return {name: codes[place] for name, codes in operands.items()}
