@@ -35,6 +35,14 @@ def study(
     samples: Annotated[
         int | None, typer.Option("--samples", help="Random samples of each experiment.")
     ] = None,
+    gpu: Annotated[
+        bool,
+        typer.Option(
+            "--gpu",
+            help="Ask the GPU in this machine what its models are asked: "
+            "summation-order, accumulation-precision, repeatability, properties.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Reproduces a finding of the papers on the models:
@@ -42,7 +50,7 @@ def study(
     if name is None:
         _list(as_json)
         return
-    found = _run(name, samples)
+    found = _run(name, samples, gpu)
     written = []
     if out is not None:
         from golden.studies.write import write
@@ -56,12 +64,15 @@ def study(
         typer.echo(str(path), err=as_json)
 
 
-def _run(name: str, samples: int | None) -> Study:
+def _run(name: str, samples: int | None, gpu: bool) -> Study:
     """Runs with a progress bar on stderr, where that is a terminal."""
     from golden import studies
+    from golden.dissect.blackbox.openers import open_chip
 
+    studies.title(name)  # an unknown name is said before a GPU is opened
+    chip = open_chip() if gpu else None
     with progress_bar() as progress:
-        return studies.run(name, samples, partial(progress, "computing"))
+        return studies.run(name, samples, partial(progress, "computing"), chip)
 
 
 def _list(as_json: bool) -> None:

@@ -19,7 +19,7 @@ from golden.instruction import Instruction
 from golden.program.program import Operation, S
 from golden.program.signature import Bits
 from golden.program.steps import FinalStep
-from golden.unit import FunctionUnit
+from golden.unit import FunctionUnit, Unit
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,18 @@ def literally(ins: Instruction) -> FunctionUnit:
 
 @dataclass
 class Facts:
-    """Measurements of one unit that several properties build on; each is made when it is asked for."""
+    """Measurements of one unit that several properties build on; each is made when it is asked for.
+
+    asked: what answers, where it is not the model: the instruction on a chip.
+    """
 
     ins: Instruction
+    asked: Unit | None = None
     probe: Probe = field(init=False)
     _done: dict[tuple[Any, ...], tuple[Any, tuple[Shot, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.probe = Probe(dense_view(literally(self.ins)))
+        self.probe = Probe(dense_view(self.asked or literally(self.ins)))
 
     @property
     def operation(self) -> Operation:
@@ -108,7 +112,7 @@ class Facts:
     @cached_property
     def tree(self) -> Node | None:
         """The tree of the sum, found as that of a black box; of several scale blocks, that of their sums."""
-        return tree_of(self.ins, self.probe.slots if self.probe.scaled_apart else None)
+        return tree_of(self.asked or self.ins, self.probe.slots if self.probe.scaled_apart else None)
 
     def measured(self, find: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
         """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs

@@ -55,6 +55,11 @@ class Property:
     fault: str = ""
     of_sum: bool = False
 
+    @property
+    def name(self) -> str:
+        """The title within a sentence."""
+        return self.title[0].lower() + self.title[1:] if self.title[1].islower() else self.title
+
 
 PROBED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda", "gps", "exact_dot_add", "sfma", "ieee_fma_dot")
 """The algorithms whose sums the probes of order, bits kept and rounding tell right."""
@@ -72,27 +77,33 @@ _UNREACHED = Finding("not observable", (), "The operands have no numbers that wo
 
 
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
-    """Measures a property of an instruction and holds it against the spec.
+    """Measures a property of the model of an instruction and holds it against the spec.
 
     Raises:
         ProbeError: the probe found something else; the message names instruction, property and both.
     """
-    known = facts(ins)
-    if chosen.of_sum and gives_floats(known) and ins.stored_k == 1:
-        return _ONE_PRODUCT
-    if chosen.of_sum and gives_floats(known) and not (_summed_plainly(known) and _of_one_rule(ins)):
-        return _OTHER_SUM
-    try:
-        finding = chosen.find(known)
-        declared = chosen.declared(known) if finding is not None and _of_one_rule(ins) else None
-    except Unreachable:
-        return _UNREACHED
+    finding, declared = measured(chosen, facts(ins))
     if finding is not None and declared is not None and finding.text != declared:
         raise ProbeError(
-            f"{ins.architecture}:{ins.name}: {chosen.title.lower()}: the probe found '{finding.text}', the "
-            f"spec says '{declared}'"
+            f"{ins.architecture}:{ins.name}: {chosen.name}: the probe found '{finding.text}', the spec says "
+            f"'{declared}'"
         )
     return finding
+
+
+def measured(chosen: Property, known: Facts) -> tuple[Finding | None, str | None]:
+    """What the probe of a property finds, None where it means nothing for the unit; and what the spec says,
+    None where it says nothing that the probe could be held against."""
+    ins = known.ins
+    if chosen.of_sum and gives_floats(known) and ins.stored_k == 1:
+        return _ONE_PRODUCT, None
+    if chosen.of_sum and gives_floats(known) and not (_summed_plainly(known) and _of_one_rule(ins)):
+        return _OTHER_SUM, None
+    try:
+        finding = chosen.find(known)
+        return finding, chosen.declared(known) if finding is not None and _of_one_rule(ins) else None
+    except Unreachable:
+        return _UNREACHED, None
 
 
 def _summed_plainly(known: Facts) -> bool:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from golden.catalog import architectures
+from golden.catalog.compared_units import BLOCKS, Block, short_title, units
 from golden.dissect import captured_witness
 from golden.dissect.captured_witness import Evidence
 from golden.dissect.facts import Finding, facts
 from golden.dissect.properties import PROPERTIES, Property, by_slug, measure
 from golden.docs import forms_page, planted_faults
-from golden.docs.compared_units import BLOCKS, Block, short_title, units
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import group_of
 from golden.docs.page import Page

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog import architectures
+from golden.catalog.compared_units import Block, kind_of, members, plain
 from golden.catalog.families import families
 from golden.catalog.relatives import arithmetic
 from golden.dissect.comparing import CLASSES, classify, pad
 from golden.dissect.minimising import cost, minimise
-from golden.docs.compared_units import Block, kind_of, members, plain
 from golden.instruction import Instruction
 from golden.program.signature import FIRST_COLUMNS, SCALES, Operands
 from golden.stimuli import SEARCH_KINDS, generate

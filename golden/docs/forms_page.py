@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from golden.catalog import architectures
+from golden.catalog.compared_units import BLOCKS, Block, short_title
 from golden.docs import forms
-from golden.docs.compared_units import BLOCKS, Block, short_title
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import group_of
 from golden.docs.forms import Form

@@ -13,8 +13,10 @@ imports it but the command line and the pages.
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 
+from golden.dissect.blackbox.openers import Chip
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.studies.study import Progress, Study
 
@@ -27,6 +29,7 @@ _MODULES = {
     "tf32-nan": "tf32_nan",
     "summation-order": "summation_order",
     "repeatability": "repeatability",
+    "properties": "properties",
     "consistency": "consistency",
     "numeric-profile": "numeric_profile",
 }
@@ -37,23 +40,34 @@ def names() -> tuple[str, ...]:
     return tuple(_MODULES)
 
 
-def run(name: str, samples: int | None = None, progress: Progress | None = None) -> Study:
+def run(
+    name: str, samples: int | None = None, progress: Progress | None = None, chip: Chip | None = None
+) -> Study:
     """Runs a study.
 
     Args:
         name: one of `names()`.
         samples: random samples of each experiment, by default what takes a few seconds.
         progress: called as progress(done, total).
+        chip: is asked what the models of its architecture are (golden/dissect/blackbox/openers.py).
 
     Raises:
-        UnknownNameError: no such study. OperandError: samples below 1.
+        UnknownNameError: no such study. OperandError: samples below 1; a chip for a study that asks none.
     """
     module = _module(name)
     if samples is not None and samples < 1:
         raise OperandError(f"samples is {samples}, expected 1 or more")
     count = module.SAMPLES if samples is None else samples
-    study: Study = module.run(count, progress or _silent)
+    if chip is not None and not asks_chips(name):
+        asking = ", ".join(filter(asks_chips, names()))
+        raise OperandError(f"the study {name} computes with models alone, expected one that asks: {asking}")
+    study: Study = module.run(count, progress or _silent, *([] if chip is None else [chip]))
     return study
+
+
+def asks_chips(name: str) -> bool:
+    """Whether a study can ask a chip, too."""
+    return "chip" in signature(_module(name).run).parameters
 
 
 def title(name: str) -> str:

@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from golden.dissect import probes
+from golden.dissect.blackbox.openers import Chip
 from golden.dissect.blackbox.order import C
 from golden.dissect.probes import Probe
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table
-from golden.studies.units import MMA, Subject
+from golden.studies.units import MMA, Subject, and_on, who_answered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -57,8 +58,8 @@ FINDINGS = """\
   bits.
 - CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of
   NVIDIA's units; AMD rounds them to nearest, ties to even.
-- The questions are those that the comparison pages show as well (`golden/dissect/probes.py`); here the models
-  were asked.
+- The questions are those that the comparison pages show as well (`golden/dissect/probes.py`); here {who}
+  answered.
 """
 
 
@@ -83,7 +84,7 @@ class Found:
 
 def find(unit: Subject) -> Found:
     """Asks a unit what the dissection's probes ask (golden/dissect/probes.py)."""
-    probe = Probe(unit.ins)
+    probe = Probe(unit.asked)
     first, middle, last = _PLACES.get(unit.what, (0, 1, 2))
 
     def cut(small: int) -> tuple[int | None, str]:
@@ -97,12 +98,14 @@ def find(unit: Subject) -> Found:
     )
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(
+    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
+) -> Study:
     """Probes every unit."""
-    found = []
-    for step, unit in enumerate(UNITS):
+    found, units = [], tuple(and_on(chip, UNITS))
+    for step, unit in enumerate(units):
         found.append(find(unit))
-        progress(step + 1, len(UNITS))
+        progress(step + 1, len(units))
     return Study(
         NAME,
         TITLE,
@@ -113,7 +116,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         [_table(found)],
         [Figure("bits", _CAPTION, partial(_draw, found))],
         {
-            f"{item.unit.architecture} {item.unit.what}": {
+            f"{item.unit.label if item.unit.on else f'{item.unit.architecture} {item.unit.what}'}": {
                 "product_bits": item.product_bits,
                 "c_bits": item.c_bits,
                 "printed": item.printed,
@@ -123,15 +126,12 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             }
             for item in found
         },
-        units=UNITS,
+        units=units,
         random=False,
     )
 
 
-_CAPTION = (
-    "Fraction bits of a product that survive beside a large one, by chip and operand type, measured "
-    "on the models."
-)
+_CAPTION = "Fraction bits of a product that survive beside a large one, by chip and operand type, measured."
 
 
 def _bits(bits: int | None) -> Any:
@@ -176,6 +176,7 @@ def _findings(found: list[Found]) -> str:
         few=" and ".join(f"{item.unit.label} ({item.product_bits})" for item in few),
         cdna2=next(item.product_bits for item in found if item.unit.architecture == "cdna2"),
         down=", ".join(item.unit.what for item in found if item.c_rounding == "RD"),
+        who=who_answered(item.unit for item in found),
     )
 
 

@@ -11,9 +11,10 @@ from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instructions
 from golden.dissect.blackbox.box import Box
+from golden.dissect.blackbox.openers import Chip
 from golden.dissect.blackbox.repeating import asked_again, at_every_place
 from golden.studies.study import Progress, Study, Table
-from golden.studies.units import Subject
+from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit
 
 NAME = "repeatability"
@@ -27,9 +28,8 @@ FINDINGS = """\
 - Asked again in another order and in other batches, {again} of {asked} dot products had another answer.
 - Put at every place of the tile, {moved} of {tiles} dot products had another answer at one place than at
   another.
-- The first is what `mmagold dissect` asks before anything else. Of models, which answered here, both say that
-  nothing in them remembers or mixes dot products; of a chip it is a finding: `mmagold dissect gpu:NAME` asks
-  the GPU in the machine.
+- The first is what `mmagold dissect` asks before anything else. Of a model both say that
+  nothing in it remembers or mixes dot products; of a chip it is a finding. Here {who} answered.
 - Of every architecture one instruction of each list of algorithms was asked.
 """
 _MOST_ASKED = 10_000
@@ -62,17 +62,20 @@ def units() -> list[Subject]:
 
 def find(unit: Subject, samples: int) -> Repeated:
     """Asks one unit."""
-    ins = unit.ins
-    dots = FunctionUnit.like(ins, ins.dot)  # places of the tile are asked below, more of them
+    ins, asked = unit.ins, unit.asked
+    dots = FunctionUnit.like(ins, asked.dot)  # places of the tile are asked below, more of them
     found = asked_again(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
     operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
-    moved = sum(one is not None for one in at_every_place(ins, operands, ins))
-    return Repeated(unit, found.asked, found.differ, samples, moved)
+    tile = Box(asked, _MOST_ASKED, math.inf).tile
+    moved = [] if tile is None else at_every_place(ins, operands, tile)
+    return Repeated(unit, found.asked, found.differ, len(moved), sum(one is not None for one in moved))
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(
+    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
+) -> Study:
     """Asks every unit."""
-    asked, found = units(), list[Repeated]()
+    asked, found = list(and_on(chip, units())), list[Repeated]()
     for step, unit in enumerate(asked):
         found.append(find(unit, samples))
         progress(step + 1, len(asked))
@@ -82,10 +85,15 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         QUESTION,
         SOURCE,
         samples,
-        FINDINGS.format(**{name: f"{sum(getattr(one, name) for one in found):,}" for name in _COUNTS}),
+        FINDINGS.format(
+            who=who_answered(asked),
+            **{name: f"{sum(getattr(one, name) for one in found):,}" for name in _COUNTS},
+        ),
         [_table(found)],
         data={
-            f"{one.unit.architecture}:{one.unit.name}": {name: getattr(one, name) for name in _COUNTS}
+            f"{one.unit.on.name if one.unit.on else one.unit.architecture}:{one.unit.name}": {
+                name: getattr(one, name) for name in _COUNTS
+            }
             for one in found
         },
         units=tuple(asked),
@@ -97,8 +105,8 @@ _COUNTS = ("asked", "again", "tiles", "moved")
 
 def _table(found: list[Repeated]) -> Table:
     rows = []
-    for name in dict.fromkeys(one.unit.architecture for one in found):
-        mine = [one for one in found if one.unit.architecture == name]
+    for name in dict.fromkeys(one.unit.chip for one in found):
+        mine = [one for one in found if one.unit.chip == name]
         counts = (sum(getattr(one, count) for one in mine) for count in _COUNTS)
         rows.append((mine[0].unit.chip, len(mine), *counts))
     head = ("chip", "instructions", "asked again", "another answer", "put everywhere", "another at one place")

@@ -74,7 +74,7 @@ class Study:
     @property
     def command(self) -> str:
         """What reproduces it."""
-        return f"mmagold study {self.name}"
+        return f"mmagold study {self.name}" + " --gpu" * any(unit.on is not None for unit in self.units)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON: all but the figures' drawings."""
@@ -91,6 +91,7 @@ class Study:
                     "architecture": unit.architecture,
                     "instruction": unit.ins.name,
                     "evidence": unit.ins.evidence.kind,
+                    "asked": "model" if unit.on is None else unit.on.name,
                 }
                 for unit in self.units
             ],

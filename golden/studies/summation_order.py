@@ -3,17 +3,18 @@ order costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from golden.dissect.blackbox.openers import Chip
 from golden.dissect.blackbox.order import C, Node, terms_of, tree_of
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
-from golden.studies.units import MMA, Subject, encode
+from golden.studies.units import MMA, Subject, and_on, encode, who_answered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -41,7 +42,7 @@ FINDINGS = """\
   rounding to f32 between groups can.
 - Masks show no order of RDNA3's dot2.
 - Every tree comes from the search that `mmagold dissect` starts with, which knows formats and K alone; here
-  it asked the models.
+  it asked {who}.
 """
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
@@ -110,7 +111,7 @@ def _shortened(parts: list[str]) -> list[str]:
 def found_tree(unit: Subject) -> str:
     """The tree of a unit as an expression, found as `golden.dissect` finds that of a black box: masks are
     asked, and nothing is read of the unit but its formats and K."""
-    tree = tree_of(unit.ins)
+    tree = tree_of(unit.asked)
     return _UNSHOWN if tree is None else tree_text(tree)
 
 
@@ -122,17 +123,21 @@ def changed_by_shuffling(unit: Subject, samples: int) -> float:
     a, b = (encode(ins, name, rng.standard_normal((samples, ins.k))) for name in "ab")
     c = encode(ins, "c", rng.standard_normal(samples))
     order = rng.permuted(np.broadcast_to(np.arange(ins.k), (samples, ins.k)), axis=1)
-    shuffled = ins.dot(np.take_along_axis(a, order, 1), np.take_along_axis(b, order, 1), c)
-    return float((shuffled != ins.dot(a, b, c)).mean())
+    dot = unit.asked.dot
+    shuffled = dot(np.take_along_axis(a, order, 1), np.take_along_axis(b, order, 1), c)
+    return float((shuffled != dot(a, b, c)).mean())
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(
+    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
+) -> Study:
     """Rebuilds the tree of every unit and shuffles its k."""
     trees, changed = {}, {}
-    for step, case in enumerate(CASES):
+    cases = [replace(case, unit=unit) for case in CASES for unit in and_on(chip, [case.unit])]
+    for step, case in enumerate(cases):
         trees[case] = found_tree(case.unit)
         changed[case] = changed_by_shuffling(case.unit, samples)
-        progress(step + 1, len(CASES))
+        progress(step + 1, len(cases))
     shown = {case.unit.label: share for case, share in changed.items() if share}
     caption = (
         f"Share of results that change when the k of both operands are shuffled, {samples:,} dot "
@@ -151,7 +156,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             "trees": {case.unit.label: text for case, text in trees.items()},
             "changed": {case.unit.label: share for case, share in changed.items()},
         },
-        units=tuple(case.unit for case in CASES),
+        units=tuple(case.unit for case in cases),
     )
 
 
@@ -171,6 +176,7 @@ def _findings(trees: dict[Case, str], changed: dict[Case, float]) -> str:
         figure1=", ".join(drawn),
         fused=percent(max(changed[case] for case in fused)),
         changing=", ".join(f"{percent(changed[case])} on {case.unit.label}" for case in chained),
+        who=who_answered(case.unit for case in trees),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +13,10 @@ import numpy.typing as npt
 
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction
+from golden.dissect.blackbox.openers import Chip
 from golden.instruction import Instruction
 from golden.number.formats import from_float, to_float
+from golden.unit import Unit
 
 Bits = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -21,26 +25,52 @@ MMA = "mma.sync.aligned."
 
 @dataclass(frozen=True)
 class Subject:
-    """An instruction of an architecture under a short label."""
+    """An instruction of an architecture under a short label; `on`: the chip that is asked, if it is not the
+    model."""
 
     architecture: str
     name: str
     what: str = ""
+    on: Chip | None = None
 
     @cached_property
     def ins(self) -> Instruction:
         """The instruction."""
         return instruction(self.architecture, self.name)
 
+    @cached_property
+    def asked(self) -> Unit:
+        """What answers: the model, or the chip."""
+        unit = None if self.on is None else self.on.unit(self.ins)
+        return self.ins if unit is None else unit
+
     @property
     def chip(self) -> str:
-        """The architecture's name without its maker's: "RTX Blackwell"."""
+        """What the chip is called that was asked; of a model its architecture's name without its maker's:
+        "RTX Blackwell"."""
+        if self.on is not None:
+            return self.on.name
         return get_architecture(self.architecture).short_title
 
     @property
     def label(self) -> str:
         """Chip and what distinguishes the instruction: "Hopper wgmma"."""
         return f"{self.chip} {self.what}".strip()
+
+
+def and_on(chip: Chip | None, subjects: Iterable[Subject]) -> Iterator[Subject]:
+    """The models, and after each the same instruction of a chip, where it has a kernel there."""
+    for one in subjects:
+        yield one
+        if chip is not None and one.architecture == chip.architecture and chip.unit(one.ins) is not None:
+            yield replace(one, on=chip)
+
+
+def who_answered(subjects: Iterable[Subject]) -> str:
+    """ "the models", or "the models and NVIDIA H200 (16 instructions)"."""
+    chips = Counter(one.on.name for one in subjects if one.on is not None)
+    told = (f" and {name} ({count} instruction{'s' * (count != 1)})" for name, count in chips.items())
+    return "the models" + "".join(told)
 
 
 def encode(ins: Instruction, operand: str, values: npt.ArrayLike) -> Bits:

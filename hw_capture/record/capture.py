@@ -66,13 +66,19 @@ class Report:
     differ: list[tuple[str, int]] = field(default_factory=list)
 
 
+def target_of(architecture: str, number: str) -> str | None:
+    """The compile target of an architecture that a GPU's number means: "sm_90a" for "sm_90"; None of none."""
+    targets = architectures.get_architecture(architecture).targets
+    return next((one for one in targets if number in (one, one.rstrip("af"))), None)
+
+
 def target_for(architecture: str, facts: dict[str, Any]) -> str:
     """Returns the compile target of a GPU; raises DeviceError when it is not of the architecture."""
     number = str(facts.get("target") or f"sm_{facts['compute_capability']}".replace(".", ""))
+    target = target_of(architecture, number)
+    if target is not None:
+        return target
     known = architectures.get_architecture(architecture)
-    for target in known.targets:
-        if target == number or target.rstrip("af") == number:
-            return target
     raise DeviceError(
         f"this GPU is an {facts['name']} ({number}), expected {known.title} ({', '.join(known.targets)}); "
         "name its architecture with --arch"

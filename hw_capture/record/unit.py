@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from hw_capture.gpu.device import Device
 
 
-def units_of(gpu: Device, architecture: str) -> Callable[[Instruction], FunctionUnit]:
-    """Instructions of an architecture on an open GPU, each compiled once.
+def units_of(gpu: Device, architecture: str | None = None) -> Callable[[Instruction], FunctionUnit]:
+    """Instructions of an architecture on an open GPU, each compiled once; without one, of any, for the GPU as
+    it is.
 
     Raises:
         DeviceError: the GPU is not of the architecture; later, a kernel failed or did not write all its
             results.
     """
-    target = target_for(architecture, gpu.facts())
+    target = (
+        own_target(gpu.compute_capability) if architecture is None else target_for(architecture, gpu.facts())
+    )
     made: dict[str, FunctionUnit] = {}
 
     def unit(ins: Instruction) -> FunctionUnit:
@@ -35,6 +38,12 @@ def units_of(gpu: Device, architecture: str) -> Callable[[Instruction], Function
         return made[ins.name]
 
     return unit
+
+
+def own_target(capability: tuple[int, int]) -> str:
+    """What code for a GPU itself is compiled for; from 9.0 on with all that only this GPU has ("sm_90a")."""
+    major, minor = capability
+    return f"sm_{major}{minor}" + "a" * (major >= 9)
 
 
 def _unit(gpu: Device, ins: Instruction, target: str) -> FunctionUnit:

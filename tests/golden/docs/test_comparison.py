@@ -18,10 +18,10 @@ from long_run import long_after
 
 import golden
 from golden import stimuli
+from golden.catalog.compared_units import BLOCKS, Block, units
 from golden.dissect import captured_witness
 from golden.dissect.properties import PROPERTIES, ProbeError, by_slug, measure
 from golden.docs import comparison, forms, forms_page
-from golden.docs.compared_units import BLOCKS, Block, units
 from golden.errors import DocsError
 from golden.paths import spec_folder
 from golden.program.program import Program

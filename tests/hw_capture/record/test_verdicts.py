@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import golden
 from golden.catalog import timing as tables
 from golden.cli.app import app
-from golden.errors import FileFormatError
+from golden.errors import FileFormatError, UnknownNameError
 from golden.files import lock
 from golden.instruction import Instruction
 from golden.unit import FunctionUnit
@@ -518,7 +518,9 @@ def test_whole_tiles_of_a_gpu_are_asked_as_dot_products_are(monkeypatch: pytest.
 
 
 def card(capability: tuple[int, int]) -> SimpleNamespace:
-    return SimpleNamespace(name="H200", compute_capability=capability, close=lambda: None)
+    return SimpleNamespace(
+        name="H200", compute_capability=capability, close=lambda: None, load=lambda cubin: None
+    )
 
 
 @pytest.mark.parametrize("name", ["gpu:HMMA.16816.F32", "gpu:hopper:HMMA.16816.F32"])
@@ -531,9 +533,37 @@ def test_an_instruction_of_the_gpu_is_a_black_box(name: str, monkeypatch: pytest
 
 
 def test_what_a_gpu_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "open", lambda: card((6, 1)))
-    assert "sm_61" in call("dissect", "gpu:HMMA.16816.F32", status=2).stderr
+    monkeypatch.setattr(device, "open", lambda: card((8, 0)))
+    assert "HMMA.16816" in call("dissect", "gpu:HMMA.16816.F3", status=2).stderr
     assert "no instruction of a GPU" in call("dissect", f"gpu:{tmp_path / 'u.yaml'}", status=2).stderr
+
+
+@pytest.mark.parametrize("name", ["gpu:HMMA.16816.F32", "gpu:ampere:HMMA.16816.F32"])
+def test_a_gpu_that_no_architecture_describes_is_asked_by_any_name(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel is compiled for the GPU as it is; nothing but formats and K is read of the instruction."""
+    compiled = []
+    monkeypatch.setattr(device, "open", lambda: card((13, 0)))
+    monkeypatch.setattr(toolchain, "compile", lambda source, target: compiled.append(target))
+    box = black_box.open_box(name)
+    assert box is not None and compiled == ["sm_130a"]
+    assert box.k == 16 and box.formats["a"].name == "f16" and box.formats["d"].name == "f32"
+    with pytest.raises(UnknownNameError, match="HMMA"):
+        black_box.open_box(f"{name}X")
+    with pytest.raises(DeviceError, match="no architecture describes"):
+        black_box.open_chip()
+
+
+def test_the_gpu_answers_the_instructions_of_its_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(device, "open", lambda: card((9, 0)))
+    monkeypatch.setattr(unit, "units_of", lambda gpu, arch: lambda ins: asked.append((arch, ins.name)))
+    chip = black_box.open_chip()
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    chip.unit(ins)
+    assert (chip.name, chip.architecture, asked) == ("H200", "hopper", [("hopper", ins.name)])
+    assert chip.unit(golden.instruction("rdna3", "v_dot2_f32_f16")) is None
 
 
 def test_bench_gpu_without_a_measurement_is_no_success(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from golden.catalog import architectures
-from golden.docs.families import groups
+from golden.catalog.lookup import instructions
 from golden.instruction import Instruction
 
 
@@ -73,7 +73,7 @@ def plain(block: Block, architecture: str) -> list[Instruction]:
 @lru_cache(maxsize=512)
 def members(block: Block, architecture: str) -> tuple[Instruction, ...]:
     """Every instruction of a block on an architecture, in the order of the spec."""
-    return tuple(ins for group in groups(architecture) for ins in group.variants if _fits(block, ins))
+    return tuple(ins for ins in instructions(architecture) if _fits(block, ins))
 
 
 def kind_of(ins: Instruction) -> str:

@@ -1,0 +1,128 @@
+"""Properties: what the comparison pages say of every unit, asked of the models and of a chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from golden.catalog.compared_units import BLOCKS, Block, units
+from golden.dissect.blackbox.openers import Chip
+from golden.dissect.facts import Facts
+from golden.dissect.probes import Shot
+from golden.dissect.properties import PROPERTIES, Property, measured
+from golden.studies.study import Progress, Study, Table
+from golden.studies.units import Subject, and_on, who_answered
+
+NAME = "properties"
+TITLE = "Properties of every unit"
+QUESTION = "Which value has each property of the comparison on each unit, and is it what the spec says?"
+SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-C to III-F, Tables I and II"
+SAMPLES = 1
+"""Every question is a directed one; there is nothing random."""
+
+FINDINGS = """\
+- {asked} properties of {units} instructions were measured by {shots} dot products whose results tell them;
+  {who} answered. Other than what the spec states {wrong}.
+- The questions are those of the comparison pages (`golden/dissect/probes.py`), which know formats and K
+  alone. Of every operand type the plainest instruction of each architecture was asked.
+"""
+_AS_MODEL = """\
+- {name} gave {same} of {of} properties the value that the model of it has{other}.
+"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One property of one unit: the value found, None where it means nothing there; the dot products that
+    show it; what the spec states, None where it states nothing."""
+
+    unit: Subject
+    block: Block
+    row: Property
+    text: str | None
+    shots: tuple[Shot, ...] = ()
+    stated: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.row.name}, {self.block.title}, {self.unit.chip}: {self.text}"
+
+
+def cell(chosen: Property, block: Block, unit: Subject, known: Facts) -> Cell:
+    """Measures one property of the model or of the chip."""
+    found, stated = measured(chosen, known)
+    if found is None:
+        return Cell(unit, block, chosen, None)
+    return Cell(unit, block, chosen, found.text, found.shots, stated)
+
+
+def run(
+    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
+) -> Study:
+    """Measures every property of every unit."""
+    asked = [
+        (block, unit)
+        for block in BLOCKS
+        for unit in and_on(chip, [Subject(name, ins.name, block.title) for name, ins in units(block).items()])
+    ]
+    cells: list[Cell] = []
+    for step, (block, unit) in enumerate(asked):
+        known = Facts(unit.ins, None if unit.on is None else unit.asked)
+        cells += [cell(chosen, block, unit, known) for chosen in PROPERTIES]
+        progress(step + 1, len(asked))
+    found = [one for one in cells if one.text is not None]
+    return Study(
+        NAME,
+        TITLE,
+        QUESTION,
+        SOURCE,
+        samples,
+        _findings(found),
+        [_table(block, [one for one in found if one.block is block]) for block in BLOCKS],
+        data={f"{one.unit.chip} {one.block.title}: {one.row.title}": one.text for one in found},
+        units=tuple(unit for _, unit in asked),
+        random=False,
+    )
+
+
+def _findings(found: list[Cell]) -> str:
+    asked = list(dict.fromkeys(one.unit for one in found))
+    wrong = [f"{one}, not {one.stated}" for one in found if one.stated not in (None, one.text)]
+    told = FINDINGS.format(
+        asked=f"{len(found):,}",
+        units=len(asked),
+        shots=f"{sum(len(one.shots) for one in found):,}",
+        who=who_answered(asked),
+        wrong=f"are {len(wrong)}: {'; '.join(wrong)}" if wrong else "is none",
+    )
+    return told + "".join(map(_as_model, _beside_models(found)))
+
+
+def _beside_models(found: list[Cell]) -> list[list[tuple[Cell, Cell]]]:
+    """For each chip its cells, each with that of the model."""
+    models = {(one.unit.architecture, one.unit.name, one.row): one for one in found if one.unit.on is None}
+    chips: dict[str, list[tuple[Cell, Cell]]] = {}
+    for one in found:
+        if one.unit.on is not None:
+            model = models[one.unit.architecture, one.unit.name, one.row]
+            chips.setdefault(one.unit.chip, []).append((one, model))
+    return list(chips.values())
+
+
+def _as_model(pairs: list[tuple[Cell, Cell]]) -> str:
+    other = [f"{a}, not {b.text}" for a, b in pairs if a.text != b.text]
+    return _AS_MODEL.format(
+        name=pairs[0][0].unit.chip,
+        same=len(pairs) - len(other),
+        of=len(pairs),
+        other=f"; {'; '.join(other)}" if other else "",
+    )
+
+
+def _table(block: Block, cells: list[Cell]) -> Table:
+    chips = list(dict.fromkeys(one.unit.chip for one in cells))
+    texts = {(one.row, one.unit.chip): one.text for one in cells}
+    rows: list[tuple[object, ...]] = [
+        (chosen.title, *(texts.get((chosen, chip)) or "-" for chip in chips))
+        for chosen in PROPERTIES
+        if any((chosen, chip) in texts for chip in chips)
+    ]
+    return Table(block.slug, block.title, ("property", *chips), rows)
