@@ -12,6 +12,9 @@ from golden.explain.markdown import code, figure, link, table
 from golden.studies.draw import only_style
 from golden.studies.study import Study
 
+_ASKED = "reports/studies-h200.md"
+"""What a GPU answered when it was asked."""
+
 
 def pages() -> list[Page]:
     """Returns studies/index.md and a page for each study."""
@@ -94,7 +97,10 @@ def _units(found: Study) -> str:
         )
         for unit in found.units
     ]
-    return "All numbers come from the models. What a model rests on:\n\n" + table(
+    asked = ""
+    if studies.asks_chips(found.name):
+        asked = f" `{found.command} --gpu` asks the GPU in your machine, too; {link('an H200', _ASKED)} was."
+    return f"All numbers come from the models.{asked} What a model rests on:\n\n" + table(
         ("chip", "instruction", "evidence"), rows
     )
 
