@@ -160,8 +160,10 @@ class FunctionUnit(Signature):
         return {"d": d, "flags": told["flags"].reshape(d.shape)}
 
     def _starting_each(self, operands: Operands) -> Bits:
-        """`clear` for batches that follow one another: set where each begins."""
+        """`clear` for batches that follow one another: set where each begins but with a load."""
         batch = self.batch_of(operands)
-        clear = np.array(np.broadcast_to(operands["clear"], batch or (1,)))
-        clear[..., :1] = 1
+        clear, load = (
+            np.array(np.broadcast_to(operands.get(name, 0), batch or (1,))) for name in ("clear", "load")
+        )
+        clear[..., :1] |= (load[..., :1] == 0).astype(clear.dtype)
         return clear.reshape(batch)

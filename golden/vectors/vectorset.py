@@ -289,14 +289,14 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
     of_each = np.repeat(kinds[records], group)
     if ins.state:
         operands, origin = arrange(ins, operands, rng)
-        operands = _with_kept_loads(ins, operands)
+        operands = with_kept_loads(ins, operands)
         of_each = of_each[origin]
     level = "dot" if level == "dot" else "tile"
     results = ins.answers(operands, level == "tile")
     return VectorSet.of(ins, level, operands, results, of_each, seed)
 
 
-def _with_kept_loads(ins: Instruction, operands: Operands) -> Operands:
+def with_kept_loads(ins: Instruction, operands: Operands) -> Operands:
     """The operands with no c that is loaded alone but those that the arithmetic hands on as they are: what
     becomes of another, of a NaN that is none of the unit's own or of -0, is told by no step."""
     if "load" not in ins.alone:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +19,7 @@ from typing import IO, Any
 from golden import __version__
 from golden.files.escape import line_comment, markdown
 from golden.files.output import Fill, write_folder
+from golden.program.state import CONTROLS
 from golden.stimuli import KINDS
 from golden.vectors import dpi, files
 from golden.vectors.vectorset import VectorSet, default_set
@@ -63,10 +65,6 @@ def write(
         raise RtlError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
     if dut.handshake.kind == "latency" and dut.handshake.latency is None:
         raise RtlError(f"{dut.file}: 'latency: measure' is for rtl check; write the number that it prints")
-    if dut.instruction.load or dut.instruction.alone:
-        raise RtlError(
-            f"{dut.file}: UVM environments know no units that load, or that clear without products"
-        )
     vectors = default_set(dut.instruction, count, seed, dut.level)
     words = _words(dut, prefix, vectors)
     sources = [f"{prefix}_{name}.sv" for name in ("pkg", "if", "uvm_pkg")]
@@ -112,7 +110,7 @@ def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
     dot = WordLayout.of(ins.stateless)
     inputs, d = layout.operand_fields, dot.result_fields[-1]
     m, n = (ins.m, ins.n) if dut.level == "tile" else (1, 1)
-    extra = tuple(field for field in inputs if field.name == "clear")
+    extra = tuple(field for field in inputs if field.name in CONTROLS)
     unused = any(code not in ins.mode_units for code in range(1 << ins.modes.bits)) if ins.modes else False
     sparse = ins.pattern.legal(ins.ordered_metadata) if ins.pattern else ()
     compare = compare_function(
@@ -130,6 +128,11 @@ def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
         "unit_md": markdown(dut.instruction_name),
         "tile": dut.level == "tile",
         "state": ins.state,
+        "controls": [field.name for field in extra],
+        "load": ins.load,
+        "load_alone": "load" in ins.alone,
+        "no_products": _no_products(ins.alone),
+        "factors": [name for name in "ab" if name not in ins.absent],
         "flags": ins.status,
         "parts": PARTS,
         "in_bits": layout.operand_width,
@@ -161,6 +164,12 @@ def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
         "drain": _DRAIN + (dut.handshake.latency or 0),
         **coverage_words(ins, dot),
     }
+
+
+def _no_products(alone: Sequence[str]) -> str:
+    """The condition under which the products of a transfer do not count; "" where they always do."""
+    words = {"clear": "t.clear", "load": "t.load && !t.clear"}
+    return " || ".join(words[name] for name in CONTROLS if name in alone)
 
 
 def _names(fields: tuple[Field, ...]) -> set[str]:

@@ -22,6 +22,7 @@ from golden.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format, Kind
 from golden.program.modes import mode_text
+from golden.program.state import CONTROLS
 from golden.vectors.word import WordLayout
 
 Codes = npt.NDArray[np.uint64]
@@ -76,7 +77,7 @@ def coverage_words(ins: Instruction, dot: WordLayout) -> dict[str, Any]:
     """What the template coverage.svh says of an instruction whose dot products are laid out as `dot`."""
     points = Coverage(ins).points
     writer = _Writer({point.name: point for point in points})
-    common = [*_sequence(writer, ins.stateless)] if ins.state else []
+    common = [*_sequence(writer, ins)] if ins.state else []
     units: list[dict[str, Any]] = []
     if ins.modes is None:
         units.append({"code": None, "lines": list(_samples(writer, ins, dot, ""))})
@@ -167,12 +168,16 @@ def _sequence(writer: _Writer, one: Instruction) -> Iterator[str]:
     yield "since = t.clear || !begun ? 1 : since + 1;"
     yield from writer.hit("clear", "int'(t.clear)")
     yield from writer.hit("dot products since clear", "since <= 1 ? 0 : since <= 2 ? 1 : since <= 8 ? 2 : 3")
+    names = [name for name in CONTROLS if name == "clear" or one.load]
+    held = writer.call("coarse", one.formats["c"], "held")
     yield "if (begun) begin"
-    for line in writer.hit("clear of two dot products in a row", "2 * int'(last_clear) + int'(t.clear)"):
-        yield f"  {line}"
-    for line in writer.hit("class of what clear forgets", writer.call("coarse", one.formats["c"], "held")):
-        yield f"  if (t.clear) {line}"
-    yield from ("end", "begun = 1;", "last_clear = t.clear;", "held = t.d;")
+    for name, does in zip(names, ("forgets", "replaces"), strict=False):
+        in_a_row = f"2 * int'(last_{name}) + int'(t.{name})"
+        for line in writer.hit(f"{name} of two dot products in a row", in_a_row):
+            yield f"  {line}"
+        for line in writer.hit(f"class of what {name} {does}", held):
+            yield f"  if (t.{name}) {line}"
+    yield from ("end", "begun = 1;", *(f"last_{name} = t.{name};" for name in names), "held = t.d;")
 
 
 # Functions of codes -----------------------------------------------------------------------------------------

@@ -90,26 +90,54 @@ class Box:
     def ask(self, operands: Operands) -> tuple[Operands, Bits]:
         """Questions (n, ...) as they were asked, and the answers (n,).
 
-        A unit that keeps its accumulator is given c by a dot product before each question, which makes it as
-        nearly as one can from zero; what the unit then answers is the c of the question. +0 is what `clear`
-        makes it, whatever the unit held.
+        A unit that keeps its accumulator is given c before its products are added: by `load`, or where it
+        has none by a dot product that makes it as nearly as one can from zero; what the unit answered last is
+        the c of the question. +0 is what `clear` makes it, whatever the unit held.
 
         Raises:
             BudgetEnded, OperandError: as `answer`.
         """
         if not self.own.state:
             return operands, self.answer(operands)
+        steps = self._steps(operands)
+        count, each = len(operands["a"]), len(steps)
+        flat = {
+            name: np.stack([step[name] for step in steps], axis=1).reshape(count * each, *codes.shape[1:])
+            for name, codes in steps[0].items()
+        }
+        answered = self.answer(flat).reshape(count, each)
+        if each == 1:
+            return operands, answered[:, 0]
+        held = answered[:, -2]
+        if not self.own.load:
+            held = np.where(operands["c"] == 0, held.dtype.type(0), held)
+        return operands | {"c": held.copy()}, answered[:, -1].copy()
+
+    @property
+    def each(self) -> int:
+        """Dot products that a question takes."""
+        if not self.own.state or (self.own.load and "load" not in self.own.alone):
+            return 1
+        return 2 if self.own.load or "clear" not in self.own.alone else 3
+
+    def _steps(self, operands: Operands) -> list[Operands]:
+        """What a unit that keeps its accumulator is given for a question, one after the other, the question
+        itself last."""
         count = len(operands["a"])
+        no, yes = np.zeros(count, np.uint8), np.ones(count, np.uint8)
+        if self.own.load:
+            taken = operands | {"clear": no}
+            return [taken | {"load": yes}, taken | {"load": no}][: self.each]
         rest = {name: codes for name, codes in operands.items() if name != "c"}
-        first = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
+        made = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
         zero = operands["c"] == 0
-        clear = np.stack([np.ones(count, np.uint8), zero.astype(np.uint8)], axis=1)
-        both = {name: np.stack([first[name], codes], axis=1) for name, codes in rest.items()}
-        for name, codes in rest.items():  # anything but zero is there to be cleared
-            both[name][zero, 0] = codes[zero]
-        flat = {name: codes.reshape(2 * count, *codes.shape[2:]) for name, codes in both.items()}
-        held, answers = self.answer(flat | {"clear": clear.reshape(-1)}).reshape(count, 2).T
-        return operands | {"c": np.where(zero, held.dtype.type(0), held)}, answers.copy()
+        if "clear" in self.own.alone:  # its products do not count: it comes before what makes c, or after
+            steps = (rest, ~zero), (made, zero), (rest, no)
+        else:
+            for name, codes in rest.items():  # anything but zero is there to be cleared
+                made[name][zero] = codes[zero]
+            steps = (made, yes), (rest, zero)
+        return [given | {"clear": np.asarray(clear, np.uint8)} for given, clear in steps]
 
     def answer(self, operands: Operands) -> Bits:
         """The codes of d (n,) for a batch of dot products (n, ...).

@@ -54,7 +54,7 @@ from golden.dissect.blackbox.skeletons import grouped, skeletons
 from golden.dissect.blackbox.taken import Forced, forced, shrunk
 from golden.dissect.blackbox.unexplained import unexplained, without_invented_words
 from golden.dissect.blackbox.unread import not_read
-from golden.dissect.blackbox.views import as_taken, dense_view, mode_view, selected
+from golden.dissect.blackbox.views import as_taken, dense_view, keeping, mode_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.dissect.spread import spread
 from golden.errors import OperandError, SpecError
@@ -63,6 +63,7 @@ from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
+from golden.vectors.vectorset import with_kept_loads
 
 Progress = Callable[[str, int, int], None]
 Numbers = npt.NDArray[np.int64]
@@ -267,10 +268,6 @@ def _as_unit(
             raise OperandError(f"argument 'formats' lacks {', '.join(missing)}, expected a, b, c and d")
         unit = FunctionUnit(box, formats, k, getattr(box, "__name__", "function"), **more)
     takes = signature_of(unit)
-    if takes.load or takes.alone:
-        raise OperandError(
-            f"{takes.name} loads its accumulator, or clears it without products: expected neither"
-        )
     if takes.state and takes.pattern is not None:
         raise OperandError(f"{takes.name} keeps its accumulator and is sparse, expected one or the other")
     if takes.absent:
@@ -565,7 +562,7 @@ class _Search:
             return None
 
     def _first_questions(self) -> None:
-        questions = self.dense.asks // (2 if self.own.state else 1)
+        questions = self.dense.asks // self.dense.each
         first, each = min(_FIRST, questions // _OF_FIRST), max(1, min(_SIMPLE, questions // _OF_SIMPLE))
         drawn = [
             (kind, stimuli.generate(self.takes, kind, first, self._rng(1, index)))
@@ -999,6 +996,7 @@ class _Search:
         self.turn += 1
         self._tell("checking", self.turn, 0)
         operands = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        operands = with_kept_loads(unit, operands)
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
@@ -1114,7 +1112,7 @@ class _Search:
         known = () if wrong else self._known(unit)
         near = None if known or not evidence.properties else nearest(unit.stateless, alternatives)
         if text is not None and (known or near is not None):
-            own = replace(fit.candidate.instruction, state=self.own.state)
+            own = keeping(fit.candidate.instruction, self.own)
             text = with_names(own, text, f"dissected: {name}", known, near)
         return Found(
             name,
@@ -1173,7 +1171,7 @@ class _Search:
 
     def _text(self, candidate: Candidate, title: str) -> tuple[str | None, str]:
         """The candidate as YAML, where that reads back as a unit with the same answers; else why not."""
-        own = replace(candidate.instruction, state=self.own.state)
+        own = keeping(candidate.instruction, self.own)
         text = unit_text(own, "dissected", title, editor=False)
         if text is None:
             return None, _NO_WORDS

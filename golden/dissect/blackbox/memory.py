@@ -85,11 +85,19 @@ class Memory:
         return Candidate(self.bank.takes, ins.program.operations, self.order)
 
 
+def _loads(takes: Signature) -> tuple[object, ...]:
+    return (takes.load, takes.alone) if takes.load or takes.alone else ()
+
+
 def digest(name: str, takes: Signature) -> str:
     """What a file is bound to: the box's name and what it takes; of a function of a file that file, too."""
     told = hashlib.sha256()
     kinds = {operand: str(fmt) for operand, fmt in takes.formats.items()}
-    told.update(repr((name, takes.k, kinds, str(takes.pattern), takes.scale_block, takes.state)).encode())
+    told.update(
+        repr(
+            (name, takes.k, kinds, str(takes.pattern), takes.scale_block, takes.state, *_loads(takes))
+        ).encode()
+    )
     for part in name.split(":"):
         if Path(part).suffix and Path(part).is_file():
             told.update(Path(part).read_bytes())

@@ -60,10 +60,15 @@ def selected(takes: Signature, operands: Operands) -> Operands:
     return {name: codes for name, codes in operands.items() if name != "metadata"} | {"b": b}
 
 
+def keeping(found: Instruction, takes: Signature) -> Instruction:
+    """What was found of single dot products as a unit that keeps its accumulator as the box does."""
+    return replace(found, state=takes.state, load=takes.load, alone=takes.alone)
+
+
 def as_taken(found: Instruction, takes: Signature) -> Instruction:
     """What was found of a dense view as the unit with the operands that the box takes."""
     if takes.pattern is None:
-        return replace(found, state=takes.state)
+        return keeping(found, takes)
     return Instruction(
         found.name,
         takes.m,

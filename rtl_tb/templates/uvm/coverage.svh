@@ -25,7 +25,7 @@ class {{ p }}_coverage extends uvm_subscriber #({{ p }}_dot_item);
   bit [BINS-1:0] reachable[POINTS];
   int unsigned hits[POINTS*BINS];
 {% if state %}
-  protected bit begun, last_clear;
+  protected bit begun{% for name in controls %}, last_{{ name }}{% endfor %};
   protected int unsigned since;
   protected bit [{{ d.width - 1 }}:0] held;
 {% endif %}

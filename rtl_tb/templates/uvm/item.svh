@@ -20,10 +20,13 @@ class {{ p }}_item extends uvm_sequence_item;
   function void set_word(bit [IN_BITS-1:0] value);
     {% raw %}{{% endraw %}{{ names }}} = value;
   endfunction
-{% if mode_codes or nibbles %}
+{% if mode_codes or nibbles or load %}
 
-  // Codes that the unit does not have are replaced by codes that it has.
+  // Codes that the unit does not have are replaced by codes that it has{{ "; one of clear and load is set at a time" if load }}.
   function void post_randomize();
+{% if load %}
+    load = load && !clear;
+{% endif %}
 {% if mode_codes %}
     static int unsigned used[{{ mode_codes|length }}] = '{ {{- mode_codes|join(", ") -}} };
     mode = {{ mode_bits }}'(used[int'(mode) % {{ mode_codes|length }}]);
@@ -62,3 +65,22 @@ class {{ p }}_dot_item extends uvm_sequence_item;
     super.new(name);
   endfunction
 endclass
+{% if load_alone %}
+
+// A c that is loaded alone is one that the arithmetic hands on as it is: what becomes of another is told by no step.
+function automatic void {{ p }}_settle({{ p }}_item t);
+  {{ p }}_dot_item dot = {{ p }}_dot_item::type_id::create("dot");
+  int i = 0, j = 0;  // units that keep their accumulator take no tiles
+{% for line in gather %}
+  {{ line }}
+{% endfor %}
+{% for name in factors %}
+  dot.{{ name }} = '0;
+{% endfor %}
+  for (int turn = 0; turn < 2; turn++) begin
+    {{ dot_results_word }} = {{ p }}_dot({{ dot_names }});
+    dot.c = dot.d;
+  end
+  t.c = dot.c;
+endfunction
+{% endif %}

@@ -28,8 +28,8 @@ class {{ p }}_predictor extends uvm_subscriber #({{ p }}_item);
     {{ p }}_result result = {{ p }}_result::type_id::create("result");
     result.item = t;
 {% if state %}
-    if (t.clear) known = 1;
-    if (!known) `uvm_fatal("STATE", "the unit has no reset: the first operands must come with clear")
+    if (t.{{ controls|join(" || t.") }}) known = 1;
+    if (!known) `uvm_fatal("STATE", "the unit has no reset: the first operands must come with {{ controls|join(" or ") }}")
 {% endif %}
     for (int i = 0; i < {{ m }}; i++)
       for (int j = 0; j < {{ n }}; j++) begin
@@ -62,8 +62,17 @@ class {{ p }}_predictor extends uvm_subscriber #({{ p }}_item);
     {{ line }}
 {% endfor %}
 {% if state %}
-    dot.clear = t.clear;
-    dot.c = t.clear ? '0 : held;
+{% for name in controls %}
+    dot.{{ name }} = t.{{ name }};
+{% endfor %}
+    dot.c = t.clear ? '0 : {{ "t.load ? t.c : " if load }}held;
+{% if no_products %}
+    if ({{ no_products }}) begin  // products that come with it do not count
+{% for name in factors %}
+      dot.{{ name }} = '0;
+{% endfor %}
+    end
+{% endif %}
 {% endif %}
     {{ dot_results_word }} = {{ p }}_dot({{ dot_names }});
     return dot;

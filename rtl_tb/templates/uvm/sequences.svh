@@ -70,6 +70,9 @@ class {{ p }}_random_seq extends uvm_sequence #({{ p }}_item);
       {{ p }}_item item = {{ p }}_item::type_id::create("item");
       start_item(item);
       if (item.randomize() == 0) `uvm_fatal("RANDOM", "randomize failed")
+{% if load_alone %}
+      if (item.load) {{ p }}_settle(item);
+{% endif %}
       finish_item(item);
     end
   endtask

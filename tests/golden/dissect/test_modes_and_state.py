@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from long_run import long_after
 
 import golden
+from golden.catalog.unit_files import build_instruction
 from golden.dissect.blackbox.found import Found
-from golden.dissect.blackbox.sources import open_box
+from golden.dissect.blackbox.sources import open_box, taken
 from golden.errors import OperandError
 from golden.unit import FunctionUnit
+from golden.yamlfile import parse
 
 BYTES = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
 SINGLE = dict.fromkeys("abcd", "f32")
@@ -82,6 +85,49 @@ def test_an_accumulator_of_floats_is_asked_for_its_rounding() -> None:
     assert found.instruction is not None and found.instruction.state
 
 
+HOW = ("with_products", "alone")
+LOADS = [*((load, clear) for load in HOW for clear in HOW), ("none", "alone")]
+
+
+def loaded(load: str, clear: str, adds: bool = False) -> FunctionUnit:
+    """A product of floats at a time on what `load` and `clear` leave; `adds`: what is loaded is added."""
+    box = taken("box", SINGLE, 1, None, None, None, True)
+    alone = tuple(name for name, how in (("clear", clear), ("load", load)) if how == "alone")
+
+    def dot(a: Any, b: Any, clear: Any, c: Any = None, load: Any = None) -> Any:
+        found, held = np.zeros(len(a), np.float32), np.float32(0)
+        given = None if c is None else c.view(np.float32)
+        with np.errstate(all="ignore"):
+            products = a[:, 0].view(np.float32) * b[:, 0].view(np.float32)
+            for i, product in enumerate(products):
+                mark = "clear" if clear[i] else "load" if load is not None and load[i] else ""
+                before = held if mark != "load" or adds else np.float32(0)
+                held = np.float32(0) if mark == "clear" else before + given[i] if mark == "load" else held
+                found[i] = held = held if mark in alone else held + product
+        codes = found.view(np.uint32).copy()
+        codes[np.isnan(found)] = 0x7FFFFFFF
+        return codes
+
+    return FunctionUnit.like(replace(box, load=load != "none", alone=alone), dot)
+
+
+@pytest.mark.parametrize(("load", "clear"), long_after(2, LOADS))
+def test_a_unit_that_loads_or_clears_alone_is_found(load: str, clear: str) -> None:
+    found = golden.dissect(loaded(load, clear), **ASKS)
+    assert found.explains and found.yaml is not None and found.compared > 3000
+    unit = build_instruction(parse(found.yaml))
+    assert (unit.load, set(unit.alone)) == (
+        load != "none",
+        {name for name, how in (("clear", clear), ("load", load)) if how == "alone"},
+    )
+
+
+@pytest.mark.parametrize("load", long_after(1, HOW))
+def test_a_load_that_adds_is_not_explained(load: str) -> None:
+    found = golden.dissect(loaded(load, "with_products", adds=True), seconds=3, asks=8_000)
+    assert not found.explains
+
+
 @pytest.mark.parametrize("box", long_after(1, [added_up(wide=True), added_up(wide=False, clears=False)]))
 def test_what_is_held_beside_d_is_not_explained(box: Any) -> None:
     """Digits that d does not show, and a sum that `clear` does not end."""
@@ -136,6 +182,4 @@ def test_no_mode_is_asked_after_the_time() -> None:
 
 
 def modes_of(count: int) -> Any:
-    from golden.dissect.blackbox.sources import taken
-
     return taken("box", BYTES, 4, None, None, count).modes

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import engine_dut as small
+import loading_unit as loads
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -204,6 +205,25 @@ def test_tiles(fault, tmp_path):
         coverage.sample({"a": a[:, i], "b": b[:, :, j], "c": c[:, i, j]}, vectors.d[:, i, j])
     hits = counted(tmp_path / "uvm" / "hits.txt")
     assert hits == {name: coverage.hits[name].tolist() for name in hits}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["with", "alone"])
+@pytest.mark.parametrize("fault", ["", "load-adds", "clear-ignored"])
+def test_a_unit_that_loads(form, fault, tmp_path):
+    body = dict(loads.FAULTS[form])[fault] if fault else loads.SOUND[form]
+    dut = load_dut(loads.described(tmp_path, form, body))
+    uvm.write(dut, tmp_path / "uvm", COUNT)
+    done = run(tmp_path / "uvm", "+random=200")
+    assert done.passed != bool(fault), done.text
+    if fault:
+        assert "[MISMATCH]" in done.text
+        return
+    assert f"mmagold PASS: {COUNT + 200} results, all equal" in done.text
+    assert run(tmp_path / "uvm", "+random=0", "+hits=hits.txt").passed
+    hits, wanted = counted(tmp_path / "uvm" / "hits.txt"), expected_hits(dut, tmp_path / "uvm")
+    assert "class of what load replaces" in hits
+    assert hits == {name: wanted[name] for name in hits}
 
 
 def truth(what, fmt, numbers, codes):
