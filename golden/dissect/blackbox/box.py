@@ -132,12 +132,10 @@ class Box:
         made = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
         zero = operands["c"] == 0
         if "clear" in self.own.alone:  # its products do not count: it comes before what makes c, or after
-            steps = (rest, ~zero), (made, zero), (rest, no)
-        else:
-            for name, codes in rest.items():  # anything but zero is there to be cleared
-                made[name][zero] = codes[zero]
-            steps = (made, yes), (rest, zero)
-        return [given | {"clear": np.asarray(clear, np.uint8)} for given, clear in steps]
+            return _cleared([(rest, ~zero), (made, zero), (rest, no)])
+        for name, codes in rest.items():  # anything but zero is there to be cleared
+            made[name][zero] = codes[zero]
+        return _cleared([(made, yes), (rest, zero)])
 
     def answer(self, operands: Operands) -> Bits:
         """The codes of d (n,) for a batch of dot products (n, ...).
@@ -188,6 +186,10 @@ class Box:
     def left(self) -> float:
         """Seconds until the deadline."""
         return self.deadline - time.monotonic()
+
+
+def _cleared(steps: list[tuple[Operands, Bits]]) -> list[Operands]:
+    return [given | {"clear": np.asarray(clear, np.uint8)} for given, clear in steps]
 
 
 class Bank:
