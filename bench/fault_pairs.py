@@ -4,7 +4,9 @@
 
 Each pair is planted in the unit's RTL, built, and run on the default vectors; the diagnosis sees the results
 alone. A pair counts where a hypothesis that explains every result (or the nearest, where it is called what
-the unit is) has both faults. Where one fault hides the other in every vector there is nothing to tell.
+the unit is) has both faults, by the names that the mutants give them. "as two": it has two faults, one of
+them by such a name, the other in words of its own: exponents of a that are too small are exponents of the
+products that are. Where one fault hides the other in every vector there is nothing to tell.
 """
 
 from __future__ import annotations
@@ -71,6 +73,7 @@ def examine(pair: Mutant, count: int, folder: Path) -> dict[str, Any]:
         "wanted": sorted(wanted),
         "failing": int(verdict.wrong.sum()),
         "found": any(wanted <= faults for faults in named.faults),
+        "as two": any(len(faults) > 1 and wanted & faults for faults in named.faults),
         "one": any(wanted & faults for faults in named.faults),
         "sentence": named.sentence,
         "seconds": round(time.monotonic() - started, 1),
@@ -90,11 +93,13 @@ def main() -> None:
         for pair in pairs(arguments.every, arguments.unit):
             row = examine(pair, arguments.count, Path(folder) / pair.name)
             rows.append(row)
-            word = "two" if row["found"] else "one" if row["one"] else "none"
-            print(f"{word:5} {row['seconds']:6.1f} s  {row['pair']}: {row['sentence'][:200]}", flush=True)
+            words = {"two": row["found"], "as two": row["as two"], "one": row["one"], "none": True}
+            word = next(word for word, true in words.items() if true)
+            print(f"{word:6} {row['seconds']:6.1f} s  {row['pair']}: {row['sentence'][:200]}", flush=True)
     if arguments.out is not None:
         arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(f"{sum(row['found'] for row in rows)} of {len(rows)} pairs are listed as two")
+    named, two = (sum(row[key] for row in rows) for key in ("found", "as two"))
+    print(f"{two} of {len(rows)} pairs are listed as two, {named} by the names that the mutants give both")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class Explanations:
 
     Attributes:
         hypotheses: slugs of what explains every wrong result or, where nothing does, of what is nearest, if
-            the unit is called that; parts joined with "+".
+            the unit is called that; parts joined with "+". Of several modes also all faults together.
         flags: slugs of what explains the status flags, which are judged by themselves.
         sentence: what the report says.
         explains: whether `hypotheses` explain every wrong result.
@@ -61,6 +61,8 @@ def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Expl
         found = diagnose(ins, operands, given, policy=dut.compare, budget_seconds=budget_seconds)
         nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
         slugs = tuple(each.slug for each in found.explaining or nearest)
+        if found.further:  # of several modes, each with faults of its own
+            slugs += ("+".join(fault.slug for _, fault in found.every_fault),)
         explains = found.explains
         sentences = [found.sentence(), *sentences]
     return Explanations(slugs, flagged, "; ".join(sentences), explains)
