@@ -1,11 +1,12 @@
 """Changes of instructions that the default vectors hardly show: what a fault could hide in.
 
-    .venv/bin/python bench/rare_changes.py [--count 200000] [--rare 5]
+    .venv/bin/python bench/rare_changes.py [--count 200000] [--rare 5] [NAME ...]
 
 Every change that the diagnosis knows (golden/dissect/hypotheses.py) is made to one instruction of each of
-twelve families, and run on the default set of vectors. Of those that fewer than --rare results show, operands
-of every kind, also of those that no vectors have, aimed at the instruction and at the changed one, say
-whether they can be seen at all. A change that can, and hardly is, is printed: stimuli should aim there.
+twelve families, or to those that are named, and run on the default set of vectors. Of those that fewer
+than --rare results show, operands of every kind, also of those that no vectors have, aimed at the
+instruction and at the changed one, say whether they can be seen at all. A change that can, and hardly is, is
+printed: stimuli should aim there.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections import Counter
 
 import numpy as np
 
-import golden
 from golden import stimuli
+from golden.catalog.lookup import resolve
 from golden.dissect.hypotheses import changes
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
@@ -76,15 +77,17 @@ def examine(ins: Instruction, count: int, rare: int) -> tuple[int, int]:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", help="instructions or unit files in place of the twelve")
     parser.add_argument("--count", type=int, default=200_000, help="vectors of the default set")
     parser.add_argument("--rare", type=int, default=5, help="what fewer results show is rare")
     given = parser.parse_args()
     sums = np.zeros(2, int)
-    for architecture, name in NAMES:
-        found = examine(golden.instruction(architecture, name), given.count, given.rare)
-        print(f"{architecture}:{name}: {found[0]} changes, {found[1]} rare", flush=True)
+    names = given.names or [f"{architecture}:{name}" for architecture, name in NAMES]
+    for name in names:
+        found = examine(resolve(name), given.count, given.rare)
+        print(f"{name}: {found[0]} changes, {found[1]} rare", flush=True)
         sums += found
-    print(f"{sums[0]:,} changes of {len(NAMES)} instructions, {sums[1]} of them rare")
+    print(f"{sums[0]:,} changes of {len(names)} instructions, {sums[1]} of them rare")
 
 
 if __name__ == "__main__":

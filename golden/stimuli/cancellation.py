@@ -26,7 +26,7 @@ def cancelling(draw: Draw) -> tuple[Bits, Bits, Bits]:
     # whole sum).
     if half and flip[1].signed:
         a[against_c, half] = 0 if draw.a.has_zero else a[against_c, half]
-    c = np.where(against_c, _negative_sum(draw, a, b, flip[1].signed), c)
+    c = np.where(against_c, negative_sum(draw, a, b, flip[1].signed), c)
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
@@ -50,7 +50,7 @@ def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
             a[:, -1] = 0
         b[~against_c, half] = _next_code(draw.b, b[~against_c, half])
         a[against_c, half] = 0
-    c = _negative_sum(draw, a, b, not single)
+    c = negative_sum(draw, a, b, not single)
     c = np.where(draw.chance(0.8, size), _next_code(draw.c, c), c)
     return (*draw.shuffle(a, b), np.where(against_c, c, draw.zeros(draw.c, size)))  # type: ignore[return-value]
 
@@ -82,7 +82,7 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
     left = np.where(draw.chance(0.5, row), min(2, draw.k), draw.pick(1 if draw.k < 3 else 2, draw.k, row))
     used = (places == 0) | (~against_c & (places == 1)) | (places == left)
     a = np.where(used, a, np.zeros((), draw.a.dtype))
-    c = np.where(against_c[:, 0], _negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
+    c = np.where(against_c[:, 0], negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
     order = draw.rng.permuted(np.broadcast_to(places, draw.shape), axis=1)
     # In half of the rows x, what is left, -x: an adder tree meets the small one before x cancels.
     if draw.k >= 4:
@@ -131,7 +131,7 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, c
 
 
-def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
+def negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
     """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and clamped to its range."""
     if draw.scales or draw.a.name == "b1":
         return draw.numbers(draw.c, np.full(draw.count, 4))

@@ -154,6 +154,16 @@ class Draw:
         factor[...] = np.where(turned[:, None], negate(fmt, factor), factor)
         return a, b, np.where(turned, negate(self.c, c), c)
 
+    def all_below_zero(
+        self, rows: npt.NDArray[np.bool_], a: Bits, b: Bits, c: Bits
+    ) -> tuple[Bits, Bits, Bits]:
+        """Turns signs in some rows (count,) until all products and c are negative, zeros, too: only then a
+        sum is -0, or less than nothing. Of signed floats; zeros without a sign stay as they are."""
+        parts = (self.a, a), (self.b, b), (self.c, c)
+        minus_a, minus_b, minus_c = (codes >> fmt.dtype.type(fmt.sign_shift) & 1 for fmt, codes in parts)
+        a = np.where(rows[:, None] & (minus_a == minus_b), negate(self.a, a), a)
+        return a, b, np.where(rows & (minus_c == 0), negate(self.c, c), c)
+
     def signed_factor(self, a: Bits, b: Bits) -> tuple[Bits, Format]:
         """The factor whose sign is turned to turn a product's, and its format: a, where that has signs."""
         return (a, self.a) if self.a.signed else (b, self.b)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from golden.number.formats import Format, to_float
+from golden.stimuli.cancellation import negative_sum
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -35,14 +36,31 @@ def subnormal(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def tiny_zero_c(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Tiny products with a zero (or least subnormal) c: the floor of the alignment exponent,
-    signs of zero results."""
+    signs of zero results; in some rows all terms are negative."""
     near_d = lowest_exponent(draw.d) + draw.pick(-16, 2, (draw.count, 1))
     near_least = draw.tiniest + draw.pick(0, 12, (draw.count, 1))
     target = np.where(draw.chance(0.5, (draw.count, 1)), near_d, near_least) + draw.pick(-3, 0, draw.shape)
     a, b = draw.products(target, normal=False)
     a = np.where(draw.chance(0.3, draw.shape), draw.zeros(draw.a, draw.shape), a)
     least = draw.powers(draw.c, np.full(draw.count, tiniest_exponent(draw.c)), draw.pick(0, 1, (draw.count,)))
-    return a, b, np.where(draw.chance(0.7, (draw.count,)), draw.zeros(draw.c, (draw.count,)), least)
+    c = np.where(draw.chance(0.7, (draw.count,)), draw.zeros(draw.c, (draw.count,)), least)
+    if not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c)):
+        return a, b, c
+    a, b, c = draw.all_below_zero(draw.chance(0.15, (draw.count,)), a, b, c)
+    return (a, b, c) if draw.scales else _below_one_that_cancels(draw, a, b, c)
+
+
+def _below_one_that_cancels(draw: Draw, a: Bits, b: Bits, c: Bits) -> tuple[Bits, Bits, Bits]:
+    """In a tenth of the rows of tiny products one that is larger, all but the last place of which cancels
+    with c: where what is left is flushed, -0 meets what the others, all negative, were flushed to."""
+    rows = draw.chance(0.1, (draw.count,))
+    larger = draw.products(lowest_exponent(draw.d) + draw.pick(0, 3, (draw.count, 1)))
+    a[rows, :1], b[rows, :1] = (codes[rows] for codes in larger)
+    a, b, c = draw.all_below_zero(rows, a, b, c)
+    against = negative_sum(draw, a, b, first_only=True)  # of a product, whose last bits are zero
+    less = against - (against & draw.c.dtype.type((1 << draw.c.sign_shift) - 1) > 0)
+    a, b = draw.shuffle(a, b)
+    return a, b, np.where(rows, less.astype(draw.c.dtype), c)
 
 
 def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
