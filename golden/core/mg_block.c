@@ -10,50 +10,69 @@ _Static_assert(MG_STEP_COUNT == 11 && sizeof(mg_step) == 560, "a step that mg_bl
 struct mg_block_form {
     const mg_program *program;
     const mg_call *call;
-    const mg_kernels *kernels;
+    mg_block_runner run;
     mg_block_codes codes;
     void *memory;
     int fresh;
 };
 
-/* Floats with a zero and some normal number. */
-static int mg_fits_format(const mg_format *f) {
-    const int ordinary = !f->is_float || (f->has_zero && f->largest >> f->ignored_low >> f->fraction_bits);
-    return f->storage <= 32 && f->fraction_bits <= MG_MOST_FRACTION_BITS && ordinary;
+/* What significands of so many words have room for: bits of a product, of F. */
+typedef struct {
+    int wide, storage, fraction_bits, operand, product, aligned;
+} mg_room;
+
+/* Floats with a zero and some normal number, integers where a word is enough; of 64 bits those of which no field reaches the sign of a word. */
+static int mg_fits_format(const mg_format *f, const mg_room *room) {
+    const int ordinary = f->is_float ? f->has_zero && f->largest >> f->ignored_low >> f->fraction_bits : !room->wide;
+    const int fields = f->storage <= 32 || (f->sign_shift >= 0 && (f->specials == MG_SPECIALS_IEEE || f->exponent_bits + f->fraction_bits < 63));
+    return f->storage <= room->storage && f->fraction_bits <= room->fraction_bits && ordinary && fields;
 }
 
 /* Bits of a significand. */
 static int mg_width(const mg_format *f) { return f->is_float ? f->fraction_bits + 1 : f->bits; }
 
-/* Whether significands of 62 bits hold what this program reads and rounds to (scales have 8 bits of storage); what its sums
- * need, each lane finds out. */
-int mg_fits_block(const mg_program *p) {
-    if (p->k > 128 || mg_width(&p->a) + mg_width(&p->b) > 50 || p->a.storage > 32 || p->b.storage > 32) return 0;
-    if (!mg_fits_format(&p->c) || !mg_fits_format(&p->d)) return 0;
+/* Two words have no registers of a width, nor AND and XOR of codes. */
+static int mg_fits_step(const mg_step *step, const mg_room *room) {
+    if (step->format.storage && !mg_fits_format(&step->format, room)) return 0;
+    for (int r = 0; r < MG_BLOCK_TERMS; r++)
+        if (step->fraction_bits[r] > room->aligned) return 0;
+    return !room->wide || (!step->has_width && (step->op != MG_STEP_MULTIPLY || step->operation == MG_OPERATION_PRODUCT));
+}
+
+/* Whether significands hold what this program reads and rounds to (scales have 8 bits of storage); what its sums need, each
+ * lane finds out. */
+static int mg_fits_room(const mg_program *p, const mg_room *room) {
+    if (p->k > 128 || mg_width(&p->a) + mg_width(&p->b) > room->product || p->a.storage > room->storage || p->b.storage > room->storage) return 0;
+    if (room->wide && (!mg_fits_format(&p->a, room) || !mg_fits_format(&p->b, room))) return 0;
+    if (!mg_fits_format(&p->c, room) || !mg_fits_format(&p->d, room)) return 0;
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
-        if (!mg_fits_format(&o->seed_format) || !mg_fits_format(&o->out_format)) return 0;
-        if (o->has_operand_format && (!mg_fits_format(&o->operand_format) || mg_width(&o->operand_format) > 25)) return 0;
-        for (int32_t j = 0; j < o->step_count; j++) {
-            const mg_step *step = &o->steps[j];
-            if (step->format.storage && !mg_fits_format(&step->format)) return 0;
-            for (int r = 0; r < MG_BLOCK_TERMS; r++)
-                if (step->fraction_bits[r] > 58) return 0;
-        }
+        if (!mg_fits_format(&o->seed_format, room) || !mg_fits_format(&o->out_format, room)) return 0;
+        if (o->has_operand_format && (!mg_fits_format(&o->operand_format, room) || mg_width(&o->operand_format) > room->operand)) return 0;
+        for (int32_t j = 0; j < o->step_count; j++)
+            if (!mg_fits_step(&o->steps[j], room)) return 0;
     }
     return 1;
 }
 
+int mg_fits_block(const mg_program *p) {
+    static const mg_room one = {0, 32, MG_MOST_FRACTION_BITS, 25, 50, 58}, two = {1, 64, MG_MOST_WIDE_FRACTION_BITS, 55, 110, 116};
+    if (mg_fits_room(p, &one)) return MG_FITS_BLOCK;
+    return mg_choose()->run_wide_block && mg_fits_room(p, &two) ? MG_FITS_WIDE_BLOCK : MG_FITS_NO_BLOCK;
+}
+
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
-    const size_t slots = MG_BLOCK_SLOTS(p), number = 6 * MG_BLOCK_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
+    const int wide = mg_fits_block(p) == MG_FITS_WIDE_BLOCK;
+    const size_t slots = MG_BLOCK_SLOTS(p), number = (wide ? 7 : 6) * MG_BLOCK_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
     const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * MG_BLOCK_LANES * sizeof(int64_t);
-    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_BLOCK_LANES * sizeof(uint32_t);
+    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_BLOCK_LANES * (wide ? sizeof(uint64_t) : sizeof(uint32_t));
     size_t rounders = 0;
     for (int32_t i = 0; i < p->operation_count; i++) rounders += (size_t)p->operations[i].step_count * MG_BLOCK_ROUNDER;
     mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + rounders + (2 * (size_t)p->k + 2 + 2 * scales) * row);
     if (!f) return NULL;
     char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
-    const mg_block_form form = {p, call, mg_choose(), {0}, at, 1};
+    const mg_kernels *kernels = mg_choose();
+    const mg_block_form form = {p, call, wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block, {0}, at, 1};
     *f = form;
     char **const codes[] = {&f->codes.a, &f->codes.b, &f->codes.scale_a, &f->codes.scale_b, &f->codes.c, &f->codes.d};
     const size_t rows[] = {(size_t)p->k, (size_t)p->k, scales, scales, 1, 1};
@@ -69,8 +88,7 @@ uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
     for (int i = 0; i < (p->scale_block ? 5 : 3); i++)
         for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES)
             mg_gather(p, f->call, &lanes[lane / MG_LANES], all[i].operand, MG_BLOCK_LANES, all[i].codes + lane * (all[i].format->storage / 8));
-    const mg_block_runner run = p->in_doubles ? f->kernels->run_real_block : f->kernels->run_block;
-    const uint32_t left = run(f->memory, f->fresh, p, &f->codes);
+    const uint32_t left = f->run(f->memory, f->fresh, p, &f->codes);
     f->fresh = 0;
     for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES) mg_scatter(p, &lanes[lane / MG_LANES], f->codes.d + lane * (p->d.storage / 8));
     return left;

@@ -7,7 +7,6 @@
 #define MG_PARTS (MG_BLOCK_LANES / MG_WORDS)
 #define MG_EACH for (int l = 0; l < MG_PARTS; l++)
 #define MG_KEPT _Pragma("GCC unroll 16") MG_EACH /* unrolled, so that what a loop around it collects stays in registers */
-#define MG_WORD_BITS 62                  /* a significand, its sticky bit and a carry stay below 2^63 */
 #define MG_NOWHERE (-(INT64_C(1) << 40)) /* an exponent below all others: no number is there */
 #define MG_BLOCK_CALL static __attribute__((noinline))
 #define MG_CHOOSE(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
@@ -17,11 +16,6 @@ typedef int64_t mg_w __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_a
 typedef uint64_t mg_u __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
 typedef double mg_wide_double __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
 typedef mg_w mg_words[MG_PARTS] __attribute__((aligned(64))); /* no vector across two lines of a cache */
-
-/* mg_number in lanes, with the place of the last bit instead of the number of fraction bits; sign and sticky are masks. */
-typedef struct {
-    mg_words significand, exponent, lsb, kind, sign, sticky;
-} mg_numbers;
 
 /* Of a block of either kind. `owner`: by term, which of a step's registers it is of; `done`: the result stands; `left`: the
  * interpreter has to do it. */
@@ -50,11 +44,6 @@ typedef struct {
     mg_widen(codes->c, p->c.storage, results[0]);                                         \
     mg_clear(results[1]);
 
-typedef struct {
-    MG_BLOCK_FIELDS(mg_numbers)
-    int specials, sticky; /* some lane holds an infinity or a NaN; terms carry sticky bits */
-} mg_block;
-
 /* Small things ------------------------------------------------------------------------------------------------------ */
 
 MG_INLINE mg_w mg_splat(int64_t x) { return (mg_w){0} + x; }
@@ -70,12 +59,12 @@ MG_INLINE mg_w mg_down(mg_w x, mg_w by) { return (mg_w)((mg_u)x >> (mg_u)by); } 
 MG_INLINE mg_w mg_ones(mg_w count) { return (mg_w)((mg_u)mg_up(mg_splat(1), count) - 1); }
 MG_INLINE mg_w mg_signed(mg_w negative, mg_w x) { return (mg_w)((mg_u)(x ^ negative) - (mg_u)negative); }
 
-/* Place of the leading one, -1 of zero; 0 <= x < 2^63. */
+/* Place of the leading one of 64 bits without a sign, -1 of zero. */
 MG_INLINE mg_w mg_leading(mg_w x) {
 #ifdef MG_NATIVE_LEADING_ZEROS
     return 63 - (mg_w)MG_NATIVE_LEADING_ZEROS(x);
 #else /* a double of x & ~(x / 2), which rounding cannot carry upward */
-    const mg_u y = (mg_u)(x & ~(x >> 1)), high = y >> 32 | UINT64_C(0x4530000000000000), low = (y & 0xffffffff) | UINT64_C(0x4330000000000000);
+    const mg_u y = (mg_u)x & ~((mg_u)x >> 1), high = y >> 32 | UINT64_C(0x4530000000000000), low = (y & 0xffffffff) | UINT64_C(0x4330000000000000);
     const mg_wide_double sum = ((mg_wide_double)high - 19342813118337666422669312.0) + (mg_wide_double)low; /* 2^84 + 2^52 */
     return ((mg_w)((mg_u)sum >> 52) - 1023) | (mg_w)(x == 0);
 #endif
@@ -97,6 +86,19 @@ MG_INLINE int mg_any_of(const mg_words mask) {
     return mg_any_word(all);
 }
 
+#include "mg_significand.h"
+
+/* mg_number in lanes, with the place of the last bit instead of the number of fraction bits; sign and sticky are masks. */
+typedef struct {
+    mg_significands significand;
+    mg_words exponent, lsb, kind, sign, sticky;
+} mg_numbers;
+
+typedef struct {
+    MG_BLOCK_FIELDS(mg_numbers)
+    int specials, sticky; /* some lane holds an infinity or a NaN; terms carry sticky bits */
+} mg_block;
+
 /* How a rounding adds before it cuts: masks of what each direction needs. */
 typedef struct {
     int truncates;
@@ -110,20 +112,24 @@ MG_INLINE mg_direction mg_direction_of(int rounding) {
 }
 
 /* x / 2^shift rounded; a negative shift moves left. */
-MG_INLINE mg_w mg_rounded_shift(mg_direction r, mg_w sign, mg_w x, mg_w shift) {
-    const mg_w right = mg_between(shift, 0, 63), left = mg_between(-shift, 0, 63);
-    if (r.truncates) return mg_up(mg_down(x, right), left);
-    const mg_w cut = mg_ones(right), half = cut - mg_down(cut, mg_splat(1)), odd = mg_down(x, right) & 1;
-    const mg_w directed = (r.down & sign) | (r.up & ~sign), added = (cut & (directed | (r.even & (half + odd - 1)))) | (r.half & half);
-    const mg_w kept = mg_down((mg_w)((mg_u)x + (mg_u)added), right);
-    return mg_up(kept | (r.odd & (mg_w)((x & cut) != 0)), left);
+MG_INLINE mg_s mg_rounded_shift(mg_direction r, mg_w sign, mg_s x, mg_w shift) {
+    const mg_w right = mg_between(shift, 0, MG_MOST_SHIFT), left = mg_between(-shift, 0, MG_MOST_SHIFT);
+    if (r.truncates) return mg_s_up(mg_s_down(x, right), left);
+    const mg_s cut = mg_s_ones(right), below = mg_s_down(cut, mg_splat(1)); /* all bits that are cut, and but for the first one */
+    const mg_w odd = mg_s_low(mg_s_down(x, right)) & 1, directed = (r.down & sign) | (r.up & ~sign);
+    const mg_s even = mg_s_where(mg_splat(r.even), mg_s_and(cut, mg_s_add(below, mg_s_of(odd)))), half = mg_s_where(mg_splat(r.half), mg_s_without(cut, below));
+    const mg_s kept = mg_s_down(mg_s_add(x, mg_s_or(mg_s_where(directed, cut), mg_s_or(even, half))), right);
+    return mg_s_up(mg_s_or(kept, mg_s_of(r.odd & mg_s_some(mg_s_and(x, cut)))), left);
 }
 
 /* Whether x * 2^left needs more than `most` bits. */
-MG_INLINE mg_w mg_too_wide(mg_w x, mg_w left, int64_t most) { return (mg_w)(mg_down(x, mg_between(most - left, 0, 63)) != 0); }
+MG_INLINE mg_w mg_too_wide(mg_s x, mg_w left, int64_t most) { return mg_s_some(mg_s_down(x, mg_between(most - left, 0, MG_MOST_SHIFT))); }
 
 /* A number's significand and last place as a rounding sees it: with its sticky bit below. */
-MG_INLINE mg_w mg_seen(const mg_numbers *x, int l) { return mg_up(x->significand[l], x->sticky[l] & 1) | (x->sticky[l] & 1); }
+MG_INLINE mg_s mg_seen(const mg_numbers *x, int l) {
+    const mg_w sticky = x->sticky[l] & 1;
+    return mg_s_or(mg_s_up(x->significand[l], sticky), mg_s_of(sticky));
+}
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
@@ -178,6 +184,8 @@ MG_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
     if (storage == 8) MG_EACH codes[l] = (mg_w)MG_NATIVE_WIDE_8(at + MG_WORDS * l);
     if (storage == 8) return;
 #endif
+    if (storage == 64) memcpy(codes, at, MG_BLOCK_LANES * sizeof(int64_t));
+    if (storage == 64) return;
     if (storage == 8) { /* compilers widen bytes well where they fill a register */
         all = __builtin_convertvector(*(const bytes *)at, wide_bytes);
         at = (const char *)&all;
@@ -190,7 +198,7 @@ static void mg_decode_integers(const mg_format *f, const mg_w *codes, mg_numbers
     const int64_t mask = (int64_t)((UINT64_C(1) << f->bits) - 1), top = f->is_signed ? INT64_C(1) << (f->bits - 1) : 0;
     MG_EACH {
         const mg_w value = codes[l] & mask, negative = (mg_w)((value & top) != 0);
-        x->significand[l] = mg_signed(negative, value) & mask;
+        x->significand[l] = mg_s_of(mg_signed(negative, value) & mask);
         x->exponent[l] = x->lsb[l] = x->sticky[l] = mg_splat(0);
         x->kind[l] = MG_FINITE & (mg_w)(value != 0);
         x->sign[l] = negative;
@@ -203,7 +211,7 @@ MG_BLOCK_CALL void mg_decode_lanes(const mg_format *f, const mg_w *codes, mg_num
         return;
     }
     const int fraction_bits = f->fraction_bits, low = f->ignored_low, sign_shift = f->sign_shift < 0 ? 63 : f->sign_shift;
-    const int64_t fields_mask = (INT64_C(1) << (f->exponent_bits + fraction_bits)) - 1, fraction_mask = (INT64_C(1) << fraction_bits) - 1;
+    const int64_t fields_mask = (int64_t)((UINT64_C(1) << (f->exponent_bits + fraction_bits)) - 1), fraction_mask = (INT64_C(1) << fraction_bits) - 1;
     const int64_t ieee = f->specials == MG_SPECIALS_IEEE ? (INT64_C(1) << f->exponent_bits) - 1 : -1;
     const int64_t all_ones = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : -1, hidden = INT64_C(1) << fraction_bits;
     const int64_t zero_nan = MG_MASK(f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN), has_zero = MG_MASK(f->has_zero), least = f->min_exponent, bias = f->bias;
@@ -212,7 +220,7 @@ MG_BLOCK_CALL void mg_decode_lanes(const mg_format *f, const mg_w *codes, mg_num
         const mg_w tiny = (mg_w)(e == 0) & has_zero, top = (mg_w)(e == ieee);
         const mg_w nan = (top & (mg_w)(fraction != 0)) | (mg_w)(fields == all_ones) | (zero_nan & sign & (mg_w)(fields == 0)), special = top | nan;
         const mg_w exponent = MG_CHOOSE(tiny | special, mg_splat(least), e - bias);
-        x->significand[l] = ~special & (fraction | (~tiny & hidden));
+        x->significand[l] = mg_s_of(~special & (fraction | (~tiny & hidden)));
         x->exponent[l] = exponent;
         x->lsb[l] = exponent - fraction_bits;
         x->kind[l] = MG_CHOOSE(special, MG_INFINITY + (nan & 1), MG_FINITE & ~(tiny & (mg_w)(fraction == 0)));
@@ -268,11 +276,12 @@ static mg_rounder mg_round_rounder(const mg_step *step) {
 }
 
 /* Clears the bits that the sticky OR of a rounding does not see. */
-static void mg_clear_gap(const mg_rounder *r, mg_words x, const mg_words lsb) {
+static void mg_clear_gap(const mg_rounder *r, mg_significands x, const mg_words lsb) {
     const int64_t least = r->format->min_exponent, kept = r->kept, gap = r->sticky_left_out ? INT32_MAX : r->gap;
     MG_EACH {
-        const mg_w round_bit = mg_most(mg_leading(x[l]) + lsb[l], mg_splat(least)) - kept - 1 - lsb[l];
-        x[l] &= ~(mg_ones(mg_between(round_bit, 0, 63)) & ~mg_ones(mg_between(round_bit - gap, 0, 63)));
+        const mg_w round_bit = mg_most(mg_s_leading(x[l]) + lsb[l], mg_splat(least)) - kept - 1 - lsb[l];
+        const mg_s below = mg_s_ones(mg_between(round_bit, 0, MG_MOST_SHIFT)), seen = mg_s_ones(mg_between(round_bit - gap, 0, MG_MOST_SHIFT));
+        x[l] = mg_s_without(x[l], mg_s_without(below, seen));
     }
 }
 
@@ -281,19 +290,20 @@ static void mg_round_to_integers(mg_block *s, const mg_rounder *r, const mg_numb
     const int64_t saturate = MG_MASK(r->saturate), mask = (int64_t)((UINT64_C(1) << f->bits) - 1);
     const int64_t largest = (int64_t)f->largest, least = f->is_signed ? -(INT64_C(1) << (f->bits - 1)) : 0;
     MG_EACH {
-        const mg_w significand = mg_seen(x, l), lsb = x->lsb[l] + x->sticky[l], finite = (mg_w)(x->kind[l] == MG_FINITE);
-        const mg_w value = mg_signed(x->sign[l], mg_rounded_shift(r->direction, x->sign[l], significand, -lsb));
+        const mg_s significand = mg_seen(x, l);
+        const mg_w lsb = x->lsb[l] + x->sticky[l], finite = (mg_w)(x->kind[l] == MG_FINITE);
+        const mg_w value = mg_signed(x->sign[l], mg_s_low(mg_rounded_shift(r->direction, x->sign[l], significand, -lsb)));
         s->left[l] |= ((finite & mg_too_wide(significand, mg_most(lsb, mg_splat(0)), MG_WORD_BITS)) | (mg_w)(x->kind[l] > MG_FINITE)) & ~s->done[l];
         codes[l] = MG_CHOOSE(saturate, mg_between(value, least, largest), value) & mask;
     }
 }
 
 /* Numbers that a flush makes zero because of the place of their leading one. */
-static void mg_find_tiny(const mg_rounder *r, const mg_numbers *x, const mg_words significand, const mg_words lsb, mg_words tiny) {
+static void mg_find_tiny(const mg_rounder *r, const mg_numbers *x, const mg_s *significand, const mg_words lsb, mg_words tiny) {
     const int64_t rounded = MG_MASK(r->flush == MG_FLUSH_UNBOUNDED), kept = r->kept, least = r->format->min_exponent;
     MG_EACH {
-        const mg_w leading = mg_leading(significand[l]) + lsb[l];
-        const mg_w carry = mg_rounded_shift(r->direction, x->sign[l], significand[l], leading - kept - lsb[l]) >> (kept + 1);
+        const mg_w leading = mg_s_leading(significand[l]) + lsb[l];
+        const mg_w carry = mg_s_low(mg_rounded_shift(r->direction, x->sign[l], significand[l], leading - kept - lsb[l])) >> (kept + 1);
         tiny[l] = (mg_w)(leading + (carry & rounded) < least);
     }
 }
@@ -305,7 +315,8 @@ MG_BLOCK_CALL void mg_round_lanes(mg_block *s, const mg_rounder *r, const mg_num
         mg_round_to_integers(s, r, x, codes);
         return;
     }
-    mg_words significand, lsb, tiny;
+    mg_significands significand;
+    mg_words lsb, tiny;
     MG_EACH {
         significand[l] = mg_seen(x, l);
         lsb[l] = x->lsb[l] + x->sticky[l];
@@ -313,15 +324,15 @@ MG_BLOCK_CALL void mg_round_lanes(mg_block *s, const mg_rounder *r, const mg_num
     }
     if (r->gap || r->sticky_left_out) mg_clear_gap(r, significand, lsb);
     if (r->flush == MG_FLUSH_UNBOUNDED || r->flush == MG_FLUSH_BEFORE_ROUNDING) mg_find_tiny(r, x, significand, lsb, tiny);
-    const int64_t kept = r->kept, least = f->min_exponent, below = f->fraction_bits - kept + f->ignored_low, hidden = INT64_C(1) << kept;
-    const int64_t largest = (int64_t)(f->largest >> f->ignored_low >> (f->fraction_bits - kept)), sign_bit = f->sign_shift < 0 ? 0 : INT64_C(1) << f->sign_shift;
+    const int64_t kept = r->kept, least = f->min_exponent, most = f->max_exponent + 1, below = f->fraction_bits - kept + f->ignored_low, hidden = INT64_C(1) << kept;
+    const int64_t largest = (int64_t)(f->largest >> f->ignored_low >> (f->fraction_bits - kept)), sign_bit = f->sign_shift < 0 ? 0 : (int64_t)(UINT64_C(1) << f->sign_shift);
     const int64_t zero_sign_bit = f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN ? 0 : sign_bit;
     const int64_t underflow = r->zero != MG_ZERO_POSITIVE && !r->flush_positive ? zero_sign_bit : 0, nothing = r->zero == MG_ZERO_SIGNED ? zero_sign_bit : 0;
     const int64_t flush_all = MG_MASK(r->flush == MG_FLUSH_SUBNORMALS), carry_lost = MG_MASK(r->carry_lost);
     MG_EACH {
-        const mg_w leading = mg_leading(significand[l]) + lsb[l], exponent = mg_most(leading, mg_splat(least)), sign = x->sign[l];
-        const mg_w rounded = mg_rounded_shift(r->direction, sign, significand[l], exponent - kept - lsb[l]);
-        const mg_w fields = mg_up(exponent - least, mg_splat(kept)) + rounded, something = (mg_w)(significand[l] != 0);
+        const mg_w leading = mg_s_leading(significand[l]) + lsb[l], exponent = mg_most(leading, mg_splat(least)), sign = x->sign[l];
+        const mg_w rounded = mg_s_low(mg_rounded_shift(r->direction, sign, significand[l], exponent - kept - lsb[l])), something = mg_s_some(significand[l]);
+        const mg_w beyond = (mg_w)(exponent >= most), fields = MG_CHOOSE(beyond, mg_splat(INT64_MAX), mg_up(mg_least(exponent, mg_splat(most)) - least, mg_splat(kept)) + rounded);
         const mg_w flushed = tiny[l] | (flush_all & (mg_w)(fields < hidden)) | (carry_lost & (mg_w)(leading < least) & (mg_w)(fields == hidden));
         const mg_w zero = flushed | (mg_w)(rounded == 0) | ~something, zero_code = sign & MG_CHOOSE(something, mg_splat(underflow), mg_splat(nothing));
         const mg_w overflow = MG_CHOOSE(sign, mg_splat(r->overflow[1]), mg_splat(r->overflow[0]));
@@ -356,7 +367,7 @@ static void mg_special_products(const mg_numbers *x, const mg_numbers *y, int ze
         const mg_w invalid = (mg_w)(high == MG_INFINITY) & (mg_w)(low == MG_ZERO);
         const mg_w exponent = MG_CHOOSE((mg_w)(x->kind[l] == MG_ZERO), x->exponent[l], y->exponent[l]);
         p->kind[l] = MG_CHOOSE(finite, p->kind[l], MG_CHOOSE(invalid, mg_splat(none), high));
-        p->significand[l] &= finite;
+        p->significand[l] = mg_s_where(finite, p->significand[l]);
         p->sticky[l] &= finite;
         p->exponent[l] = MG_CHOOSE(invalid & MG_MASK(as_zero), exponent, p->exponent[l]);
     }
@@ -364,9 +375,9 @@ static void mg_special_products(const mg_numbers *x, const mg_numbers *y, int ze
 
 /* `check`: significands may be too wide for a product. */
 static void mg_multiply_lanes(mg_block *s, const mg_numbers *x, const mg_numbers *y, int zero_times_infinity, int check, mg_numbers *p) {
-    if (check) MG_EACH s->left[l] |= mg_too_wide(x->significand[l], mg_leading(y->significand[l]) + 1, MG_WORD_BITS) & ~s->done[l];
+    if (check) MG_EACH s->left[l] |= mg_too_wide(x->significand[l], mg_s_leading(y->significand[l]) + 1, MG_WORD_BITS) & ~s->done[l];
     MG_EACH {
-        p->significand[l] = (mg_w)((mg_u)x->significand[l] * (mg_u)y->significand[l]);
+        p->significand[l] = mg_s_times(x->significand[l], y->significand[l]);
         p->exponent[l] = x->exponent[l] + y->exponent[l];
         p->lsb[l] = x->lsb[l] + y->lsb[l];
         p->kind[l] = x->kind[l] & y->kind[l]; /* of finite numbers */
@@ -379,10 +390,10 @@ static void mg_multiply_lanes(mg_block *s, const mg_numbers *x, const mg_numbers
 /* The sign of a sum that is zero, IEEE 754 6.3: all terms' if they are zeros of one sign. */
 static void mg_zero_sum_signs(mg_numbers *const *terms, int32_t count, int rounding, mg_numbers *total) {
     mg_words open, same;
-    MG_EACH open[l] = (mg_w)(total->significand[l] == 0);
+    MG_EACH open[l] = ~mg_s_some(total->significand[l]);
     if (!mg_any_of(open)) return;
     MG_EACH same[l] = mg_splat(-1);
-    for (int32_t i = 0; i < count; i++) MG_EACH same[l] &= (mg_w)(terms[i]->significand[l] == 0) & ~(terms[i]->sign[l] ^ terms[0]->sign[l]);
+    for (int32_t i = 0; i < count; i++) MG_EACH same[l] &= ~mg_s_some(terms[i]->significand[l]) & ~(terms[i]->sign[l] ^ terms[0]->sign[l]);
     MG_EACH total->sign[l] = MG_CHOOSE(open[l], MG_CHOOSE(same[l], terms[0]->sign[l], mg_splat(MG_MASK(rounding == MG_ROUNDING_DOWN))), total->sign[l]);
 }
 
@@ -391,7 +402,8 @@ static void mg_begin_sum(mg_numbers *const *terms, int32_t count, const mg_step 
     mg_words zeros, finite;
     MG_EACH {
         zeros[l] = finite[l] = mg_splat(MG_NOWHERE);
-        total->kind[l] = total->significand[l] = total->sign[l] = total->sticky[l] = mg_splat(0);
+        total->significand[l] = mg_s_of(mg_splat(0));
+        total->kind[l] = total->sign[l] = total->sticky[l] = mg_splat(0);
     }
     for (int32_t i = 0; i < count; i++) {
         const mg_numbers *x = terms[i];
@@ -418,7 +430,7 @@ static void mg_special_sum(mg_numbers *const *terms, int32_t count, mg_numbers *
         total->kind[l] = MG_CHOOSE(special & (mg_w)(signs[l] == 3), mg_splat(MG_NAN), total->kind[l]);
         total->sign[l] = MG_CHOOSE(special, (mg_w)(total->kind[l] == MG_INFINITY) & (mg_w)(signs[l] == 2), total->sign[l]);
         total->exponent[l] &= ~special;
-        total->significand[l] &= ~special;
+        total->significand[l] = mg_s_where(~special, total->significand[l]);
     }
 }
 
@@ -427,21 +439,23 @@ static void mg_special_sum(mg_numbers *const *terms, int32_t count, mg_numbers *
 static void mg_add_pair(mg_block *s, mg_numbers *const *pair, mg_numbers *total) {
     const mg_numbers *x = pair[0], *y = pair[1];
     MG_EACH {
-        const mg_w swap = (mg_w)(x->significand[l] == 0) | ((mg_w)(y->significand[l] != 0) & (mg_w)(y->lsb[l] > x->lsb[l]));
-        const mg_w upper = MG_CHOOSE(swap, y->significand[l], x->significand[l]), lower = MG_CHOOSE(swap, x->significand[l], y->significand[l]);
+        const mg_w swap = ~mg_s_some(x->significand[l]) | (mg_s_some(y->significand[l]) & (mg_w)(y->lsb[l] > x->lsb[l]));
+        const mg_s upper = mg_s_choose(swap, y->significand[l], x->significand[l]), lower = mg_s_choose(swap, x->significand[l], y->significand[l]);
         const mg_w lsb = MG_CHOOSE(swap, y->lsb[l], x->lsb[l]), lower_lsb = MG_CHOOSE(swap, x->lsb[l], y->lsb[l]);
-        const mg_w distance = (lsb - lower_lsb) & (mg_w)(lower != 0), left = mg_least(distance, mg_most(MG_WORD_BITS - 2 - mg_leading(upper), mg_splat(0)));
-        const mg_w right = mg_least(distance - left, mg_splat(63)), cut = (mg_w)((lower & mg_ones(right)) != 0), rest = mg_down(lower, right) | (1 & cut);
-        const mg_w sum = (mg_w)((mg_u)mg_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_up(upper, left)) + (mg_u)mg_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest));
-        total->sign[l] = sum >> 63;
-        total->significand[l] = mg_signed(total->sign[l], sum);
+        const mg_w distance = (lsb - lower_lsb) & mg_s_some(lower), left = mg_least(distance, mg_most(MG_WORD_BITS - 2 - mg_s_leading(upper), mg_splat(0)));
+        const mg_w right = mg_least(distance - left, mg_splat(MG_MOST_SHIFT)), cut = mg_s_some(mg_s_and(lower, mg_s_ones(right)));
+        const mg_s rest = mg_s_or(mg_s_down(lower, right), mg_s_of(1 & cut));
+        const mg_s sum = mg_s_add(mg_s_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_s_up(upper, left)), mg_s_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest));
+        total->sign[l] = mg_s_negative(sum);
+        total->significand[l] = mg_s_signed(total->sign[l], sum);
         total->lsb[l] = lsb - left;
-        s->left[l] |= cut & (mg_w)(mg_leading(total->significand[l]) < MG_MOST_FRACTION_BITS + 4) & ~s->done[l];
+        s->left[l] |= cut & (mg_w)(mg_s_leading(total->significand[l]) < MG_MOST_KEPT + 4) & ~s->done[l];
     }
 }
 
+#ifndef MG_WIDE_BLOCKS /* mg_fits_wide_block lets no such register in */
 /* Keeps sums in a register of `width` integer bits: they wrap, or become the largest or the least number. */
-static void mg_hold_lanes(const mg_step *step, const mg_numbers *total, const mg_words low, mg_words sum) {
+static void mg_hold_lanes(const mg_step *step, const mg_numbers *total, const mg_words low, mg_significands sum) {
     const int64_t saturate = MG_MASK(step->overflow == MG_OVERFLOW_SATURATE), width = step->width;
     MG_EACH {
         const mg_w bits = mg_least(total->exponent[l] + width - low[l], mg_splat(64));
@@ -450,39 +464,44 @@ static void mg_hold_lanes(const mg_step *step, const mg_numbers *total, const mg
         sum[l] = MG_CHOOSE((mg_w)(bits >= 63), sum[l], MG_CHOOSE((mg_w)(bits <= 0), mg_splat(0), MG_CHOOSE(saturate, bound, wrapped)));
     }
 }
+#endif
 
 /* The exact sum of finite terms; where it needs more than a word, the lane is left. */
 static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, const mg_step *step, mg_numbers *total) {
-    mg_words low, sum, others;
+    mg_significands sum;
+    mg_words low, others;
     const int complement = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C;
     const int64_t all = MG_MASK(step->has_width && step->overflow == MG_OVERFLOW_SATURATE), most = MG_WORD_BITS + __builtin_clzll((uint64_t)count | 1) - 64;
     const mg_numbers *frame = s->registers[MG_REGISTER_C];
     MG_EACH {
         low[l] = mg_splat(-MG_NOWHERE);
-        sum[l] = others[l] = mg_splat(0);
+        sum[l] = mg_s_of(mg_splat(0));
+        others[l] = mg_splat(0);
     }
     for (int32_t i = 0; complement && i < count; i++) MG_EACH others[l] -= terms[i]->sign[l] ^ frame->sign[l];
     for (int32_t i = 0; i < count; i++) {
         const mg_numbers *x = terms[i];
         MG_EACH {
-            const mg_w counts = (mg_w)(x->kind[l] == MG_FINITE) & ((mg_w)(x->significand[l] != 0) | all | total->sticky[l] | (mg_w)(others[l] != 0));
+            const mg_w counts = (mg_w)(x->kind[l] == MG_FINITE) & (mg_s_some(x->significand[l]) | all | total->sticky[l] | (mg_w)(others[l] != 0));
             low[l] = mg_least(low[l], MG_CHOOSE(counts, x->lsb[l], mg_splat(-MG_NOWHERE)));
         }
     }
     for (int32_t i = 0; i < count; i++) {
         const mg_numbers *x = terms[i];
         MG_EACH {
-            const mg_w left = (x->lsb[l] - low[l]) & (mg_w)(x->significand[l] != 0);
+            const mg_w left = (x->lsb[l] - low[l]) & mg_s_some(x->significand[l]);
             s->left[l] |= mg_too_wide(x->significand[l], left, most) & (mg_w)(total->kind[l] == MG_FINITE) & ~s->done[l];
-            sum[l] = (mg_w)((mg_u)sum[l] + (mg_u)mg_signed(x->sign[l], mg_up(x->significand[l], mg_between(left, 0, 63))));
+            sum[l] = mg_s_add(sum[l], mg_s_signed(x->sign[l], mg_s_up(x->significand[l], mg_between(left, 0, MG_MOST_SHIFT))));
         }
     }
-    if (complement) MG_EACH sum[l] += mg_signed(~frame->sign[l], others[l]);
+    if (complement) MG_EACH sum[l] = mg_s_add(sum[l], mg_s_signed(~frame->sign[l], mg_s_of(others[l])));
+#ifndef MG_WIDE_BLOCKS
     if (step->has_width) mg_hold_lanes(step, total, low, sum);
+#endif
     MG_EACH {
         const mg_w nowhere = (mg_w)(low[l] == -MG_NOWHERE), finite = (mg_w)(total->kind[l] == MG_FINITE); /* else a zero, or special */
-        total->sign[l] = sum[l] >> 63;
-        total->significand[l] = mg_signed(total->sign[l], sum[l]) & finite & INT64_MAX;
+        total->sign[l] = mg_s_negative(sum[l]);
+        total->significand[l] = mg_s_and(mg_s_where(finite, mg_s_signed(total->sign[l], sum[l])), mg_s_ones(mg_splat(MG_MOST_SHIFT)));
         total->lsb[l] = MG_CHOOSE(nowhere, total->exponent[l], low[l]);
     }
 }
@@ -500,7 +519,7 @@ MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t c
         mg_add_terms(s, terms, count, step, total);
     }
     mg_zero_sum_signs(terms, count, step->rounding, total);
-    MG_EACH total->kind[l] &= ~(cancelled & (mg_w)(total->kind[l] == MG_FINITE) & (mg_w)(total->significand[l] == 0) & ~total->sticky[l]);
+    MG_EACH total->kind[l] &= ~(cancelled & (mg_w)(total->kind[l] == MG_FINITE) & ~mg_s_some(total->significand[l]) & ~total->sticky[l]);
     if (s->specials) mg_special_sum(terms, count, total);
 }
 
@@ -531,9 +550,9 @@ static void mg_flush_lanes(mg_block *s, const mg_step *step) {
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             mg_numbers *x = &s->registers[step->of[r]][i];
             MG_EACH {
-                const mg_w stays = ~((mg_w)(x->kind[l] <= MG_FINITE) & (mg_w)(mg_leading(x->significand[l]) + x->lsb[l] < x->exponent[l]));
+                const mg_w stays = ~((mg_w)(x->kind[l] <= MG_FINITE) & (mg_w)(mg_s_leading(x->significand[l]) + x->lsb[l] < x->exponent[l]));
                 x->kind[l] &= stays;
-                x->significand[l] &= stays;
+                x->significand[l] = mg_s_where(stays, x->significand[l]);
                 x->sticky[l] &= stays;
                 x->sign[l] &= stays | keep_sign;
             }
@@ -548,7 +567,8 @@ static void mg_hidden_bit_lanes(mg_block *s, const mg_step *step) {
             mg_numbers *x = &s->registers[step->of[r]][i];
             MG_EACH {
                 x->kind[l] |= set & (mg_w)(x->kind[l] == MG_ZERO) & MG_FINITE;
-                x->significand[l] |= mg_up(mg_splat(1), mg_between(x->exponent[l] - x->lsb[l], 0, 61)) & (mg_w)(x->kind[l] == MG_FINITE);
+                const mg_s hidden = mg_s_up(mg_s_of(mg_splat(1)), mg_between(x->exponent[l] - x->lsb[l], 0, MG_WORD_BITS - 1));
+                x->significand[l] = mg_s_or(x->significand[l], mg_s_where((mg_w)(x->kind[l] == MG_FINITE), hidden));
             }
         }
 }
@@ -560,9 +580,9 @@ static void mg_combine_bits(const mg_block *s, const mg_step *step, int32_t i, m
     mg_widen(s->codes->a + k * (storage_a / 8), storage_a, a);
     mg_widen(s->codes->b + k * (storage_b / 8), storage_b, b);
     MG_EACH {
-        p->significand[l] = MG_CHOOSE(is_and, a[l] & b[l], a[l] ^ b[l]);
+        p->significand[l] = mg_s_of(MG_CHOOSE(is_and, a[l] & b[l], a[l] ^ b[l]));
         p->exponent[l] = p->lsb[l] = p->sign[l] = p->sticky[l] = mg_splat(0);
-        p->kind[l] = MG_FINITE & (mg_w)(p->significand[l] != 0);
+        p->kind[l] = MG_FINITE & mg_s_some(p->significand[l]);
     }
 }
 
@@ -577,11 +597,11 @@ static void mg_multiply_step(mg_block *s, const mg_step *step) {
         else mg_multiply_lanes(s, &s->registers[MG_REGISTER_A][i], &s->registers[MG_REGISTER_B][i], step->zero_times_infinity, 0, p);
         if (negate) MG_EACH p->sign[l] = ~p->sign[l];
         if (step->has_overflow_exponent) {
-            MG_EACH p->kind[l] += (mg_w)(p->kind[l] == MG_FINITE) & (mg_w)(mg_leading(p->significand[l]) + 1 + p->lsb[l] > most) & (MG_INFINITY - MG_FINITE);
+            MG_EACH p->kind[l] += (mg_w)(p->kind[l] == MG_FINITE) & (mg_w)(mg_s_leading(p->significand[l]) + 1 + p->lsb[l] > most) & (MG_INFINITY - MG_FINITE);
             mg_note_specials(s, p);
         }
         if (step->normalize)
-            MG_EACH p->exponent[l] = MG_CHOOSE((mg_w)(p->kind[l] == MG_FINITE) & (mg_w)(p->significand[l] != 0), mg_leading(p->significand[l]) + p->lsb[l], p->exponent[l]);
+            MG_EACH p->exponent[l] = MG_CHOOSE((mg_w)(p->kind[l] == MG_FINITE) & mg_s_some(p->significand[l]), mg_s_leading(p->significand[l]) + p->lsb[l], p->exponent[l]);
         if (step->has_format) mg_round_in_place(s, &rounder, p);
     }
     if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
@@ -638,8 +658,8 @@ static void mg_largest_candidates(const mg_block *s, const mg_step *step, int32_
             const mg_numbers *x = s->terms[i];
             if (!(step->maximum_of[j] >> s->owner[i] & 1) || mg_group_of(step, i) != g) continue;
             MG_EACH {
-                const mg_w place = MG_CHOOSE(by_leading, x->lsb[l] + mg_leading(x->significand[l]), x->exponent[l]);
-                const mg_w counts = (mg_w)(x->kind[l] == MG_FINITE) & (~by_leading | (mg_w)(x->significand[l] != 0));
+                const mg_w place = MG_CHOOSE(by_leading, x->lsb[l] + mg_s_leading(x->significand[l]), x->exponent[l]);
+                const mg_w counts = (mg_w)(x->kind[l] == MG_FINITE) & (~by_leading | mg_s_some(x->significand[l]));
                 largest[l] = mg_most(largest[l], MG_CHOOSE(counts, place, mg_splat(MG_NOWHERE)));
             }
         }
@@ -676,7 +696,7 @@ static void mg_align_zeros(const mg_step *step, const mg_words maximum, int r, c
     MG_EACH {
         const mg_w zero = (mg_w)(was[l] == MG_ZERO) & (mg_w)(maximum[l] != MG_NOWHERE), last = maximum[l] - fraction_bits;
         const mg_w sticks = zero & ~move & (mg_w)(x->exponent[l] < last) & MG_MASK(step->cut != MG_CUT_DROPPED), touched = sticks | (zero & move);
-        x->significand[l] |= sticks & added & 1;
+        x->significand[l] = mg_s_or(x->significand[l], mg_s_of(sticks & added & 1));
         x->sticky[l] |= sticks & ~added;
         x->exponent[l] = MG_CHOOSE(touched, maximum[l], x->exponent[l]);
         x->lsb[l] = MG_CHOOSE(touched, last + (added & sticks), x->lsb[l]);
@@ -694,21 +714,24 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
     const int64_t added = MG_MASK(step->cut == MG_CUT_STICKY_ADDED), carried = MG_MASK(step->cut == MG_CUT_STICKY_OR);
     mg_words was;
     MG_EACH {
-        const mg_w finite = (mg_w)(maximum[l] != MG_NOWHERE) & (mg_w)(x->kind[l] == MG_FINITE), sign = x->sign[l], significand = x->significand[l];
+        const mg_w finite = (mg_w)(maximum[l] != MG_NOWHERE) & (mg_w)(x->kind[l] == MG_FINITE), sign = x->sign[l];
+        const mg_s significand = x->significand[l];
         const mg_w above = x->exponent[l] - maximum[l], last = maximum[l] - fraction_bits;
         const mg_w lsb = x->lsb[l] - above + mg_between(above, -limit, highest);
-        const mg_w outside = (mg_w)(above < -window) | (dropped & (mg_w)(above > 0)) | ((mg_w)(last > spared) & sign & (mg_w)(mg_leading(significand) + lsb < last));
-        const mg_w shift = last - lsb, kept = mg_rounded_shift(direction, sign, significand, shift) & ~outside;
+        const mg_w outside = (mg_w)(above < -window) | (dropped & (mg_w)(above > 0)) | ((mg_w)(last > spared) & sign & (mg_w)(mg_s_leading(significand) + lsb < last));
+        const mg_w shift = last - lsb;
+        const mg_s kept = mg_s_where(~outside, mg_rounded_shift(direction, sign, significand, shift));
         s->left[l] |= finite & ~outside & mg_too_wide(significand, mg_most(-shift, mg_splat(0)), MG_WORD_BITS - 1) & ~s->done[l];
         was[l] = x->kind[l];
         x->exponent[l] = MG_CHOOSE(finite, maximum[l], x->exponent[l]);
         if (step->cut == MG_CUT_DROPPED) {
-            x->significand[l] = MG_CHOOSE(finite, kept, significand);
+            x->significand[l] = mg_s_choose(finite, kept, significand);
             x->lsb[l] = MG_CHOOSE(finite, last, x->lsb[l]);
             x->sticky[l] &= ~finite;
         } else {
-            const mg_w lost = ((mg_w)((significand & mg_ones(mg_between(shift - gap, 0, 63))) != 0) | x->sticky[l]) & ~outside, more = added & ~outside;
-            x->significand[l] = MG_CHOOSE(finite, mg_up(kept, more & 1) | (more & lost & 1), significand);
+            const mg_s below = mg_s_ones(mg_between(shift - gap, 0, MG_MOST_SHIFT));
+            const mg_w lost = (mg_s_some(mg_s_and(significand, below)) | x->sticky[l]) & ~outside, more = added & ~outside;
+            x->significand[l] = mg_s_choose(finite, mg_s_or(mg_s_up(kept, more & 1), mg_s_of(more & lost & 1)), significand);
             x->lsb[l] = MG_CHOOSE(finite, last + more, x->lsb[l]);
             x->sticky[l] = MG_CHOOSE(finite, carried & lost, x->sticky[l]);
         }
@@ -796,10 +819,10 @@ static void mg_normalize_lanes(mg_block *s, const mg_step *step) {
             mg_numbers *x = &s->registers[step->of[r]][i];
             const int64_t fraction_bits = step->fraction_bits[r];
             MG_EACH {
-                const mg_w applies = (mg_w)(x->kind[l] == MG_FINITE) & (mg_w)(x->significand[l] != 0);
-                const mg_w exponent = mg_most(mg_leading(x->significand[l]) + x->lsb[l], least), last = exponent - fraction_bits;
-                const mg_w rounded = mg_rounded_shift(direction, x->sign[l], mg_seen(x, l), last - x->lsb[l] - x->sticky[l]);
-                x->significand[l] = MG_CHOOSE(applies, rounded, x->significand[l]);
+                const mg_w applies = (mg_w)(x->kind[l] == MG_FINITE) & mg_s_some(x->significand[l]);
+                const mg_w exponent = mg_most(mg_s_leading(x->significand[l]) + x->lsb[l], least), last = exponent - fraction_bits;
+                const mg_s rounded = mg_rounded_shift(direction, x->sign[l], mg_seen(x, l), last - x->lsb[l] - x->sticky[l]);
+                x->significand[l] = mg_s_choose(applies, rounded, x->significand[l]);
                 x->exponent[l] = MG_CHOOSE(applies, exponent, x->exponent[l]);
                 x->lsb[l] = MG_CHOOSE(applies, last, x->lsb[l]);
             }
@@ -871,7 +894,7 @@ static void mg_load_number(mg_block *s, const mg_format *f, const mg_rounder *co
         const mg_w finite = (mg_w)(given.kind[l] == MG_FINITE);
         x->kind[l] = MG_CHOOSE(finite, x->kind[l], given.kind[l]);
         x->sign[l] = MG_CHOOSE(finite, x->sign[l], given.sign[l]);
-        x->significand[l] &= finite;
+        x->significand[l] = mg_s_where(finite, x->significand[l]);
         x->exponent[l] = MG_CHOOSE(finite, x->exponent[l], mg_splat(least));
         x->lsb[l] = MG_CHOOSE(finite, x->lsb[l], mg_splat(least - fraction_bits));
     }
@@ -929,7 +952,8 @@ static void mg_run_steps(mg_block *s) {
 /* Writes the codes of d; returns the lanes that are left, a bit each. */
 static uint32_t mg_block_results(const mg_program *p, const mg_words d, const mg_words left, char *codes) {
     uint32_t lanes = 0;
-    if (p->d.storage == 32) MG_EACH ((mg_single_codes *)codes)[l] = mg_narrow_32(d[l]);
+    if (p->d.storage == 64) memcpy(codes, d, MG_BLOCK_LANES * sizeof(int64_t));
+    else if (p->d.storage == 32) MG_EACH ((mg_single_codes *)codes)[l] = mg_narrow_32(d[l]);
     else if (p->d.storage == 16) MG_EACH ((mg_half_codes *)codes)[l] = mg_narrow_16(d[l]);
     else
         for (int lane = 0; lane < MG_BLOCK_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];

@@ -132,6 +132,13 @@ static inline int mg_fits_halves(const mg_format *f) {
 /* Whether exponents of such a format, which are small, can stand in bytes (MG_BYTE_BIAS). */
 static inline int mg_fits_bytes(const mg_format *f) { return f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32; }
 
+/* Functions of tiles and blocks. */
+#ifdef __SANITIZE_ADDRESS__ /* which makes code long: every variant of it, compiled alone, would take minutes */
+#define MG_INLINE static __attribute__((unused))
+#else
+#define MG_INLINE static inline __attribute__((always_inline))
+#endif
+
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
 /* Codes that are the machine's own numbers, where the caller has them. */
@@ -195,12 +202,14 @@ typedef uint32_t (*mg_block_runner)(void *memory, int fresh, const mg_program *p
 typedef struct {
     const char *name;
     mg_tile_kernel kernels[3]; /* the widest first */
-    mg_block_runner run_block, run_real_block;
+    mg_block_runner run_block, run_real_block, run_wide_block; /* the last may be null: the interpreter is as fast there */
 } mg_kernels;
 
 extern const mg_kernels mg_kernels_portable;
 #if defined(__x86_64__)
 extern const mg_kernels mg_kernels_avx2, mg_kernels_avx512;
+uint32_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
+uint32_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 #endif
 
 /* What the environment and the processor choose. */
@@ -218,14 +227,16 @@ void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 /* Blocks (mg_block.c, mg_block.h, mg_real.h) ------------------------------------------------------------------------ */
 
 #define MG_MOST_FRACTION_BITS 30                /* of what the block form rounds to */
+#define MG_MOST_WIDE_FRACTION_BITS 54           /* the same with significands of two words */
 #define MG_BLOCK_SLOTS(p) ((size_t)(p)->k + 11) /* numbers of a register */
 #define MG_BLOCK_TERMS 4                       /* registers that a step reads, at most */
 #define MG_BLOCK_SUMS (MG_BLOCK_TERMS + 1)     /* what a step makes, and copies of what it reads */
 #define MG_BLOCK_ROUNDER 256                   /* bytes of what a step of blocks of doubles rounds by, at most */
 
-/* Whether the block form can run a program, and such a program for one thread: one piece of memory, to be freed; null when
- * that is short. */
+/* How the block form can run a program on this machine: with significands of one word, of two, or not. */
+enum mg_block_fit { MG_FITS_NO_BLOCK, MG_FITS_BLOCK, MG_FITS_WIDE_BLOCK };
 int mg_fits_block(const mg_program *p);
+/* Such a program for one thread: one piece of memory, to be freed; null when that is short. */
 typedef struct mg_block_form mg_block_form;
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call);
 /* MG_BLOCK_LANES; returns those that it leaves to the interpreter, a bit each. */

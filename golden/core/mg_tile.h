@@ -38,11 +38,6 @@ typedef float mg_vs __attribute__((vector_size(2 * MG_V), aligned(4), may_alias)
 typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or an integer */
 typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_ROWS 4 /* rows of A at once: their chains of dependent instructions overlap */
-#ifdef __SANITIZE_ADDRESS__ /* which makes code long: every variant of it, compiled alone, would take minutes */
-#define MG_INLINE static __attribute__((unused))
-#else
-#define MG_INLINE static inline __attribute__((always_inline))
-#endif
 #define MG_AT(type, at) (*(const type *)(at))
 #define MG_SPLAT(x) ((mg_vi){0} + (x))
 #define MG_PICK(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))

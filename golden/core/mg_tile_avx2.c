@@ -11,8 +11,10 @@
 #include "mg_internal.h"
 #include "mg_number.h"
 
+#ifndef MG_WIDE_BLOCKS
 #include "mg_tile_8.h"
 
+#endif
 #define MG_WORDS 4
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm256_max_pd((__m256d)(x), (__m256d)(y))
 #define MG_NATIVE_HALVES(at) _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(at))))
@@ -25,10 +27,15 @@
 #define MG_NATIVE_SINGLES(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_FUSED(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY_WORD(x) (!_mm256_testz_si256((__m256i)(x), (__m256i)(x)))
+#define MG_NATIVE_MULTIPLY_HALVES(x, y) _mm256_mul_epu32((__m256i)(x), (__m256i)(y))
 #include "mg_block.h"
+#ifdef MG_WIDE_BLOCKS
+uint32_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) { return mg_run_block_steps(memory, fresh, p, codes); }
+#else
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 0}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 0}}, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx2};
+#endif
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

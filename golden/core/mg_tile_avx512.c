@@ -11,6 +11,7 @@
 #include "mg_internal.h"
 #include "mg_number.h"
 
+#ifndef MG_WIDE_BLOCKS
 /* sum + the products of four bytes, x's without a sign. Processors that have AVX512 need not have it (mg_plan_integers), and
  * so the compiler is not told of it. */
 #define MG_ADD_DOT_FOURS(sum, x, y) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
@@ -45,6 +46,7 @@
 #define MG_NATIVE_ODD(x) _mm512_extracti64x4_epi64(MG_NATIVE_UNZIP(x), 1)
 #include "mg_tile.h"
 
+#endif
 #define MG_WORDS 8
 #define MG_NATIVE_DOUBLE_MAX(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
 #define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
@@ -61,10 +63,15 @@
 #define MG_NATIVE_FUSED(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
 #define MG_NATIVE_ANY_WORD(x) _mm512_test_epi64_mask((__m512i)(x), (__m512i)(x))
 #define MG_NATIVE_LEADING_ZEROS(x) _mm512_lzcnt_epi64((__m512i)(x))
+#define MG_NATIVE_MULTIPLY_HALVES(x, y) _mm512_mul_epu32((__m512i)(x), (__m512i)(y))
 #include "mg_block.h"
+#ifdef MG_WIDE_BLOCKS
+uint32_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) { return mg_run_block_steps(memory, fresh, p, codes); }
+#else
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512};
+#endif
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
