@@ -36,7 +36,7 @@ from faulty_units import any_unit  # noqa: E402
 from instruction_sets import instruction_sets  # noqa: E402
 from kernel_units import kernel_unit  # noqa: E402
 from random_operands import as_dots  # noqa: E402
-from random_units import accepted  # noqa: E402
+from random_units import accepted, wide_unit  # noqa: E402
 from tiles import CLASSES, Tiles  # noqa: E402
 
 import golden  # noqa: E402
@@ -48,7 +48,12 @@ ROWS, COLUMNS = 96, 160
 """Of a matrix; the way of a class decides how many matrices there are."""
 WITHOUT_C = ("normal", "random_bits", "finite_bits")
 """Classes of operands for units that lack one."""
-MAKERS = {"any": any_unit, "kernel": kernel_unit, "doubles": lambda rng: doubles_unit(rng.getrandbits(32))}
+MAKERS = {
+    "any": any_unit,
+    "kernel": kernel_unit,
+    "doubles": lambda rng: doubles_unit(rng.getrandbits(32)),
+    "wide": wide_unit,
+}
 """Who draws random units."""
 RANDOM = "random units, "
 Job = tuple[str, str, int, int]

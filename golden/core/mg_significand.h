@@ -62,7 +62,7 @@ MG_INLINE mg_s mg_s_times(mg_s x, mg_s y) {
     const mg_u lowest = mg_s_halves(a, b), left = mg_s_halves(a >> 32, b), right = mg_s_halves(a, b >> 32);
     const mg_u middle = (lowest >> 32) + (left & half) + (right & half);
     mg_u high = mg_s_halves(a >> 32, b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32);
-    if (mg_any_word((x.high | y.high) != 0)) high += (mg_u)x.high * b + a * (mg_u)y.high;
+    if (mg_any_word(x.high | y.high)) high += (mg_u)x.high * b + a * (mg_u)y.high;
     return (mg_s){(mg_w)((lowest & half) | middle << 32), (mg_w)high};
 }
 #else

@@ -30,7 +30,8 @@ from golden.program.keys import STATUS
 
 Bits = npt.NDArray[Any]
 BATCH = 3
-EXAMPLES = Path(__file__).resolve().parents[2] / "spec" / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+OWN = (*sorted((ROOT / "spec" / "examples").glob("*.yaml")), ROOT / "bench" / "interpreted.yaml")
 UNSIGNED = """
 unit: unsigned
 title: multiply-adds of numbers without a sign
@@ -137,7 +138,7 @@ def main() -> None:
         assert np.array_equal(dots, d[:, 0, 0]), f"{ins.architecture} {ins.name}: dot and matrix call differ"
         observe(ins, {**rows, **columns, "c": given["c"][:, 0, 0]}, dots)
         count, elements = count + 1, elements + 4 * d.size + dots.size
-    units = [golden.load_instruction(file) for file in sorted(EXAMPLES.glob("*.yaml"))]
+    units = [golden.load_instruction(file) for file in OWN]
     for unit in (
         *units,
         build_instruction(yamlfile.parse(UNSIGNED)),

@@ -60,6 +60,24 @@ RESULT_FORMATS = (
     "u8",
 )
 
+WIDE_FORMATS = ("f64", "f64", "f64", "f32", "bf16", "e5m2")
+"""Of units whose numbers need significands of two words."""
+
+
+def wide_format(rng: random.Random) -> dict[str, Any]:
+    """A float of 64 bits of storage and odd widths."""
+    exponent_bits = rng.randint(2, 10)
+    return {
+        "kind": "float",
+        "storage": 64,
+        "exponent_bits": exponent_bits,
+        "fraction_bits": rng.randint(20, 52),
+        "bias": (1 << exponent_bits - 1) + rng.randint(-3, 3),
+        "specials": rng.choice(("ieee", "ieee", "none", "all_ones_nan", "negative_zero_nan")),
+        "signed": True,
+        "zero": True,
+    }
+
 
 def local_format(rng: random.Random) -> dict[str, Any]:
     """A format of odd widths."""
@@ -314,12 +332,20 @@ def shape(rng: random.Random, k: int) -> dict[str, int]:
     return {"k": k, "m": m, "n": n}
 
 
-def random_unit(rng: random.Random) -> str:
+def wide_unit(rng: random.Random) -> str:
+    """A random unit of floats, most of them wide."""
+    return random_unit(rng, wide=True)
+
+
+def random_unit(rng: random.Random, wide: bool = False) -> str:
     """YAML text of a unit with one to three operations of random steps; the loader may refuse it."""
     k = rng.randint(1, 40) if rng.random() < 0.3 else rng.randint(1, 9)
-    local = {f"x{i}": local_format(rng) for i in range(3)} if rng.random() < 0.4 else {}
-    names = [*local, *local, *OPERAND_FORMATS] if local else list(OPERAND_FORMATS)
-    results = [*local, *RESULT_FORMATS]
+    own_format, operands, out_formats = (
+        (wide_format, WIDE_FORMATS, WIDE_FORMATS) if wide else (local_format, OPERAND_FORMATS, RESULT_FORMATS)
+    )
+    local = {f"x{i}": own_format(rng) for i in range(3)} if rng.random() < 0.4 else {}
+    names = [*local, *local, *operands] if local else list(operands)
+    results = [*local, *out_formats]
     formats = {
         "a": rng.choice(names),
         "b": rng.choice(names),
@@ -338,7 +364,9 @@ def random_unit(rng: random.Random) -> str:
             "scale_b": rng.choice(("ue8m0", "ue4m3", "e4m3")),
         }
         unit["scale_block"] = rng.choice([i for i in range(1, k + 1) if k % i == 0])
-    is_float = {name: name[0] not in "sbu" or name.startswith("ue") or name == "bf16" for name in results}
+    is_float = {
+        name: name[0] not in "sbu" or name.startswith("ue") or name == "bf16" for name in (*results, "f16")
+    }
     is_float |= {name: fmt["kind"] == "float" for name, fmt in local.items()}
     count = rng.choice((1, 1, 2, 3))
     program: list[Any] = []

@@ -3,6 +3,7 @@ instruction set; and sums whose terms lie so far apart that 62 bits do not hold 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import random
 from collections.abc import Iterator
@@ -16,15 +17,17 @@ from faulty_units import any_unit, faulty_unit
 from instruction_sets import instruction_sets
 from kernel_units import kernel_unit
 from long_run import long_after
-from random_units import accepted, load, random_unit
+from random_units import accepted, load, random_unit, wide_unit
 
 import golden
 from golden import stimuli
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
+from golden.model import engine
 from golden.program.program import Program
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "spec" / "examples").glob("*.yaml"))
 COUNT = 50
 
 
@@ -61,6 +64,74 @@ def test_random_units(seed: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> 
     unit = unit.stateless
     for kind, operands in drawn(unit, seed):
         assert not compared(unit, operands), f"{kind}\n{text}"
+
+
+WIDE = 2
+"""MG_FITS_WIDE_BLOCK"""
+
+
+def block_fit(unit: Instruction) -> int:
+    """How many words the significands of a unit's blocks have; none: the interpreter runs it."""
+    one = unit.engine_of_one
+    assert isinstance(one, engine.Engine)
+    fit: int = engine.library().mg_fits_block(ctypes.byref(one._program))
+    return fit
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("seed", long_after(6, range(24)))
+def test_random_wide_units(seed: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of formats of 64 bits, in blocks of two words where the machine has vectors."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    text, unit = accepted(wide_unit, 9000 + seed)
+    unit = unit.stateless
+    for kind, operands in drawn(unit, seed):
+        assert not compared(unit, operands), f"{kind}\n{text}"
+
+
+WIDE_STEPS: list[dict[str, Any]] = [
+    {"multiply": {"to": "products"}},
+    {"sum": {"of": ["products", "c"], "to": "total"}},
+    {"round": {"of": "total", "rounding": "nearest_even", "overflow": "infinity", "zero": "positive"}},
+]
+
+
+def wide(steps: list[dict[str, Any]], formats: dict[str, Any], **keys: Any) -> Instruction:
+    return load(json.dumps({"unit": "w", "shape": {"k": 4}, "formats": formats, "steps": steps} | keys))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_which_units_have_blocks_of_two_words(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats of 64 bits, but for those whose codes fill the word; no register of a width."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    here = 0 if simd == "portable" else WIDE
+    assert block_fit(golden.load_instruction(ROOT / "bench" / "interpreted.yaml")) == here
+    f64 = dict.fromkeys("abcd", "f64")
+    assert block_fit(wide(WIDE_STEPS, f64)) == here
+    assert block_fit(wide(WIDE_STEPS, dict.fromkeys("abcd", "f32"))) == 1
+    held = {"sum": {"of": ["products", "c"], "to": "total", "exponent": 40, "width": 8}}
+    assert block_fit(wide([WIDE_STEPS[0], held, WIDE_STEPS[2]], f64)) == 0
+    own = {"kind": "float", "storage": 64, "exponent_bits": 11, "fraction_bits": 52, "bias": 1023}
+    for specials, signed, fit in (("ieee", True, here), ("none", True, 0), ("none", False, 0)):
+        one = own | {"specials": specials, "signed": signed}
+        assert block_fit(wide(WIDE_STEPS, f64 | {"c": "own"}, define_formats={"own": one})) == fit, specials
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_wide_sums_far_apart(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of every distance, and c that cancels the largest but for its last bits."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng, count = np.random.default_rng(4), 3000
+    unit = wide(WIDE_STEPS, dict.fromkeys("abcd", "f64"))
+    a, b = (
+        np.ldexp(rng.integers(1, 1 << 53, (count, 4)).astype(np.float64), rng.integers(-90, 30, (count, 4)))
+        * rng.choice((-1, 0, 1), (count, 4), p=(0.4, 0.2, 0.4))
+        for _ in range(2)
+    )
+    products = a * b
+    largest = np.take_along_axis(products, np.abs(products).argmax(-1)[:, None], -1)[:, 0]
+    c = -largest * (1 + rng.integers(-2, 3, count) * 2.0**-52)
+    assert not compared(unit, {name: x.view(np.uint64) for name, x in (("a", a), ("b", b), ("c", c))})
 
 
 @pytest.mark.parametrize("simd", instruction_sets())
