@@ -50,7 +50,8 @@ def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
     codes = fraction >> np.uint64(63 - fmt.fraction_bits)
     codes >>= np.uint64(1)
     codes |= hidden
-    codes >>= _within(lowest - biased, 0, 63)
+    if biased.min(initial=lowest) < lowest:
+        codes >>= _within(lowest - biased, 0, 63)
     codes += _within(biased, lowest, (1 << fmt.exponent_bits) + 1) << bits
     codes -= hidden
     np.minimum(codes, np.uint64(fmt.largest >> fmt.ignored_low), out=codes)
@@ -127,9 +128,12 @@ def corner_codes(fmt: Format) -> Bits:
     return np.array(sorted(codes), dtype=fmt.dtype)
 
 
+@cache
 def special_codes(fmt: Format) -> Bits:
     """Infinities and NaNs (quiet, signalling) of both signs; where a format has none, its largest numbers."""
     corners = corner_codes(fmt)
     found = [code for code in corners.tolist() if fmt.decode(code).kind >= Kind.INFINITY]
     edges = np.array([fmt.largest], fmt.dtype)
-    return np.array(found, fmt.dtype) if found else np.unique(np.concatenate([edges, negate(fmt, edges)]))
+    codes = np.array(found, fmt.dtype) if found else np.unique(np.concatenate([edges, negate(fmt, edges)]))
+    codes.flags.writeable = False  # it is kept, and handed to everyone
+    return codes

@@ -65,9 +65,9 @@ class Draw:
 
     def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
         """Random integers from low to high, both included; the bounds may be arrays."""
-        return np.asarray(
-            self.rng.integers(low, np.maximum(np.asarray(high), low) + 1, size=shape, dtype=np.int64)
-        )
+        plain = isinstance(low, int) and isinstance(high, int)
+        most = max(low, high) if plain else np.maximum(np.asarray(high), low)
+        return np.asarray(self.rng.integers(low, most + 1, size=shape, dtype=np.int64))
 
     def chance(self, probability: float, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """True with the given probability."""

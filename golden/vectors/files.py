@@ -231,14 +231,14 @@ class _Writer:
         self.part(as_text(self.form.header(self.made, self.layout, columns)))
         for chunk, arrays, kinds in _records(self.made, source):
             tails = list(tails_of(self.made.format, chunk, columns)) if inline else None
-            self.part(lines.encode(arrays, kinds, done, tails))
+            self.part(lines.encode(arrays, kinds, done, tails), len(kinds))
             done += len(kinds)
         self.part(as_text(self.form.footer(self.made, self.layout)))
         self.made.sha256 = self.digest.hexdigest()
 
-    def part(self, text: bytes) -> None:
-        """Writes one part and notes its checksums."""
-        lines = text.count(b"\n")
+    def part(self, text: bytes, lines: int | None = None) -> None:
+        """Writes one part, of so many lines where that is known, and notes its checksums."""
+        lines = text.count(b"\n") if lines is None else lines
         self.made.parts.append(Part(self.line, lines, len(text), f"{zlib.crc32(text):08x}"))
         self.made.bytes += len(text)
         self.line += lines
