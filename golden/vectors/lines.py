@@ -171,7 +171,8 @@ def _names() -> Chars:
 
 def _hex_chars(rows: Bits) -> Chars:
     """Bytes (count, n) as lower-case hex digits (count, 2 n)."""
-    return np.frombuffer(hexlify(np.ascontiguousarray(rows).data), np.uint8).reshape(len(rows), 2 * rows.shape[1])
+    digits = hexlify(np.ascontiguousarray(rows).data)
+    return np.frombuffer(digits, np.uint8).reshape(len(rows), 2 * rows.shape[1])
 
 
 def _hex_elements(piece: Hex, codes: Bits) -> Chars:
