@@ -160,7 +160,7 @@ class Format:
             )
             return quiet << self.ignored_low
         if self.specials == "all_ones_nan":
-            return (1 << (self.exponent_bits + self.fraction_bits)) - 1
+            return ((1 << (self.exponent_bits + self.fraction_bits)) - 1) << self.ignored_low
         return 1 << self.sign_shift if self.specials == "negative_zero_nan" else None
 
     def decode(self, code: int) -> Number:

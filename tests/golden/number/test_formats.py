@@ -316,3 +316,15 @@ def test_unknown_formats_name_near_ones() -> None:
 def test_value_of_a_nan_is_refused() -> None:
     with pytest.raises(OperandError, match="no rational value"):
         _ = get_format("f16").decode(0x7E00).value
+
+
+@pytest.mark.parametrize("ignored", [0, 1, 4])
+@pytest.mark.parametrize(
+    ("specials", "fraction_bits"), [("ieee", 2), ("all_ones_nan", 2), ("all_ones_nan", 0)]
+)
+def test_the_default_nan_is_one_beside_bits_that_are_not_read(
+    specials: str, fraction_bits: int, ignored: int
+) -> None:
+    """The bits that a format ignores move the word up, too: unmoved, it was a number."""
+    fmt = Format("odd", True, 16, 5, fraction_bits, 15, specials, ignored_low=ignored)
+    assert fmt.nan is not None and fmt.decode(fmt.nan).kind == Kind.NAN
