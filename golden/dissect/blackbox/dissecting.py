@@ -50,7 +50,7 @@ from golden.dissect.blackbox.repeating import Repeated, asked_again, otherwise_n
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.simple import KINDS as FEW_TERMS
 from golden.dissect.blackbox.simple import SIGNS, simple, zero_c
-from golden.dissect.blackbox.skeletons import grouped, skeletons
+from golden.dissect.blackbox.skeletons import grouped, skeletons, uncommon
 from golden.dissect.blackbox.taken import Forced, forced, shrunk
 from golden.dissect.blackbox.unexplained import unexplained, without_invented_words
 from golden.dissect.blackbox.unread import not_read
@@ -653,6 +653,9 @@ class _Search:
         now = self.state.fit
         if now is not None and now.wrong:
             self._also(self._twins(now))
+        now = self.state.fit
+        if now is not None and now.wrong > len(self.bank) // _NEAR:
+            self._also(self._uncommon(ordinary))
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
@@ -742,6 +745,15 @@ class _Search:
         return [
             fitting.Fit(two, one.wrong, one.told) for one in first for two in structure.twins(one.candidate)
         ]
+
+    def _uncommon(self, ordinary: Bank) -> list[fitting.Fit]:
+        """Starts that few units have, a few changes on: where no other is near. They join the orders."""
+        before, until = self.orders, time.monotonic() + self.dense.left / _SHARERS
+        made = held(self.bank, few_terms.counted(self.bank, uncommon(self.takes)))
+        ranked = fitting.rank(ordinary, self.bank, made, until)
+        self.orders = sorted([*before, *ranked], key=lambda one: one.wrong)
+        near = replace(fitting.hints(self.bank), wide=False)
+        return fitting.halved(ordinary, fitting.various(ranked, _HALVED), near, until)[:_HALVED_FITS]
 
     def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:
         """Takes a start with half the steps or fewer, which was as near, where that explains all, too: what a

@@ -22,6 +22,7 @@ from golden.dissect.blackbox.rounded import as_rounded
 from golden.dissect.blackbox.signs import with_signs
 from golden.dissect.blackbox.simple import ALONE
 from golden.dissect.blackbox.unshown import losing
+from golden.dissect.spread import spread
 from golden.number.formats import Kind
 from golden.number.frozen import replace
 from golden.program.program import Operation
@@ -41,6 +42,8 @@ from golden.program.steps import (
 )
 
 KINDS = frozenset(("c alone", "one product", "one product and c"))
+_ONE_PRODUCT, _COMPARED = frozenset(("one product",)), 40
+"""Questions that show whether scales count, and skeletons that are held against them."""
 _SHAPES, _KEPT = 6, 3
 """Shapes that are fitted, and how many of those say what the others' ends are."""
 _SECONDS = 1.0
@@ -91,7 +94,7 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     products are lost alone. Where finite operands are answered by infinities those may be added, too: of
     products, all but zeros are.
     """
-    made = as_rounded(bank, with_signs(bank, skeletons))
+    made = as_rounded(bank, with_signs(bank, _scaled(bank, skeletons)))
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
     lost = losing(bank, made)
@@ -107,6 +110,28 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
                 left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
             made = left_out or made
     return made
+
+
+def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons as they are, or without scales where that explains more answers to one product: a unit can
+    look for special values among its scales, and multiply nothing by them."""
+    if not bank.takes.scale_block:
+        return list(skeletons)
+    few = bank.of_kinds(_ONE_PRODUCT)
+    without = {one: _unscaled(one) for one in skeletons}
+    both = [(one, new) for one, new in without.items() if new is not None]
+    some = [both[place] for place in spread(np.arange(len(both)), _COMPARED)]
+    least = [min((fitting.wrong_of(few, one) for one in those), default=0) for those in zip(*some, strict=True)]
+    if not least or least[0] <= least[1]:
+        return list(skeletons)
+    return [one if new is None else new for one, new in without.items()]
+
+
+def _unscaled(one: Candidate) -> Candidate | None:
+    """A candidate that multiplies nothing by the scales; None where it does not."""
+    steps = [[s for s in o.steps if not isinstance(s, Scale)] for o in one.operations]
+    new = one.with_operations(o.with_steps(own) for o, own in zip(one.operations, steps, strict=True))
+    return None if new is None or new.operations == one.operations else new
 
 
 def _narrow(one: Candidate, bits: int) -> Candidate | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.candidates import Candidate, with_results
-from golden.dissect.blackbox.skeletons import START_BITS, align, leading_bits
+from golden.dissect.blackbox.skeletons import START_BITS, align, has_special, leading_bits
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
 from golden.program import keys
@@ -899,9 +899,11 @@ def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
     for operation in one.operations:
         if step in operation.steps:
             held |= {"products": bool(operation.k_index), "addends": bool(operation.addends)}
+            held |= {"dot": any(other.to == "dot" for other in operation.steps)}
     terms = [name for name in ("products", "c", "addends", "scales") if held.get(name)]
     sets = [of for size in range(1, len(terms) + 1) for of in combinations(terms, size)]
-    return [*sets, ("total",), ("dot", "c")]
+    rest = [of for of in sets if "products" not in of] if held.get("dot") else []
+    return [*sets, ("total",), *(("dot", *of) for of in ((), *rest))] if rest else [*sets, ("total",)]
 
 
 def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callable[[Steps], Steps]:
@@ -923,7 +925,7 @@ def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callab
 
 def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Steps put in, taken out, split."""
-    for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit):
+    for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
@@ -1044,8 +1046,9 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
     """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
     before a sum."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps):
-        if isinstance(step, Multiply | Scale) and one.formats["d"].is_float:
-            for of in (("products",), ("products", "c")):
+        if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
+            term = step.to or step.of[0]
+            for of in ((term,), (term, "c")):
                 yield Move(
                     "special_values of " + " and ".join(of), "looked for", _behind(step, SpecialValues(of=of))
                 )

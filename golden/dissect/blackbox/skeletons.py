@@ -63,7 +63,7 @@ class _Frame:
     def specials(self, *of: str) -> list[Step]:
         """Infinities and NaNs end the operation."""
         scales = ("scales",) if self.takes.scale_block else ()
-        return [SpecialValues(of=(*of, *scales))] if self.d.is_float else []
+        return [SpecialValues(of=(*of, *scales))] if has_special(self.takes) else []
 
     def last(self, of: str = "total") -> Round:
         """The rounding of the result."""
@@ -73,12 +73,18 @@ class _Frame:
     def adds(self, of: tuple[str, ...], order: str, to: str = "d", group: Group | None = None) -> Additions:
         """Rounded additions to d's format, or to an earlier register in f32."""
         fmt = self.d if to == "d" else self.inner
-        return Additions(order=order, of=of, to=to, group=group, format=fmt, rounding=_RNE)
+        kept = {} if fmt.is_float else {"overflow": "saturate"}
+        return Additions(order=order, of=of, to=to, group=group, format=fmt, rounding=_RNE, **kept)
 
     @property
     def inner(self) -> Format:
         """The format of what is rounded before the result: f32, where d is no wider."""
         return self.d if not self.d.is_float or self.d.fraction_bits > 23 else get_format("f32")
+
+
+def has_special(takes: Signature) -> bool:
+    """Whether an operand or the result is a float: integers alone have no special values."""
+    return any(takes.formats[name].is_float for name in "abcd")
 
 
 def align(of: Sequence[str], group: Group | None = None, bits: int = START_BITS) -> Align:
@@ -253,6 +259,41 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
     ]
 
 
+def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Every head, alignment and end of a sum with c beside each other, also those that no datapath is known
+    to have: terms that were rounded before an exact sum, terms that are aligned before rounded additions."""
+    for name, head, term in _heads(f):
+        of = (term, "c")
+        start = [*head, *f.specials(*of)]
+        for cut, middle in {
+            "exact": [],
+            "aligned": [align(of)],
+            "aligned before c": [align((term,))],
+            "aligned, and with c": [align((term,)), align(of)],
+        }.items():
+            for end, steps in _ends(f, of):
+                yield f"{name}, {cut}, {end}", [*start, *middle, *steps]
+
+
+def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
+    """(what, steps, register of the terms): products, rounded ones, and chains of multiply-adds."""
+    scaled, inner = bool(f.takes.scale_block), f.inner
+    rounded = Multiply(to="products", format=inner, rounding=_RNE)
+    yield "products", f.products, "products"
+    yield "rounded products", [rounded, *f.products[1:]], "products"
+    for start in ("product", "zero"):
+        chain = Fma(to="dot", format=inner, rounding=_RNE, start=start)
+        yield f"multiply-adds from {start}", [chain, *([Scale(of=("dot",))] if scaled else [])], "dot"
+
+
+def _ends(f: _Frame, of: tuple[str, ...]) -> Iterator[tuple[str, list[Step]]]:
+    """An exact sum that is rounded, and additions that are each, alone and with one more rounding."""
+    yield "one sum", [Sum(of=of, to="total"), f.last()]
+    for order in ("sequential", "tree"):
+        yield f"{order} additions", [f.adds(of, order)]
+        yield f"{order} additions, rounded", [f.adds(of, order, "total"), replace(f.last(), zero="signed")]
+
+
 # Operations one after the other -----------------------------------------------------------------------------
 
 
@@ -375,6 +416,13 @@ def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
     if not f.d.is_float:
         return list(filter(None, _of_integers(f)))
     return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
+
+
+def uncommon(takes: Signature) -> list[Candidate]:
+    """Candidates of one operation that are worth a try where no other is near."""
+    f = _Frame(takes)
+    everything = tuple(range(takes.stored_k))
+    return list(filter(None, (_one(f, name, steps, everything) for name, steps in _uncommon(f))))
 
 
 def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
@@ -614,6 +662,10 @@ def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
         yield _one(f, f"sum of bits ({operation_})", [multiply, *plain[1:]])
     steps = [*f.products, replace(f.adds(("c", "products"), "sequential"), overflow="saturate")]
     yield _one(f, "products added one after the other, clamped each time", steps)
+    if has_special(f.takes):
+        everything = tuple(range(f.takes.stored_k))
+        yield from _both(f, _flat(f), everything)
+        yield from _both(f, _chains(f), everything)
     for kind, size in _divisions(f.takes.stored_k):
         for overflow in ("saturate", "wrap"):
             yield _integer_chain(f, _members(f.takes.stored_k, (kind, size)), overflow, f"{kind} {size}")

@@ -25,6 +25,7 @@ from golden.program.steps import (
     Multiply,
     Normalize,
     Round,
+    Scale,
     SpecialValues,
     Step,
     Sum,
@@ -37,6 +38,7 @@ _BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
 _MODES = ("toward_zero", "nearest_even")
 _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
 _TABLES = ("fraction_bits",)
+_SCALED = ("products", "groups", "dot")
 _NARROWED, _WHOLE = "narrowed", "whole"
 _F32_BITS = 23
 
@@ -163,6 +165,8 @@ def _new_steps(
         yield f"flush ({sign})", (Flush(of=of, sign=sign),), register
     if register == "b":
         return
+    if one.takes.scale_block and register in _SCALED:
+        yield "scale", (Scale(of=of),), register
     for mode in _MODES:
         for bits in _BITS:
             widths = ((register, bits),)
