@@ -121,7 +121,9 @@ def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     without = {one: _unscaled(one) for one in skeletons}
     both = [(one, new) for one, new in without.items() if new is not None]
     some = [both[place] for place in spread(np.arange(len(both)), _COMPARED)]
-    least = [min((fitting.wrong_of(few, one) for one in those), default=0) for those in zip(*some, strict=True)]
+    least = [
+        min((fitting.wrong_of(few, one) for one in those), default=0) for those in zip(*some, strict=True)
+    ]
     if not least or least[0] <= least[1]:
         return list(skeletons)
     return [one if new is None else new for one, new in without.items()]

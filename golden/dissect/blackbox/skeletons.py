@@ -67,19 +67,26 @@ class _Frame:
 
     def last(self, of: str = "total") -> Round:
         """The rounding of the result."""
-        overflow = "infinity" if self.d.is_float else "wrap"
+        kept = "saturate" if self.of_floats else "wrap"  # floats have no exact low bits to wrap
+        overflow = "infinity" if self.d.is_float else kept
         return Round(of=(of,), format=self.d, rounding=_RNE, overflow=overflow, zero="positive")
 
     def adds(self, of: tuple[str, ...], order: str, to: str = "d", group: Group | None = None) -> Additions:
         """Rounded additions to d's format, or to an earlier register in f32."""
         fmt = self.d if to == "d" else self.inner
-        kept = {} if fmt.is_float else {"overflow": "saturate"}
-        return Additions(order=order, of=of, to=to, group=group, format=fmt, rounding=_RNE, **kept)
+        overflow = "ieee" if fmt.is_float else "saturate"
+        return Additions(order=order, of=of, to=to, group=group, format=fmt, rounding=_RNE, overflow=overflow)
 
     @property
     def inner(self) -> Format:
-        """The format of what is rounded before the result: f32, where d is no wider."""
-        return self.d if not self.d.is_float or self.d.fraction_bits > 23 else get_format("f32")
+        """The format of what is rounded before the result: f32, where d is no wider, or made of floats."""
+        wider = self.d.fraction_bits > 23 if self.d.is_float else not self.of_floats
+        return self.d if wider else get_format("f32")
+
+    @property
+    def of_floats(self) -> bool:
+        """Whether an operand is a float."""
+        return any(self.takes.formats[name].is_float for name in "abc")
 
 
 def has_special(takes: Signature) -> bool:
@@ -251,9 +258,12 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
     """The same with the last addition in the inner format and one rounding to d after it."""
     last = steps[-1]
     assert isinstance(last, Additions | Fma)
+    inner = replace(last, to="total", format=f.inner)
+    if isinstance(inner, Additions) and f.inner.is_float:
+        inner = replace(inner, overflow="ieee")
     return [
         *steps[:-1],
-        replace(last, to="total", format=f.inner),
+        inner,
         *f.specials("total"),
         replace(f.last(), zero="signed"),
     ]
