@@ -749,7 +749,9 @@ class _Search:
     def _uncommon(self, ordinary: Bank) -> list[fitting.Fit]:
         """Starts that few units have, a few changes on: where no other is near. They join the orders."""
         before, until = self.orders, time.monotonic() + self.dense.left / _SHARERS
-        made = held(self.bank, few_terms.counted(self.bank, uncommon(self.takes)))
+        first = few_terms.rounded_first(self.bank)
+        forms = [*uncommon(self.takes), *(uncommon(self.takes, first) if first is not None else ())]
+        made = held(self.bank, few_terms.counted(self.bank, forms))
         ranked = fitting.rank(ordinary, self.bank, made, until)
         self.orders = sorted([*before, *ranked], key=lambda one: one.wrong)
         near = replace(fitting.hints(self.bank), wide=False)

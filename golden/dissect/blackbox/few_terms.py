@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ from golden.dissect.blackbox.fitting import Fit
 from golden.dissect.blackbox.rounded import as_rounded
 from golden.dissect.blackbox.signs import with_signs
 from golden.dissect.blackbox.simple import ALONE
+from golden.dissect.blackbox.skeletons import inner_formats, uncommon
 from golden.dissect.blackbox.unshown import losing
 from golden.dissect.spread import spread
-from golden.number.formats import Kind
+from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
+from golden.program.keys import ROUNDING
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -110,6 +113,26 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
                 left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
             made = left_out or made
     return made
+
+
+def rounded_first(bank: Bank) -> tuple[Format, str] | None:
+    """How products, or chains of them, are rounded before they are summed: what explains most answers to one
+    product, in any format and direction; None where exact products explain as many."""
+    few, takes = bank.of_kinds(_ONE_PRODUCT), bank.takes
+
+    def least(first: tuple[Format, str] | None) -> int:
+        made = _scaled(bank, uncommon(takes, first, plain=True))
+        own = (one for one in made if first is not None or not _rounds_products(one))
+        return min((fitting.wrong_of(few, one) for one in own), default=len(few))
+
+    tried = {first: least(first) for first in product(inner_formats(takes), ROUNDING.words)}
+    best = min(tried, key=lambda first: tried[first])
+    return best if tried[best] < least(None) else None
+
+
+def _rounds_products(one: Candidate) -> bool:
+    first = (s for o in one.operations for s in o.steps if isinstance(s, Multiply | Fma))
+    return any(step.format is not None for step in first)
 
 
 def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.candidates import Candidate, with_results
-from golden.dissect.blackbox.skeletons import START_BITS, align, has_special, leading_bits
+from golden.dissect.blackbox.skeletons import START_BITS, align, has_special, inner_formats, leading_bits
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
 from golden.program import keys
@@ -155,11 +155,25 @@ def rare(one: Candidate) -> Iterator[Move]:
     additions for exact ones, other links between operations."""
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         yield from _read(one, step)
+        yield from _rounded_to(one, step)
     for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
         for label, steps, changed in make(one):
             yield Move(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
     for label, operations in structure.linked(one):
         yield _Whole(label, "", lambda steps: steps, 1, whole=operations)
+
+
+def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
+    """Any format that something is rounded to before the result, with how: a wrong one of the two hides that
+    the other is right."""
+    now = getattr(step, "format", None)
+    if step.to == "d" or now is None:
+        return
+    for fmt, mode in product(inner_formats(one.takes), keys.ROUNDING.words):
+        if fmt != now:
+            new: dict[str, Any] = {"format": fmt, "rounding": mode, "nan": None}
+            label = f"{step.op} of {' and '.join(step.of)}: format"
+            yield Move(label, f"{fmt.name}, {mode}", _replacing(step, replace(step, **new)), 1)
 
 
 def joint(one: Candidate) -> Iterator[Move]:

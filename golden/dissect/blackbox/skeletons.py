@@ -30,6 +30,8 @@ _WIDE_BITS = 32
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
+_INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
+_PLAIN_END = "exact, one sum"
 Group = tuple[str, int]
 Forms = dict[str, list[Step]]
 _Levels = Callable[[int, bool], Forms]
@@ -40,6 +42,8 @@ class _Frame:
     """What all skeletons of one unit share."""
 
     takes: Signature
+    first: tuple[Format, str] | None = None
+    """How products, or chains of them, are rounded, where that is known."""
 
     @property
     def d(self) -> Format:
@@ -87,6 +91,12 @@ class _Frame:
     def of_floats(self) -> bool:
         """Whether an operand is a float."""
         return any(self.takes.formats[name].is_float for name in "abc")
+
+
+def inner_formats(takes: Signature) -> list[Format]:
+    """Formats that something may be rounded to before the result: its own and c's, and those of datapaths."""
+    known = [takes.formats["d"], takes.formats["c"], *map(get_format, _INNER)]
+    return list(dict.fromkeys(known))
 
 
 def has_special(takes: Signature) -> bool:
@@ -287,12 +297,13 @@ def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 
 def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
     """(what, steps, register of the terms): products, rounded ones, and chains of multiply-adds."""
-    scaled, inner = bool(f.takes.scale_block), f.inner
-    rounded = Multiply(to="products", format=inner, rounding=_RNE)
-    yield "products", f.products, "products"
+    scaled, (inner, mode) = bool(f.takes.scale_block), f.first or (f.inner, _RNE)
+    rounded = Multiply(to="products", format=inner, rounding=mode)
+    if f.first is None:
+        yield "products", f.products, "products"
     yield "rounded products", [rounded, *f.products[1:]], "products"
     for start in ("product", "zero"):
-        chain = Fma(to="dot", format=inner, rounding=_RNE, start=start)
+        chain = Fma(to="dot", format=inner, rounding=mode, start=start)
         yield f"multiply-adds from {start}", [chain, *([Scale(of=("dot",))] if scaled else [])], "dot"
 
 
@@ -428,11 +439,15 @@ def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
     return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
 
 
-def uncommon(takes: Signature) -> list[Candidate]:
-    """Candidates of one operation that are worth a try where no other is near."""
-    f = _Frame(takes)
+def uncommon(
+    takes: Signature, first: tuple[Format, str] | None = None, plain: bool = False
+) -> list[Candidate]:
+    """Candidates of one operation that are worth a try where no other is near; `first`: those alone whose
+    products, or chains of them, are rounded so; `plain`: those that are summed exactly with c."""
+    f = _Frame(takes, first)
     everything = tuple(range(takes.stored_k))
-    return list(filter(None, (_one(f, name, steps, everything) for name, steps in _uncommon(f))))
+    forms = (one for one in _uncommon(f) if not plain or one[0].endswith(_PLAIN_END))
+    return list(filter(None, (_one(f, name, steps, everything) for name, steps in forms)))
 
 
 def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
