@@ -11,6 +11,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons, uncommon
+from golden.number.formats import get_format
 from golden.program.signature import Signature
 from golden.program.steps import Fma, Scale, SpecialValues
 from golden.unit import FunctionUnit, signature_of
@@ -86,3 +87,25 @@ def test_uncommon_starts_are_tried_where_no_other_is_near() -> None:
     first = search._uncommon(search.bank)[0]
     assert first.wrong == 0 and first.candidate.operations[0].steps_of(Fma)
     assert first.candidate.order in [one.candidate.order for one in search.orders]
+
+
+@pytest.mark.parametrize("first", [("e5m2", "up"), ("bf16", "nearest_away"), None])
+def test_answers_to_one_product_show_how_products_are_rounded_first(first: tuple[str, str] | None) -> None:
+    takes = small(a="f16", b="e4m3", c="f32", d="f32")
+    rounded = None if first is None else (get_format(first[0]), first[1])
+    true = uncommon(takes, rounded, plain=True)[0]
+    bank = Bank(takes)
+    for kind, operands in simple(takes, 20, np.random.default_rng(3)):
+        bank.add(kind, operands, true.dot(**operands))
+    assert few_terms.rounded_first(bank) == rounded
+
+
+def test_any_format_is_tried_for_what_is_rounded_before_the_result() -> None:
+    takes = small(a="f16", b="e4m3", c="f32", d="f32")
+    start, true = (
+        uncommon(takes, (get_format(name), mode), plain=True)[1]
+        for name, mode in (("f32", "nearest_even"), ("e5m2", "up"))
+    )
+    assert start.operations[0].steps_of(Fma)
+    made = [move.apply(start) for move in moves.rare(start)]
+    assert true.key in [one.key for one in made if one is not None]
