@@ -66,6 +66,7 @@ reset may leave a part of the state, and each shows only what its next result de
 AGAIN, AGAIN_AT_LEAST = 4, 20_000
 """How many vectors the resets of such a unit may send again, times the vectors of the run, and in any case:
 each reset sends a sequence again, from its start."""
+NEVER_TOGETHER = "clear and load were never set together: which of them wins was not checked"
 _LEAST_REPAIR = 1.0
 """Seconds below which no change of the text is looked for: nothing is compiled in less."""
 COVERED = 20_000
@@ -191,6 +192,8 @@ class Check:
         found = [] if self.four_states is None or not self.four_states.other else [self.four_states.sentence]
         if edited := self.options.edited:
             found.append(f"{', '.join(edited)} of the capsule was edited: this is not the check that failed")
+        if self.passed and self.dut.instruction.load and "clear" in self.dut.ports:
+            found.append(NEVER_TOGETHER)
         return [*found, *self.not_synthesised, *self.beyond]
 
     @property

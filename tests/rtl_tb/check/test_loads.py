@@ -14,7 +14,7 @@ from golden.cover.coverage import Coverage
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from golden.yamlfile import read
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import NEVER_TOGETHER, Options, check
 from rtl_tb.check.climbs import climbs
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
@@ -96,6 +96,7 @@ def test_a_sound_unit_passes(tmp_path, form, ports, engine, simulator):
     file = described(tmp_path, form, SOUND[form], PORTS[ports])
     result = checked(file, engine, simulator, resets=3, idle=0.2)
     assert result.passed, result.as_dict()
+    assert (NEVER_TOGETHER in result.notes) == (ports != "load alone")
 
 
 @pytest.mark.parametrize(
