@@ -39,8 +39,7 @@ def study(
         bool,
         typer.Option(
             "--gpu",
-            help="Ask the GPU in this machine what its models are asked: "
-            "summation-order, accumulation-precision, repeatability, properties.",
+            help="Ask the GPU in this machine what its models are asked, where the study asks units.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,

@@ -40,9 +40,12 @@ class Subject:
 
     @cached_property
     def asked(self) -> Unit:
-        """What answers: the model, or the chip."""
-        unit = None if self.on is None else self.on.unit(self.ins)
-        return self.ins if unit is None else unit
+        """What answers: the model, or the chip; never one in the name of the other."""
+        if self.on is None:
+            return self.ins
+        unit = self.on.unit(self.ins)
+        assert unit is not None, f"{self.name} has no kernel on {self.on.name}"
+        return unit
 
     @property
     def chip(self) -> str:
