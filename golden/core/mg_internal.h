@@ -256,6 +256,12 @@ MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program,
                    const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch, uint32_t *raised);
 
 #ifndef MG_ALONE
+#define MG_MAX_THREADS 256
+/* Runs a job by mg_work in this thread, and others beside it in threads of the library that come in time: a job is to
+ * return when nothing is left for any of them. `jobs` are `size` bytes apart. */
+void mg_share(char *jobs, size_t size, int count);
+void mg_work(void *job);
+
 /* mg_run, and with a watch mg_observe: each thread copies it and lets it point at one dot product after the other. */
 int mg_run_watched(const mg_program *program, const mg_call *call, const struct mg_watch *watch);
 #endif /* MG_ALONE */

@@ -1,6 +1,5 @@
 /* Batches: whole matrices or lanes for the fast form, single dot products for the interpreter, threads. */
 #include <fenv.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +7,15 @@
 #include "mg_number.h"
 #include "mg_watch.h"
 
+/* Matrices, of which the first `next` have been begun: a thread takes some at a time, so that one that begins late, or is
+ * interrupted, does fewer. */
+typedef struct {
+    int64_t next, total, some;
+} mg_queue;
+
 /* One thread, and its scratch. */
 typedef struct {
+    mg_queue *queue;
     const mg_program *program;
     const mg_call *call;
     mg_fast_form *fast;   /* or null */
@@ -18,9 +24,9 @@ typedef struct {
     int32_t scales;  /* of a dot product */
     uint64_t *codes; /* of one dot product: a, b, scales of a, scales of b */
     void *workspace, *memory;
-    int64_t first, last;
     const mg_watch *watch; /* who observes, pointing at the first dot product, or null */
     int wrong;             /* an observed program had another number of records */
+    int status;            /* as mg_run returns it */
 } mg_worker;
 
 /* One lane by the general interpreter; it is element `index` of D. */
@@ -74,31 +80,13 @@ static void mg_run_elements(mg_worker *w, int64_t first, int64_t last) {
     }
 }
 
-static void *mg_work(void *argument) {
-    mg_worker *w = argument;
-    const int64_t size = (int64_t)w->call->m * w->call->n;
-    fenv_t environment;
-    /* A host program may flush subnormals or round otherwise; the fast form computes on floats and needs the IEEE defaults. */
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
-    int64_t first = w->first;
-#ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
-    for (; w->fast && mg_takes_matrices(w->fast) && first < w->last; first++) mg_run_matrices(w->fast, first);
-#endif
-    mg_run_elements(w, first * size, w->last * size);
-    fesetenv(&environment);
-    return NULL;
-}
-
 #ifndef MG_DIGEST
 #define MG_DIGEST ""
 #endif
 const char *mg_digest(void) { return MG_DIGEST; }
 
-static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call, const mg_watch *watch) {
-    w->program = program;
-    w->call = call;
-    w->watch = watch;
+static int mg_prepare(mg_worker *w) {
+    const mg_program *program = w->program;
     w->scales = program->scale_block ? program->k / program->scale_block : 0;
     const size_t k = (size_t)program->k, codes = (2 * k + 2 * (size_t)w->scales) * sizeof(uint64_t);
     const size_t selected = program->sparsity ? MG_LANES * k : 0, parts = MG_BLOCK_LANES / MG_LANES, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
@@ -108,57 +96,79 @@ static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *ca
     w->codes = (uint64_t *)((char *)w->memory + workspace);
     for (size_t part = 0; part < parts; part++) w->lanes[part].selected = (int32_t *)(w->codes + codes / sizeof(uint64_t)) + part * selected;
 #ifndef MG_GENERAL_ONLY
-    if (call->force_general || call->flags.data || watch) return 0;
+    if (w->call->force_general || w->call->flags.data || w->watch) return 0;
     if (program->all_fast && program->operation_count <= MG_TILE_OPERATIONS) {
-        w->fast = mg_fast_new(program, call);
+        w->fast = mg_fast_new(program, w->call);
         return w->fast ? 0 : -1;
     }
     if (mg_fits_block(program)) {
-        w->block = mg_block_new(program, call);
+        w->block = mg_block_new(program, w->call);
         return w->block ? 0 : -1;
     }
 #endif
     return 0;
 }
 
-#define MG_MAX_THREADS 256
+/* Matrices from the queue, until it is empty. */
+static void mg_run_queue(mg_worker *w) {
+    const int64_t size = (int64_t)w->call->m * w->call->n;
+    int64_t first;
+    while ((first = __atomic_fetch_add(&w->queue->next, w->queue->some, __ATOMIC_RELAXED)) < w->queue->total) {
+        const int64_t last = first + w->queue->some < w->queue->total ? first + w->queue->some : w->queue->total;
+#ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
+        for (; w->fast && mg_takes_matrices(w->fast) && first < last; first++) mg_run_matrices(w->fast, first);
+#endif
+        mg_run_elements(w, first * size, last * size);
+    }
+}
+
+void mg_work(void *worker) {
+    mg_worker *w = worker;
+    fenv_t environment;
+    /* A host program may flush subnormals or round otherwise; the fast form computes on floats and needs the IEEE defaults. */
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    w->status = mg_prepare(w);
+    if (w->status == 0) mg_run_queue(w);
+    if (w->status == 0 && w->wrong) w->status = -2;
+    fesetenv(&environment);
+    free(w->memory);
+    free(w->fast);
+    free(w->block);
+}
+
+#define MG_PARTS 8 /* of the matrices, for a thread */
+
+/* Dot products that are worth another thread: what take some tens of microseconds. */
+static int64_t mg_least(const mg_program *p, const mg_call *call, const mg_watch *watch) {
+    if (watch || call->force_general || call->flags.data) return 512;
+    return p->all_fast ? 16384 : 4096;
+}
 
 int mg_run(const mg_program *program, const mg_call *call) { return mg_run_watched(program, call, NULL); }
 
 int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watch *watch) {
-    int64_t total = 1, dots;
+    int64_t total = 1;
     for (int32_t d = 0; d < call->batch_dims; d++) total *= call->batch_shape[d];
     if (total == 0) return 0;
-    dots = total * call->m * call->n;
-    int64_t threads = call->threads < 1 ? 1 : call->threads > MG_MAX_THREADS ? MG_MAX_THREADS : call->threads;
-    /* A thread costs as much as some thousand dot products, or some hundred observed ones. */
-    const int64_t least = watch ? 512 : 4096;
-    if (threads > dots / least) threads = dots / least;
+    const int64_t size = (int64_t)call->m * call->n, many = size < MG_BLOCK_LANES ? MG_BLOCK_LANES : 1; /* fill a block */
+    int64_t threads = call->threads > MG_MAX_THREADS ? MG_MAX_THREADS : call->threads;
+    if (threads > total * size / mg_least(program, call, watch)) threads = total * size / mg_least(program, call, watch);
     if (threads > total) threads = total;
     if (threads < 1) threads = 1;
+    const int64_t parts = threads == 1 ? 1 : threads * MG_PARTS;
+    mg_queue queue = {0, total, ((total + parts - 1) / parts + many - 1) / many * many};
     mg_worker *workers = calloc((size_t)threads, sizeof *workers);
-    pthread_t handles[MG_MAX_THREADS];
     if (!workers) return -1;
-    int64_t share = ((total + threads - 1) / threads + MG_LANES - 1) / MG_LANES * MG_LANES, started = 0, prepared = 0;
-    int status = 0;
-    for (; prepared < threads && status == 0; prepared++) {
-        status = mg_prepare(&workers[prepared], program, call, watch);
-        workers[prepared].first = prepared * share < total ? prepared * share : total;
-        workers[prepared].last = (prepared + 1) * share < total ? (prepared + 1) * share : total;
-    }
-    if (status == 0) {
-        for (started = 1; started < threads; started++)
-            if (pthread_create(&handles[started], NULL, mg_work, &workers[started])) break;
-        mg_work(&workers[0]);
-        for (int64_t i = started; i < threads; i++) mg_work(&workers[i]);
-        for (int64_t i = 1; i < started; i++) pthread_join(handles[i], NULL);
-    }
-    for (int64_t i = 0; i < prepared; i++) {
-        if (status == 0 && workers[i].wrong) status = -2;
-        free(workers[i].memory);
-        free(workers[i].fast);
-        free(workers[i].block);
-    }
+    for (int64_t i = 0; i < threads; i++) workers[i] = (mg_worker){.queue = &queue, .program = program, .call = call, .watch = watch};
+#ifdef MG_GENERAL_ONLY
+    mg_work(workers);
+#else
+    mg_share((char *)workers, sizeof *workers, (int)threads);
+#endif
+    int status = workers[0].status; /* 0: all is done, even if others lacked memory to help */
+    for (int64_t i = 0; i < threads; i++)
+        if (workers[i].status == -2) status = -2;
     free(workers);
     return status;
 }
