@@ -16,6 +16,19 @@ typedef enum { MG_VALUES, MG_SIGNIFICANDS, MG_WHERE_THEY_REACH } mg_significands
 #define MG_NEAR_LEAST (-48) /* exponents of which two add up to what floats hold easily */
 #define MG_NEAR_MOST 30
 
+/* Where an operand of a tile lies and how it is decoded, which is the same for all tiles: rows of codes, in bytes from a row to the
+ * next (`row`) and from a code to the next (`column`). Integers: words of codes, as `integers` of mg_tile_kernel takes them. */
+typedef struct {
+    int operand, is_scale, by_row; /* by_row: two rows by turns */
+    const mg_array *array;
+    const mg_format *format;
+    const mg_table *table;
+    mg_plane *plane;
+    int32_t depth, rows, columns, share, flip, flushes;
+    int64_t row, column, other;
+    const mg_tile_kernel *integers; /* or null */
+} mg_source;
+
 struct mg_fast_form {
     const mg_program *program;
     const mg_call *call;
@@ -24,6 +37,7 @@ struct mg_fast_form {
     mg_significands significands;
     int32_t reached; /* whether the exponents of the tile before did, as those of the next may */
     mg_tile tile;
+    mg_source sources[4]; /* a, b and their scales */
     int32_t scales;   /* of a dot product */
     int32_t integers; /* whether elements become integers */
     char *c, *d;      /* a tile's, where the caller's are not packed */
@@ -173,28 +187,71 @@ static void mg_plan_tile(mg_fast_form *f) {
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
+/* Plans how integers become words that `share`, where rows and columns of codes are known. */
+static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
+    const int32_t share = s->share = f->tile.share;
+    const int one_run = share && !by_k && s->row == s->columns;
+    s->integers = f->filled;
+    if (share) s->flip = s->operand == MG_OPERAND_A ? f->tile.flip : 0;
+    if (by_k) {
+        s->other = s->row;
+        s->row <<= share;
+        s->rows >>= share;
+    } else if (share) {
+        s->other = 1;
+        s->column = 1 << share;
+        s->columns >>= share;
+        if (one_run) s->columns *= s->rows, s->rows = 1, s->row = 0;
+    }
+}
+
+/* A first step that flushes makes values below its format's least normal number zero. */
+static int mg_is_flushed(const mg_step *step, int name) {
+    int flushes = 0;
+    for (int32_t i = 0; step->op == MG_STEP_FLUSH && i < step->of_count; i++) flushes |= step->of[i] == name;
+    return flushes;
+}
+
+/* Plans an operand of whole matrices, decoded where it lies, or of lanes, whose codes are gathered first. */
+static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_source *s) {
+    const mg_program *p = f->program;
+    const mg_call *call = f->call;
+    const int of_b = operand == MG_OPERAND_B || operand == MG_OPERAND_SCALE_B, is_scale = operand >= MG_OPERAND_SCALE_A, lanes = f->tile.per_lane;
+    *s = (mg_source){.operand = operand, .is_scale = is_scale, .by_row = f->tile.paired && !of_b, .plane = plane};
+    s->array = is_scale ? (of_b ? &call->scale_b : &call->scale_a) : of_b ? &call->b : &call->a;
+    s->format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
+    s->table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
+    s->depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
+    s->rows = lanes || of_b ? s->depth : f->tile.rows;
+    s->columns = lanes ? MG_LANES : of_b ? f->tile.columns : s->depth << s->by_row;
+    s->row = s->array->row;
+    s->column = s->array->column;
+    s->flushes = operand == MG_OPERAND_A ? mg_is_flushed(p->operations->steps, MG_REGISTER_A) : operand == MG_OPERAND_B && mg_is_flushed(p->operations->steps, MG_REGISTER_B);
+    const int64_t width = s->format->storage / 8;
+    if (lanes || s->by_row) s->row = s->columns * (s->column = width);
+    if (f->integers && !is_scale) mg_plan_words(f, s, f->tile.share && (lanes || of_b));
+    else if (s->column == width && s->row == width * s->columns) s->columns *= s->rows, s->rows = 1; /* one run in memory */
+}
+
 /* Decodes rows x columns of an operand; raw codes, which the hardware's own arithmetic takes, are brought side by side where they are not.
  * Returns whether there is an infinity or a NaN. */
-static int mg_load_plane(const mg_fast_form *f, char *data, int64_t row, int64_t column, const mg_format *format, const mg_table *table,
-                         int32_t rows, int32_t columns, int significands, mg_plane *plane) {
-    const int32_t width = format->storage / 8;
+static int mg_load_plane(const mg_fast_form *f, const mg_source *s, char *data, int significands) {
+    mg_plane *plane = s->plane;
+    const ptrdiff_t width = s->format->storage / 8, columns = s->columns;
+    const int64_t column = s->column;
     int specials = 0;
-    if (column == width && row == column * columns) { /* one run in memory */
-        columns *= rows;
-        rows = 1;
-        if (plane->raw && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
-            plane->raw = data;
-            return 0;
-        }
+    if (plane->raw && s->rows == 1 && column == width && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
+        plane->raw = data;
+        return 0;
     }
-    for (ptrdiff_t i = 0; i < rows; i++) {
-        const char *at = data + i * row;
-        if (f->tile.bytes) specials |= f->widest->decode_bytes(format, at, columns, f->tile.specials, plane->value + i * columns, (uint8_t *)plane->exponent + i * columns);
-        else if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)columns * (size_t)width);
+    for (ptrdiff_t i = 0; i < s->rows; i++) {
+        const char *at = data + i * s->row;
+        if (f->tile.bytes) specials |= f->widest->decode_bytes(s->format, at, columns, f->tile.specials, plane->value + i * columns, (uint8_t *)plane->exponent + i * columns);
+        else if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)(columns * width));
         else if (plane->raw)
             for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
         else
-            specials |= f->widest->decode(format, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
+            specials |= f->widest->decode(s->format, s->table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
     }
     return specials;
 }
@@ -216,13 +273,10 @@ static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
         for (int32_t j = 0; j < t->columns; j++) mg_scale(&t->b, (ptrdiff_t)k * t->columns + j, t->scale_b.exponent[k / b_block * t->columns + j]);
 }
 
-/* A first step that flushes makes values below its format's least normal number zero. */
-static void mg_flush_plane(const mg_program *p, int name, const mg_format *format, mg_plane *plane) {
+static __attribute__((noinline)) void mg_flush_plane(const mg_program *p, const mg_source *s) {
     const mg_operation *o = &p->operations[0];
-    int flushes = 0;
-    for (int32_t i = 0; o->steps->op == MG_STEP_FLUSH && i < o->steps->of_count; i++) flushes |= o->steps->of[i] == name;
-    if (!flushes) return;
-    const float least = ldexpf(1, (o->has_operand_format ? &o->operand_format : format)->min_exponent);
+    mg_plane *plane = s->plane;
+    const float least = ldexpf(1, (o->has_operand_format ? &o->operand_format : s->format)->min_exponent);
     const uint32_t keep = o->steps->sign == MG_FLUSH_POSITIVE ? 0 : UINT32_C(1) << 31;
     uint32_t code, limit;
     memcpy(&limit, &least, sizeof limit);
@@ -233,56 +287,38 @@ static void mg_flush_plane(const mg_program *p, int name, const mg_format *forma
     }
 }
 
-/* Decodes an operand of whole matrices, where it lies, or of lanes, whose codes are gathered first. Returns as mg_load_plane. */
-static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes, int64_t batch, mg_plane *plane) {
-    const mg_program *p = f->program;
-    const mg_call *call = f->call;
-    const int of_b = operand == MG_OPERAND_B || operand == MG_OPERAND_SCALE_B, is_scale = operand >= MG_OPERAND_SCALE_A;
-    const mg_array *array = is_scale ? (of_b ? &call->scale_b : &call->scale_a) : of_b ? &call->b : &call->a;
-    const mg_format *format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
-    const mg_table *table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
-    const int32_t depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
-    const int integers = f->integers && !is_scale, share = integers ? f->tile.share : 0, by_k = share && (lanes || of_b), by_row = f->tile.paired && !of_b;
-    const int32_t flip = of_b ? 0 : f->tile.flip;
-    int32_t rows = lanes || of_b ? depth : f->tile.rows << by_row, columns = lanes ? MG_LANES : of_b ? f->tile.columns : depth;
-    int64_t row = array->row, column = array->column, width = format->storage / 8;
-    char *data = lanes ? f->gathered : mg_matrix(call, array, batch);
-    if (lanes) {
-        mg_gather(p, call, lanes, operand, MG_LANES, f->gathered);
-        row = MG_LANES * (column = width);
-    }
-    if (by_row) {
-        mg_pair_rows(data, row, column << share, rows, columns >> share, (int32_t)width << share, f->turned);
+/* Returns as mg_load_plane. */
+static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes *lanes, int64_t batch) {
+    char *data = lanes ? f->gathered : mg_matrix(f->call, s->array, batch);
+    if (lanes) mg_gather(f->program, f->call, lanes, s->operand, MG_LANES, f->gathered);
+    if (s->by_row) {
+        mg_pair_rows(data, s->array->row, s->array->column << s->share, f->tile.rows << 1, s->depth >> s->share, (s->format->storage / 8) << s->share, f->turned);
         data = f->turned;
-        rows /= 2;
-        row = (columns *= 2) * (column = width);
     }
-    if (!integers) return mg_load_plane(f, data, row, column, format, table, rows, columns, is_scale || f->tile.significands, plane);
-    if (by_k) f->filled->integers(format, table, data, row << share, rows >> share, column, columns, share, row, flip, plane->value);
-    else if (share && row == columns) f->widest->integers(format, table, data, 0, 1, 1 << share, (ptrdiff_t)rows * columns >> share, share, 1, flip, plane->value); /* one run */
-    else if (share) f->filled->integers(format, table, data, row, rows, 1 << share, columns >> share, share, 1, flip, plane->value);
-    else f->filled->integers(format, table, data, row, rows, column, columns, 0, 0, 0, plane->value);
+    if (!s->integers) return mg_load_plane(f, s, data, s->is_scale || f->tile.significands);
+    s->integers->integers(s->format, s->table, data, s->row, s->rows, s->column, s->columns, s->share, s->other, s->flip, s->plane->value);
     return 0;
 }
 
 /* `lanes` is null for whole matrices. */
 static void mg_decode_tile(mg_fast_form *f, const mg_lanes *lanes, int64_t batch) {
     mg_tile *t = &f->tile;
+    const mg_source *a = &f->sources[0], *b = &f->sources[1];
     t->significands = f->significands == MG_SIGNIFICANDS || f->reached;
-    t->specials = mg_decode_operand(f, MG_OPERAND_A, lanes, batch, &t->a);
-    t->specials |= mg_decode_operand(f, MG_OPERAND_B, lanes, batch, &t->b);
+    t->specials = mg_decode_source(f, a, lanes, batch);
+    t->specials |= mg_decode_source(f, b, lanes, batch);
     if (f->significands == MG_WHERE_THEY_REACH)
         f->reached = f->kernel->reaches(&t->a, MG_NEAR_LEAST, MG_NEAR_MOST) || f->kernel->reaches(&t->b, MG_NEAR_LEAST, MG_NEAR_MOST);
     if (f->reached && !t->significands) {
         t->significands = 1;
-        mg_decode_operand(f, MG_OPERAND_A, lanes, batch, &t->a);
-        mg_decode_operand(f, MG_OPERAND_B, lanes, batch, &t->b);
+        mg_decode_source(f, a, lanes, batch);
+        mg_decode_source(f, b, lanes, batch);
     }
-    mg_flush_plane(f->program, MG_REGISTER_A, &f->program->a, &t->a);
-    mg_flush_plane(f->program, MG_REGISTER_B, &f->program->b, &t->b);
+    if (a->flushes) mg_flush_plane(f->program, a);
+    if (b->flushes) mg_flush_plane(f->program, b);
     if (!f->scales) return;
-    t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_A, lanes, batch, &t->scale_a);
-    t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_B, lanes, batch, &t->scale_b);
+    t->specials |= mg_decode_source(f, &f->sources[2], lanes, batch);
+    t->specials |= mg_decode_source(f, &f->sources[3], lanes, batch);
     mg_fold_scales(f, t);
 }
 
@@ -415,6 +451,10 @@ mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call) {
     if (!f) return NULL;
     *f = plan;
     mg_lay_out(f, (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64));
+    mg_plan_source(f, MG_OPERAND_A, &f->tile.a, &f->sources[0]);
+    mg_plan_source(f, MG_OPERAND_B, &f->tile.b, &f->sources[1]);
+    mg_plan_source(f, MG_OPERAND_SCALE_A, &f->tile.scale_a, &f->sources[2]);
+    mg_plan_source(f, MG_OPERAND_SCALE_B, &f->tile.scale_b, &f->sources[3]);
     return f;
 }
 

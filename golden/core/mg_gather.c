@@ -3,20 +3,6 @@
 
 #include "mg_internal.h"
 
-static int64_t mg_offset(const mg_call *call, const mg_array *array, int64_t batch) {
-    if (call->batch_dims == 1) return batch * array->batch_stride[0];
-    int64_t offset = 0;
-    for (int32_t d = call->batch_dims - 1; d >= 0; d--) {
-        offset += batch % call->batch_shape[d] * array->batch_stride[d];
-        batch /= call->batch_shape[d];
-    }
-    return offset;
-}
-
-char *mg_matrix(const mg_call *call, const mg_array *array, int64_t batch) {
-    return array->data ? array->data + mg_offset(call, array, batch) : NULL;
-}
-
 void mg_select(const mg_program *p, const mg_call *call, int64_t batch, int32_t row, int32_t *rows) {
     const char *nibbles = mg_matrix(call, &call->e, batch) + row * call->e.row;
     for (int32_t s = 0; s < p->k; s++) rows[s] = mg_selected(p->sparsity, nibbles, call->e.column, s);

@@ -87,10 +87,23 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
 void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out);
 /* Codes of d to where they belong. */
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes);
-/* Where an operand begins that belongs to one entry of the batch. */
-char *mg_matrix(const mg_call *call, const mg_array *array, int64_t batch);
 /* The rows of B that a sparse row of A meets. */
 void mg_select(const mg_program *p, const mg_call *call, int64_t batch, int32_t row, int32_t *rows);
+
+static inline int64_t mg_offset(const mg_call *call, const mg_array *array, int64_t batch) {
+    if (call->batch_dims == 1) return batch * array->batch_stride[0];
+    int64_t offset = 0;
+    for (int32_t d = call->batch_dims - 1; d >= 0; d--) {
+        offset += batch % call->batch_shape[d] * array->batch_stride[d];
+        batch /= call->batch_shape[d];
+    }
+    return offset;
+}
+
+/* Where an operand begins that belongs to one entry of the batch. */
+static inline char *mg_matrix(const mg_call *call, const mg_array *array, int64_t batch) {
+    return array->data ? array->data + mg_offset(call, array, batch) : NULL;
+}
 
 static inline uint64_t mg_load(const char *at, int32_t storage) {
     switch (storage) {

@@ -325,6 +325,7 @@ MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, i
         for (int h = 0; h < 4 * MG_V; h++) x[h] = units[x[h]];
 #endif
     }
+    if (share == 2 && !f) return codes;
     if (share == 2) {
         const uint8_t sign = (uint8_t)(has_sign << (bits - 1)); /* bytes that wrap: 128 may be a sign, or not */
         return units ? (mg_vi)x : (mg_vi)(((mg_bytes)x ^ sign) - sign);
@@ -372,6 +373,7 @@ static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table,
     if (f->is_float && share) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 2, other, flip, words);
     else if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 0, other, 0, words);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
+    else if (share == 2 && f->bits == 8) MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, 2, other, flip, words);
     else if (share == 2) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, 2, other, flip, words);
 #endif
     else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, share & 1, other, 0, words);
@@ -1102,11 +1104,12 @@ static int MG_OF(mg_fma_chain)(const mg_tile *t) {
 MG_INLINE void MG_OF(mg_begin_sums)(const mg_tile *t) {
     for (const mg_operation *o = t->program->operations; o < t->program->operations + t->program->operation_count; o++)
         for (ptrdiff_t j = 0; j < t->columns; j += MG_V) {
-            const ptrdiff_t first = o->k_index[0] / 4 * (ptrdiff_t)t->columns + j;
-            mg_vi sum = {0};
-            for (int32_t k = 0; k < o->k_count / 4; k++)
-                sum = MG_OF(mg_add_dot)(2, t->swapped, sum, MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + first + k * (ptrdiff_t)t->columns));
-            *(mg_vi *)(t->b.exponent + first) = -sum;
+            const ptrdiff_t columns = t->columns, first = o->k_index[0] / 4 * columns + j, count = o->k_count / 4;
+            mg_vi sum[4] = {{0}}; /* their chains overlap */
+            for (ptrdiff_t k = 0; k < count; k += 4)
+                MG_UNROLL for (ptrdiff_t l = 0; l < 4; l++)
+                    if (k + l < count) sum[l] = MG_OF(mg_add_dot)(2, t->swapped, sum[l], MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + first + (k + l) * columns));
+            *(mg_vi *)(t->b.exponent + first) = -(sum[0] + sum[1] + sum[2] + sum[3]);
         }
 }
 
@@ -1155,6 +1158,11 @@ MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const i
             MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store)(d + r * d_row + j * 4, 32, sum[r]);
         }
 }
+
+#ifdef MG_NATIVE_ADD_DOT_FOURS
+/* Apart, so that its addresses stay in registers. */
+static __attribute__((noinline)) void MG_OF(mg_byte_rows)(const mg_tile *t) { MG_OF(mg_integer_rows)(t, 2, 0, 0); }
+#endif
 
 /* Tiles ------------------------------------------------------------------------------------------------------------- */
 
@@ -1239,7 +1247,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     if (one_sum && t->share == 2 && !t->per_lane) {
         if (differ) MG_OF(mg_integer_rows)(t, 2, 0, 1);
         else if (t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0);
-        else MG_OF(mg_integer_rows)(t, 2, 0, 0);
+        else MG_OF(mg_byte_rows)(t);
     } else
 #endif
     if (one_sum && t->share && !t->per_lane) {
