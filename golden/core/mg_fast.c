@@ -19,13 +19,13 @@ typedef enum { MG_VALUES, MG_SIGNIFICANDS, MG_WHERE_THEY_REACH } mg_significands
 /* Where an operand of a tile lies and how it is decoded, which is the same for all tiles: rows of codes, in bytes from a row to the
  * next (`row`) and from a code to the next (`column`). Integers: words of codes, as `integers` of mg_tile_kernel takes them. */
 typedef struct {
-    int operand, is_scale, by_row; /* by_row: two rows by turns */
+    int operand, is_scale, by_row; /* by_row: two rows by turns are brought together first */
     const mg_array *array;
     const mg_format *format;
     const mg_table *table;
     mg_plane *plane;
     int32_t depth, rows, columns, share, flip, flushes;
-    int64_t row, column, other;
+    int64_t row, column, other, turns;
     const mg_tile_kernel *integers; /* or null */
 } mg_source;
 
@@ -187,21 +187,20 @@ static void mg_plan_tile(mg_fast_form *f) {
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
-/* Plans how integers become words that `share`, where rows and columns of codes are known. */
+/* Plans how integers become words that `share`, where rows and columns of codes are known; `by_k`: those that lie in a column. */
 static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
     const int32_t share = s->share = f->tile.share;
-    const int one_run = share && !by_k && s->row == s->columns;
-    s->integers = f->filled;
+    s->integers = s->turns ? f->widest : f->filled;
     if (share) s->flip = s->operand == MG_OPERAND_A ? f->tile.flip : 0;
     if (by_k) {
         s->other = s->row;
         s->row <<= share;
         s->rows >>= share;
     } else if (share) {
+        if (!s->turns && s->row == s->columns) s->columns *= s->rows, s->rows = 1; /* one run */
         s->other = 1;
         s->column = 1 << share;
         s->columns >>= share;
-        if (one_run) s->columns *= s->rows, s->rows = 1, s->row = 0;
     }
 }
 
@@ -228,8 +227,15 @@ static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_sou
     s->column = s->array->column;
     s->flushes = operand == MG_OPERAND_A ? mg_is_flushed(p->operations->steps, MG_REGISTER_A) : operand == MG_OPERAND_B && mg_is_flushed(p->operations->steps, MG_REGISTER_B);
     const int64_t width = s->format->storage / 8;
-    if (lanes || s->by_row) s->row = s->columns * (s->column = width);
-    if (f->integers && !is_scale) mg_plan_words(f, s, f->tile.share && (lanes || of_b));
+    const int words = f->integers && !is_scale;
+    if (words && s->by_row && f->tile.share == 2) { /* decoded from where it lies */
+        s->by_row = 0;
+        s->turns = s->row;
+        s->row *= 2;
+    } else if (lanes || s->by_row) {
+        s->row = s->columns * (s->column = width);
+    }
+    if (words) mg_plan_words(f, s, f->tile.share && (lanes || of_b));
     else if (s->column == width && s->row == width * s->columns) s->columns *= s->rows, s->rows = 1; /* one run in memory */
 }
 
@@ -292,11 +298,11 @@ static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes 
     char *data = lanes ? f->gathered : mg_matrix(f->call, s->array, batch);
     if (lanes) mg_gather(f->program, f->call, lanes, s->operand, MG_LANES, f->gathered);
     if (s->by_row) {
-        mg_pair_rows(data, s->array->row, s->array->column << s->share, f->tile.rows << 1, s->depth >> s->share, (s->format->storage / 8) << s->share, f->turned);
+        mg_pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
         data = f->turned;
     }
     if (!s->integers) return mg_load_plane(f, s, data, s->is_scale || f->tile.significands);
-    s->integers->integers(s->format, s->table, data, s->row, s->rows, s->column, s->columns, s->share, s->other, s->flip, s->plane->value);
+    s->integers->integers(s->format, s->table, data, s->row, s->rows, s->column, s->columns, s->share, s->other, s->turns, s->flip, s->plane->value);
     return 0;
 }
 

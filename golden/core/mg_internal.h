@@ -194,7 +194,7 @@ typedef struct {
     mg_decoder decode;
     int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value, uint8_t *exponent); /* null: it has none */
     void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,
-                     int64_t other, int32_t flip, void *words);
+                     int64_t other, int64_t turns, int32_t flip, void *words);
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
     int32_t pairs; /* whether two rows of half as many columns can share a vector */
     int32_t fours; /* whether it multiplies bytes, where the processor can */

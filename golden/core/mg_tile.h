@@ -336,19 +336,27 @@ MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, i
 }
 
 /* Codes to such words: `rows` of them, `row` bytes apart, of `count` codes `step` bytes apart; a word holds (share) those that lie `other`
- * bytes behind each other, too. */
+ * bytes behind each other, too. `turns`: words of two rows by turns, the second so many bytes behind the first. */
 MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
-                                      int share, int64_t other, int32_t flip, mg_word *words) {
+                                      int share, int64_t other, int64_t turns, int32_t flip, mg_word *words) {
     const int part = 32 >> share;
     ptrdiff_t i = 0;
-    for (; share && step == 1 << share && other == 1 && i + MG_V <= count; i += MG_V)
+#ifdef MG_HALF
+    for (; turns && share == 2 && step == 4 && i + MG_V <= count; i += MG_V)
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const char *at = data + r * row + i / 2 * step;
+            const mg_vi codes = (mg_vi)MG_NATIVE_ZIP(mg_load_half(at, 32), mg_load_half(at + turns, 32));
+            *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
+        }
+#endif
+    for (; share && !turns && step == 1 << share && other == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i * step;
             mg_vi codes = MG_OF(mg_load)(at, 8 << share);
             if (share == 1) codes = (codes | codes << 8) & 0xff00ff;
             *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
         }
-    for (; step == 1 && i + MG_V <= count; i += MG_V)
+    for (; !turns && step == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i;
             mg_vi codes = MG_OF(mg_load)(at, 8);
@@ -357,7 +365,7 @@ MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, c
         }
     for (; i < count; i++)
         for (ptrdiff_t r = 0; r < rows; r++) {
-            const char *at = data + r * row + i * step;
+            const char *at = data + r * row + (turns ? i / 2 * step + i % 2 * turns : i * step);
             uint32_t codes = (uint8_t)*at;
             for (int s = 1; s < 1 << share; s++) codes |= (uint32_t)(uint8_t)at[s * other] << s * part;
             words[r * count + i] = MG_OF(mg_integers_of)(f, units, share, MG_SPLAT((int32_t)codes))[0] ^ flip;
@@ -366,18 +374,18 @@ MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, c
 
 /* The same, compiled once for each kind of integer. */
 static void MG_OF(mg_decode_integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
-                                      int share, int64_t other, int32_t flip, void *words) {
+                                      int share, int64_t other, int64_t turns, int32_t flip, void *words) {
     const mg_format format = *f;
     int8_t units[16] = {0};
     for (int code = 0; f->is_float && code < 16; code++) units[code] = (int8_t)(table->value[code] * 2);
-    if (f->is_float && share) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 2, other, flip, words);
-    else if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 0, other, 0, words);
+    if (f->is_float && share) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 2, other, turns, flip, words);
+    else if (f->is_float) MG_OF(mg_decode_words)(&format, units, data, row, rows, step, count, 0, other, turns, 0, words);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
-    else if (share == 2 && f->bits == 8) MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, 2, other, flip, words);
-    else if (share == 2) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, 2, other, flip, words);
+    else if (share == 2 && f->bits == 8) MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, 2, other, turns, flip, words);
+    else if (share == 2) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, 2, other, turns, flip, words);
 #endif
-    else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, share & 1, other, 0, words);
-    else MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, share & 1, other, 0, words);
+    else if (f->bits < 8 || !f->is_signed) MG_OF(mg_decode_words)(&format, NULL, data, row, rows, step, count, share & 1, other, turns, 0, words);
+    else MG_OF(mg_decode_words)(NULL, NULL, data, row, rows, step, count, share & 1, other, turns, 0, words);
 }
 
 /* Decodes `count` codes that lie `step` bytes apart, to values or significands; returns whether there is an infinity or a NaN. */
