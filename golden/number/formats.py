@@ -331,7 +331,8 @@ def native_dtype(fmt: Format) -> np.dtype[Any] | None:
 
 
 def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Returns the values of raw codes as float64 (exact for every format here; NaN payloads are not kept)."""
+    """Returns the values of raw codes as float64: exact but for formats of one's own with more bits than that has, whose
+    values are rounded to nearest even, those beyond its range to infinity. NaN payloads are not kept."""
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
     raw = codes_of(codes, fmt, "codes")
     if not fmt.is_float:
@@ -351,7 +352,10 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
 def _float_value(number: Number) -> float:
     if number.kind == Kind.NAN:
         return float("nan")
-    magnitude = float("inf") if number.kind == Kind.INFINITY else float(abs(number.value))
+    try:
+        magnitude = float("inf") if number.kind == Kind.INFINITY else float(abs(number.value))
+    except OverflowError:  # it rounds to beyond the largest double
+        magnitude = float("inf")
     return -magnitude if number.sign else magnitude
 
 

@@ -328,3 +328,13 @@ def test_the_default_nan_is_one_beside_bits_that_are_not_read(
     """The bits that a format ignores move the word up, too: unmoved, it was a number."""
     fmt = Format("odd", True, 16, 5, fraction_bits, 15, specials, ignored_low=ignored)
     assert fmt.nan is not None and fmt.decode(fmt.nan).kind == Kind.NAN
+
+
+def test_numbers_that_no_double_has_are_rounded_to_the_nearest() -> None:
+    """Of formats of one's own: a wider exponent, and a longer fraction."""
+    wide, long = Format("e12m51", True, 64, 12, 51, 2047, "ieee"), Format("e10m53", True, 64, 10, 53, 511)
+    largest = (2047 + 1024 << 51) - 1
+    raw = np.array([largest, largest + 1, 1 << 63 | largest + 1, 1, (2047 - 1075 << 51) + 1], np.uint64)
+    assert to_float(wide, raw).tolist() == [2.0**1023 * (2 - 2.0**-51), np.inf, -np.inf, 0, 5e-324]
+    ones = np.array([511 << 53, (511 << 53) + 1, (511 << 53) + 3], np.uint64)
+    assert to_float(long, ones).tolist() == [1, 1, 1 + 2.0**-51]
