@@ -44,6 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OWN = (*sorted((ROOT / "spec" / "examples").glob("*.yaml")), ROOT / "bench" / "interpreted.yaml")
 PLAIN_LOOP = Path(__file__).with_name("plain_loop.c")
 PLAIN, PLAIN_DOTS = "of plain loop", 1 << 15
+CHAIN, CHAIN_CYCLES = 10_000_000, 3
 ONE, RATIOS = "1 thread", {"2 threads": 1.8, "AVX2": 0.5}
 """What figures are of, and the least ratio to it of two threads and of AVX2 where the machine has AVX-512."""
 EXAMPLE_TARGET, INTERPRETED_TARGET = 60.0, 15.0
@@ -145,9 +146,8 @@ def best(run: Callable[[], object]) -> float:
     return bests([run])[0]
 
 
-def plain_loop(folder: str) -> Callable[[], object] | None:
-    """Runs the plain loop over PLAIN_DOTS dot products; None, and the reason is printed, where there is no
-    compiler. Its results are those of the model."""
+def compiled(folder: str) -> ctypes.CDLL | None:
+    """bench/plain_loop.c; None, and the reason is printed, where there is no compiler."""
     compiler = (
         shlex.split(os.environ.get("CC", ""))
         or [name for name in ("gcc", "clang", "cc") if shutil.which(name)][:1]
@@ -158,11 +158,27 @@ def plain_loop(folder: str) -> Callable[[], object] | None:
         why = "it does not compile" if compiler else "no C compiler was found"
         print(f"no ratio to the plain loop: {why}", file=sys.stderr)
         return None
+    return ctypes.CDLL(library)
+
+
+def measure_clock() -> float | None:
+    """GHz, of the cycles that a chain of multiplications takes; None without a compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = compiled(folder)
+    return (
+        CHAIN_CYCLES * CHAIN / best(lambda: library.chain(ctypes.c_int64(CHAIN))) / 1e9 if library else None
+    )
+
+
+def plain_loop(library: ctypes.CDLL | None) -> Callable[[], object] | None:
+    """Runs the plain loop over PLAIN_DOTS dot products. Its results are those of the model."""
+    if library is None:
+        return None
     ins = CASES[0].load()
     given = operands(ins, KINDS[0], PLAIN_DOTS // (ins.m * ins.n))
     wanted = call(ins, given)
     d = np.empty_like(wanted)
-    loop = ctypes.CDLL(library).plain_loop
+    loop = library.plain_loop
 
     def run() -> object:
         pointers = (ctypes.c_void_p(array.ctypes.data) for array in (given["a"], given["b"], given["c"], d))
@@ -180,7 +196,7 @@ def measure_speed() -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         alone = os.environ.get("MMAGOLD_THREADS") == "1"  # else the other threads would sleep at each turn
-        plain = plain_loop(folder) if alone else None
+        plain = plain_loop(compiled(folder)) if alone else None
         for case in CASES:
             ins = case.load()
             engine = ins.engine_of_one
@@ -274,6 +290,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+MEASUREMENTS: dict[str, Callable[[], Any]] = {
+    "speed": measure_speed,
+    "latency": measure_latency,
+    "memory": measure_memory,
+    "clock": measure_clock,
+}
+
+
 def report() -> dict[str, Any]:
     """Every figure."""
     at = machine()
@@ -296,6 +320,7 @@ def report() -> dict[str, Any]:
         "latency_us": {"value": measure("latency"), "target": LATENCY_TARGET},
         "import_s": {"value": measure_import(), "target": IMPORT_TARGET},
         "memory_mib": {"value": measure("memory", 2), "target": MEMORY_TARGET},
+        "clock_ghz": measure("clock"),
     }
 
 
@@ -323,7 +348,10 @@ def show(figures: dict[str, Any]) -> None:
     from rich.table import Table
 
     at = figures["machine"]
-    title = f"{at['cpu']}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}"
+    clock = "" if figures["clock_ghz"] is None else f" at {figures['clock_ghz']:.2f} GHz"
+    title = (
+        f"{at['cpu']}{clock}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}"
+    )
     table = Table(box=SIMPLE, title=title)
     table.add_column("M dot products / s", no_wrap=True)
     for head in ("target", *(kind.removesuffix(" bits") for kind in KINDS), "of plain\nloop", *RATIOS):
@@ -346,16 +374,10 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--measure", choices=("speed", "latency", "memory"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=MEASUREMENTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        print(
-            json.dumps(
-                {"speed": measure_speed, "latency": measure_latency, "memory": measure_memory}[
-                    arguments.measure
-                ]()
-            )
-        )
+        print(json.dumps(MEASUREMENTS[arguments.measure]()))
         return
     figures = report()
     if arguments.json:
