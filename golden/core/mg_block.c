@@ -13,6 +13,7 @@ struct mg_block_form {
     mg_block_runner run;
     mg_block_codes codes;
     void *memory;
+    int32_t lanes;
     int fresh;
 };
 
@@ -63,16 +64,18 @@ int mg_fits_block(const mg_program *p) {
 
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
     const int wide = mg_fits_block(p) == MG_FITS_WIDE_BLOCK;
-    const size_t slots = MG_BLOCK_SLOTS(p), number = (wide ? 7 : 6) * MG_BLOCK_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
-    const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * MG_BLOCK_LANES * sizeof(int64_t);
-    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_BLOCK_LANES * (wide ? sizeof(uint64_t) : sizeof(uint32_t));
+    const mg_kernels *kernels = mg_choose();
+    const int32_t lanes = wide ? MG_WIDE_BLOCK_LANES : kernels->block_lanes;
+    const size_t word = (size_t)lanes * sizeof(int64_t);
+    const size_t slots = MG_BLOCK_SLOTS(p), number = (wide ? 7 : 6) * word, scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
+    const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * word;
+    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = wide ? word : word / 2;
     size_t rounders = 0;
     for (int32_t i = 0; i < p->operation_count; i++) rounders += (size_t)p->operations[i].step_count * MG_BLOCK_ROUNDER;
     mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + rounders + (2 * (size_t)p->k + 2 + 2 * scales) * row);
     if (!f) return NULL;
     char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
-    const mg_kernels *kernels = mg_choose();
-    const mg_block_form form = {p, call, wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block, {0}, at, 1};
+    const mg_block_form form = {p, call, wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block, {0}, at, lanes, 1};
     *f = form;
     char **const codes[] = {&f->codes.a, &f->codes.b, &f->codes.scale_a, &f->codes.scale_b, &f->codes.c, &f->codes.d};
     const size_t rows[] = {(size_t)p->k, (size_t)p->k, scales, scales, 1, 1};
@@ -81,15 +84,17 @@ mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
     return f;
 }
 
-uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
+int32_t mg_block_lanes(const mg_block_form *f) { return f->lanes; }
+
+uint64_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
     const mg_program *p = f->program;
     const struct { int operand; const mg_format *format; char *codes; } all[] = {{MG_OPERAND_A, &p->a, f->codes.a}, {MG_OPERAND_B, &p->b, f->codes.b}, {MG_OPERAND_C, &p->c, f->codes.c},
         {MG_OPERAND_SCALE_A, &p->scale_a, f->codes.scale_a}, {MG_OPERAND_SCALE_B, &p->scale_b, f->codes.scale_b}};
     for (int i = 0; i < (p->scale_block ? 5 : 3); i++)
-        for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES)
-            mg_gather(p, f->call, &lanes[lane / MG_LANES], all[i].operand, MG_BLOCK_LANES, all[i].codes + lane * (all[i].format->storage / 8));
-    const uint32_t left = f->run(f->memory, f->fresh, p, &f->codes);
+        for (int lane = 0; lane < f->lanes; lane += MG_LANES)
+            mg_gather(p, f->call, &lanes[lane / MG_LANES], all[i].operand, f->lanes, all[i].codes + lane * (all[i].format->storage / 8));
+    const uint64_t left = f->run(f->memory, f->fresh, p, &f->codes);
     f->fresh = 0;
-    for (int lane = 0; lane < MG_BLOCK_LANES; lane += MG_LANES) mg_scatter(p, &lanes[lane / MG_LANES], f->codes.d + lane * (p->d.storage / 8));
+    for (int lane = 0; lane < f->lanes; lane += MG_LANES) mg_scatter(p, &lanes[lane / MG_LANES], f->codes.d + lane * (p->d.storage / 8));
     return left;
 }

@@ -4,6 +4,13 @@
  * do (mg_general.c), on significands of 62 bits instead of 128; a lane that needs more, or a word that only the interpreter
  * knows (a NaN's payload), is left to it. Conditions are masks: every bit set, or none.
  */
+#ifdef MG_WIDE_BLOCKS
+#define MG_BLOCK_LANES MG_WIDE_BLOCK_LANES
+#elif MG_WORDS == 2
+#define MG_BLOCK_LANES 32
+#else
+#define MG_BLOCK_LANES MG_MOST_BLOCK_LANES /* the more, the less a step costs that is none of a lane's */
+#endif
 #define MG_PARTS (MG_BLOCK_LANES / MG_WORDS)
 #define MG_EACH for (int l = 0; l < MG_PARTS; l++)
 #define MG_KEPT _Pragma("GCC unroll 16") MG_EACH /* unrolled, so that what a loop around it collects stays in registers */
@@ -950,19 +957,19 @@ static void mg_run_steps(mg_block *s) {
 }
 
 /* Writes the codes of d; returns the lanes that are left, a bit each. */
-static uint32_t mg_block_results(const mg_program *p, const mg_words d, const mg_words left, char *codes) {
-    uint32_t lanes = 0;
+static uint64_t mg_block_results(const mg_program *p, const mg_words d, const mg_words left, char *codes) {
+    uint64_t lanes = 0;
     if (p->d.storage == 64) memcpy(codes, d, MG_BLOCK_LANES * sizeof(int64_t));
     else if (p->d.storage == 32) MG_EACH ((mg_single_codes *)codes)[l] = mg_narrow_32(d[l]);
     else if (p->d.storage == 16) MG_EACH ((mg_half_codes *)codes)[l] = mg_narrow_16(d[l]);
     else
         for (int lane = 0; lane < MG_BLOCK_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];
     if (!mg_any_of(left)) return 0;
-    for (int lane = 0; lane < MG_BLOCK_LANES; lane++) lanes |= (uint32_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
+    for (int lane = 0; lane < MG_BLOCK_LANES; lane++) lanes |= (uint64_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
     return lanes;
 }
 
-static uint32_t mg_run_block_steps(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
+static uint64_t mg_run_block_steps(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
     mg_block s;
     (void)fresh;
     MG_BEGIN_BLOCK(mg_numbers)

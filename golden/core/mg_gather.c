@@ -211,7 +211,7 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
 
 /* Lanes of the block after: what lies in short steps is asked for early, because a block's way is long and memory far. */
 static void mg_fetch_ahead(const char *at, ptrdiff_t step) {
-    const uintptr_t next = (uintptr_t)at + (uintptr_t)step * MG_BLOCK_LANES;
+    const uintptr_t next = (uintptr_t)at + (uintptr_t)step * MG_MOST_BLOCK_LANES;
     for (ptrdiff_t i = 0; step <= 64 && i < step * MG_LANES; i += 64) __builtin_prefetch((const char *)next + i);
 }
 

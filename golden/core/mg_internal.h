@@ -200,29 +200,31 @@ typedef struct {
     int32_t fours; /* whether it multiplies bytes, where the processor can */
 } mg_tile_kernel;
 
-#define MG_BLOCK_LANES 32 /* of a block, at most as many as a word has bits */
+#define MG_MOST_BLOCK_LANES 64 /* of a block: as many as a word has bits */
+#define MG_WIDE_BLOCK_LANES 32 /* of those with significands of two words */
 
-/* Codes of MG_BLOCK_LANES dot products, [k][lane], each operand in its storage. */
+/* Codes of the dot products of a block, [k][lane], each operand in its storage. */
 typedef struct {
     char *a, *b, *c, *scale_a, *scale_b, *d;
 } mg_block_codes;
 
 /* `fresh`: the first block in this memory. */
-typedef uint32_t (*mg_block_runner)(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
+typedef uint64_t (*mg_block_runner)(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 
 /* What this machine has: kernels of the fast form, and blocks of integers (mg_block.h) and of doubles (mg_real.h), which
  * return the lanes that they leave. */
 typedef struct {
     const char *name;
     mg_tile_kernel kernels[3]; /* the widest first */
+    int32_t block_lanes; /* of the first two */
     mg_block_runner run_block, run_real_block, run_wide_block; /* the last may be null: the interpreter is as fast there */
 } mg_kernels;
 
 extern const mg_kernels mg_kernels_portable;
 #if defined(__x86_64__)
 extern const mg_kernels mg_kernels_avx2, mg_kernels_avx512;
-uint32_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
-uint32_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
+uint64_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
+uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 #endif
 
 /* What the environment and the processor choose. */
@@ -252,8 +254,9 @@ int mg_fits_block(const mg_program *p);
 /* Such a program for one thread: one piece of memory, to be freed; null when that is short. */
 typedef struct mg_block_form mg_block_form;
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call);
-/* MG_BLOCK_LANES; returns those that it leaves to the interpreter, a bit each. */
-uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
+int32_t mg_block_lanes(const mg_block_form *f);
+/* So many lanes; returns those that it leaves to the interpreter, a bit each. */
+uint64_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
 #endif /* MG_ALONE */
 
 /* The interpreter (mg_general.c) ------------------------------------------------------------------------------------ */

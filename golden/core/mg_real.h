@@ -1157,7 +1157,7 @@ MG_BLOCK_CALL void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) 
 }
 
 /* `fresh`: the first block in this memory. */
-static uint32_t mg_run_real_block(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
+static uint64_t mg_run_real_block(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
     mg_reals s;
     mg_real_rounder *rounders;
     MG_BEGIN_BLOCK(mg_real)

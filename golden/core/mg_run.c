@@ -20,7 +20,8 @@ typedef struct {
     const mg_call *call;
     mg_fast_form *fast;   /* or null */
     mg_block_form *block; /* or null */
-    mg_lanes lanes[MG_BLOCK_LANES / MG_LANES]; /* all of them for a block, else the first */
+    mg_lanes lanes[MG_MOST_BLOCK_LANES / MG_LANES]; /* all of them for a block, else the first */
+    int32_t step;    /* lanes at once */
     int32_t scales;  /* of a dot product */
     uint64_t *codes; /* of one dot product: a, b, scales of a, scales of b */
     void *workspace, *memory;
@@ -61,9 +62,9 @@ static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64
 
 /* Elements first ... last of D in lanes: by the fast form or in a block, and what that leaves by the interpreter. */
 static void mg_run_elements(mg_worker *w, int64_t first, int64_t last) {
-    const int32_t lanes = w->block ? MG_BLOCK_LANES : MG_LANES;
+    const int32_t lanes = w->step;
     for (int64_t i = first; i < last; i += lanes) {
-        uint32_t left = ~UINT32_C(0);
+        uint64_t left = ~UINT64_C(0);
         for (int32_t l = 0; l < lanes; l += MG_LANES) { /* those beyond the last repeat the first */
             const int64_t from = i + l < last ? i + l : i;
             mg_point(w->program, w->call, from, (int32_t)(last - from < MG_LANES ? last - from : MG_LANES), &w->lanes[l / MG_LANES]);
@@ -87,9 +88,10 @@ const char *mg_digest(void) { return MG_DIGEST; }
 
 static int mg_prepare(mg_worker *w) {
     const mg_program *program = w->program;
+    w->step = MG_LANES;
     w->scales = program->scale_block ? program->k / program->scale_block : 0;
     const size_t k = (size_t)program->k, codes = (2 * k + 2 * (size_t)w->scales) * sizeof(uint64_t);
-    const size_t selected = program->sparsity ? MG_LANES * k : 0, parts = MG_BLOCK_LANES / MG_LANES, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
+    const size_t selected = program->sparsity ? MG_LANES * k : 0, parts = MG_MOST_BLOCK_LANES / MG_LANES, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
     w->memory = malloc(workspace + codes + parts * selected * sizeof(int32_t));
     if (!w->memory) return -1;
     w->workspace = w->memory;
@@ -103,6 +105,7 @@ static int mg_prepare(mg_worker *w) {
     }
     if (mg_fits_block(program)) {
         w->block = mg_block_new(program, w->call);
+        if (w->block) w->step = mg_block_lanes(w->block);
         return w->block ? 0 : -1;
     }
 #endif
@@ -151,7 +154,7 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     int64_t total = 1;
     for (int32_t d = 0; d < call->batch_dims; d++) total *= call->batch_shape[d];
     if (total == 0) return 0;
-    const int64_t size = (int64_t)call->m * call->n, many = size < MG_BLOCK_LANES ? MG_BLOCK_LANES : 1; /* fill a block */
+    const int64_t size = (int64_t)call->m * call->n, many = size < MG_MOST_BLOCK_LANES ? MG_MOST_BLOCK_LANES : 1; /* fill a block */
     int64_t threads = call->threads > MG_MAX_THREADS ? MG_MAX_THREADS : call->threads;
     if (threads > total * size / mg_least(program, call, watch)) threads = total * size / mg_least(program, call, watch);
     if (threads > total) threads = total;

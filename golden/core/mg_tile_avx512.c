@@ -66,11 +66,11 @@
 #define MG_NATIVE_MULTIPLY_HALVES(x, y) _mm512_mul_epu32((__m512i)(x), (__m512i)(y))
 #include "mg_block.h"
 #ifdef MG_WIDE_BLOCKS
-uint32_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) { return mg_run_block_steps(memory, fresh, p, codes); }
+uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) { return mg_run_block_steps(memory, fresh, p, codes); }
 #else
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512};
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512};
 #endif
 #if defined(__clang__)
 #pragma clang attribute pop
