@@ -90,7 +90,7 @@ def decidable(box: Unit, found: Found, each: int) -> tuple[list[str], int]:
 
 
 def _drawn(one: Instruction, each: int) -> list[dict[str, np.ndarray]]:
-    kinds = enumerate((*stimuli.KINDS, *stimuli.BESIDE))
+    kinds = enumerate(stimuli.KINDS)
     rngs = ((kind, np.random.default_rng([OF_UNDECIDED, index])) for index, kind in kinds)
     return [stimuli.generate(one, kind, each, rng) for kind, rng in rngs]
 

@@ -27,10 +27,9 @@ from golden.stimuli.codes import (
     tiniest_exponent,
 )
 from golden.stimuli.integers import INTEGER_KINDS, expanded, kind_name
-from golden.stimuli.kinds import BESIDE, KINDS, SEARCH_KINDS, describe, generate
+from golden.stimuli.kinds import KINDS, SEARCH_KINDS, describe, generate
 
 __all__ = [
-    "BESIDE",
     "INTEGER_KINDS",
     "KINDS",
     "SEARCH_KINDS",

@@ -168,9 +168,13 @@ class Draw:
         """The factor whose sign is turned to turn a product's, and its format: a, where that has signs."""
         return (a, self.a) if self.a.signed else (b, self.b)
 
-    def shuffle(self, *arrays: Bits) -> tuple[Bits, ...]:
-        """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain."""
+    def shuffle(self, *arrays: Bits, near: npt.NDArray[np.bool_] | None = None) -> tuple[Bits, ...]:
+        """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain. In
+        the rows `near` (count,) the first four stay together, as terms of one slice."""
         order = self.rng.permuted(np.broadcast_to(np.arange(self.k), self.shape), axis=1)
+        if near is not None:
+            moved = np.arange(self.k) + 4 * self.pick(0, max(self.k // 4 - 1, 0), (self.count, 1))
+            order = np.where(near[:, None], moved % self.k, order)
         return tuple(np.take_along_axis(array, order, axis=1) for array in arrays)
 
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:

@@ -10,9 +10,14 @@ from golden.program.signature import Signature
 INTEGER_KINDS: dict[str, tuple[str, ...]] = {
     "small_numbers": ("narrow",),
     "all_sizes": ("wide",),
-    "least_numbers": ("subnormal", "subnormal_product", "subnormal_result", "tiny_zero_c", "floor_edge"),
+    "least_numbers": (
+        *("subnormal", "subnormal_product", "subnormal_result", "tiny_zero_c", "floor_edge", "beside_least"),
+    ),
     "ends_of_range": ("special_values", "special_each", "special_pairs"),
-    "single_bits": ("tie", "half_ulp", "round_up", "below_power", "alignment_one_term"),
+    "single_bits": (
+        *("tie", "half_ulp", "round_up", "below_power", "alignment_one_term", "between_links"),
+        *("beside_tie", "split_tie"),
+    ),
     "one_product": ("one_hot", "product_tie"),
     "all_ones": ("equal_exponents",),
     "large_beside_small": ("alignment_edge",),

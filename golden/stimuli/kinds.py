@@ -48,16 +48,12 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "cancelled_groups": cancellation.cancelled_groups,
     "product_tie": rounding.product_tie,
     "corner_pairs": specials.corner_pairs,
-}
-_BESIDE: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "between_links": rounding.between_links,
     "beside_tie": rounding.beside_tie,
     "split_tie": rounding.split_tie,
     "beside_least": range_ends.beside_least,
 }
-"""Kinds for who asks for them by name: no vectors have them, and no campaign draws them."""
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
-BESIDE: tuple[str, ...] = tuple(_BESIDE)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
 """The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds
 the same example."""
@@ -77,7 +73,7 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
         UnknownNameError: no such kind.
         OperandError: count is negative.
     """
-    generator = _GENERATORS.get(kind) or _BESIDE.get(kind)
+    generator = _GENERATORS.get(kind)
     if generator is None:
         raise UnknownNameError(
             f"unknown stimulus kind '{kind}', expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}"

@@ -186,10 +186,10 @@ def _least(fmt: Format) -> Bits:
 
 
 def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals beside the least normal number of D, or of a step that flushes, by about its last place or much
+    """Totals beside the least normal number of D, or of a step that rounds, by about its last place or much
     less: what is tiny before it is rounded may not be so after. That number is c or one product, and another
     product takes the little from it or adds it; or one product is nearly that number."""
-    size, formats = (draw.count,), _flushing(draw)
+    size, formats = (draw.count,), _rounded_to(draw)
     which = draw.pick(0, len(formats) - 1, size)
     least = np.array([lowest_exponent(fmt) for fmt in formats])[which]
     below = least - np.array([fmt.fraction_bits for fmt in formats])[which] - draw.pick(0, 4, size)
@@ -209,9 +209,9 @@ def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
-def _flushing(draw: Draw) -> list[Format]:
-    """D, and the formats of the steps that flush what is tiny."""
+def _rounded_to(draw: Draw) -> list[Format]:
+    """D, and the formats that steps round to."""
     operations = () if draw.program is None else draw.program.operations
-    steps = [step for one in operations for step in one.steps if getattr(step, "flush", "none") != "none"]
+    steps = [step for one in operations for step in one.steps]
     formats = [getattr(step, "format", None) for step in steps]
     return list(dict.fromkeys([draw.d, *(fmt for fmt in formats if fmt is not None and fmt.is_float)]))

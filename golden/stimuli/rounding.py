@@ -19,7 +19,7 @@ from golden.stimuli.codes import (
 )
 from golden.stimuli.draw import Draw
 
-_TWO_BITS = 0.3
+_TWO_BITS = 0.4
 """Share of ties beside which two bits stand: one is never between half of a place and all of it."""
 
 
@@ -43,7 +43,7 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(keep | tiny, a, np.zeros((), draw.a.dtype))
     below = draw.pick(draw.low + 1, wanted - int(draw.window_bits.max()) - 1, size)
     two = tiny.any(axis=1) & draw.chance(0.6, size)
-    _put_two_bits(draw, a, b, below, np.where(two, beside, -1), normal=True)
+    _put_two_bits(draw, a, b, below, np.where(two, beside, -1))
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
     c = encode(draw.c, draw.pick(0, 1, size), wanted, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
@@ -214,9 +214,11 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     near = top - window
     near = np.where(least & draw.chance(0.5, size), draw.rng.choice(_edges(draw), size=draw.count), near)
     reach = np.minimum(np.where(in_c == 2, reach, draw.tiniest), half - 1)
-    off = np.where(draw.chance(0.5, size), draw.pick(-3, 3, size), 0)
+    two = draw.chance(_TWO_BITS, size)
+    # Two bits that are cut are more than half of the last place kept; of a carry the first may be kept.
+    off = np.where(draw.chance(0.5, size), draw.pick(-3, 3, size), np.where(two, draw.pick(-1, 0, size), 0))
     near, anywhere = np.clip(near + off, reach, half - 1), draw.pick(reach, half - 1, size)
-    exponents = np.stack([top, half, np.where(draw.chance(0.5, size), near, anywhere)], axis=1)
+    exponents = np.stack([top, half, np.where(draw.chance(0.7, size), near, anywhere)], axis=1)
     leads = draw.chance(0.7, size) | (in_c == 0)
     digits = np.where(in_c == 0, draw.c.fraction_bits, draw.a.fraction_bits + draw.b.fraction_bits)
     joined = leads & (in_c != 1) & (digits > kept) & draw.chance(0.7, size)
@@ -225,11 +227,11 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     length = np.where(joined, top - half + 1, draw.pick(1, kept + 1, size))
     at = exponents[np.arange(draw.count), np.minimum(in_c, 2)]
     c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, 1))
-    two = draw.chance(_TWO_BITS, size)
     c = np.where(two & (in_c == 2), _of_digits(draw, draw.c, at, np.full(size, 2)), c)
     place = live[:, :2].sum(axis=1)
     _put_two_bits(draw, a, b, exponents[:, 2], np.where(two & live[:, 2] & (place < draw.k), place, -1))
-    return (*draw.shuffle(a, b), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
+    near = draw.chance(0.5, size)  # the terms of a sum that is rounded before others are added, c the last
+    return (*draw.shuffle(a, b, near=near), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
 
 
 def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -276,16 +278,19 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
     for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_one, lengths, strict=True):
         codes[:, 0] = np.where(joined & live[:, 0], _of_digits(draw, fmt, exponent, length), codes[:, 0])
     signs = draw.pick(0, 1, draw.shape)
+    # What leads is even if it is a power of two: only more of its sign than half of a place shows.
+    signs = np.where(draw.chance(0.5, (draw.count, 1)), signs[:, :1], signs)
     return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
 
 
-def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints, normal: bool = False) -> None:
+def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
     """Products of two bits in a row that lead at these exponents, of random signs, at a place each; -1:
     nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry, which those of
     normal numbers alone do."""
     rows = np.flatnonzero(place >= 0)
-    carry = (draw.chance(0.5, exponent.shape) & (exponent > draw.tiniest)).astype(np.int64)
-    of_a, of_b = draw.split(exponent - carry, draw.a, draw.b, normal)
+    carry = np.where(exponent > draw.low, draw.pick(0, 1, exponent.shape), 0)
+    splits = (draw.split(exponent - carry, draw.a, draw.b, normal) for normal in (True, False))
+    of_a, of_b = (np.where(carry == 1, carried, any_one) for carried, any_one in zip(*splits, strict=True))
     a[rows, place[rows]] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))[rows]
     b[rows, place[rows]] = _of_digits(draw, draw.b, of_b, 1 + carry)[rows]
 

@@ -1,4 +1,4 @@
-/* The kinds of golden/stimuli as plans of whole tiles; their order is that of stimuli.KINDS. `q` is random. */
+/* The kinds of golden/stimuli as plans of whole tiles; their order is that of source.DRAWN. `q` is random. */
 
 #define CAMPAIGN_LOW (CAMPAIGN_A_LOWEST + CAMPAIGN_B_LOWEST)
 #define CAMPAIGN_TINIEST (CAMPAIGN_A_TINIEST + CAMPAIGN_B_TINIEST)

@@ -30,6 +30,8 @@ RECORDS = 100
 """Mismatches that a campaign keeps."""
 COUNTS = ("dots", "mismatches", "nan", "infinity", "zero", "subnormal", "other")
 """What a campaign counts: dot products, mismatches, and results by class."""
+DRAWN = KINDS[: KINDS.index("corner_pairs") + 1]
+"""The kinds that a GPU draws itself, as kinds.h has them; the later ones only programs of the host make."""
 EXHAUSTIVE = len(KINDS)
 """The kind that takes all pairs of codes in turn."""
 CPU_TILE = 16
@@ -137,7 +139,7 @@ def _common(ins: Instruction, faults: Mapping[str, Any] | None) -> str:
         (_FOLDER / "operands.h").read_text().replace('#include "kinds.h"', (_FOLDER / "kinds.h").read_text())
     )
     wide = ins.formats["a"].storage == 64
-    kinds = "enum campaign_kind { " + ", ".join(f"KIND_{kind}" for kind in KINDS) + " };"
+    kinds = "enum campaign_kind { " + ", ".join(f"KIND_{kind}" for kind in DRAWN) + " };"
     code = f"typedef uint{64 if wide else 32}_t campaign_code;"
     return "\n".join(
         [device_text.source(ins.program, ins, faults), _defines(_constants(ins)), kinds, code, operands]
@@ -178,7 +180,7 @@ def _constants(ins: Instruction) -> dict[str, object]:
         "LOGICAL_K": ins.k,
         "IS_FLOAT": int(a.is_float),
         "WIDE": int(a.storage == 64),
-        "KINDS": len(KINDS),
+        "KINDS": len(DRAWN),
         "EXHAUSTIVE": EXHAUSTIVE,
         "F": window,
         "KEPT": max(kept, 1),

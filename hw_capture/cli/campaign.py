@@ -200,13 +200,12 @@ def _run_shared(
     from hw_capture.campaign import report
     from hw_capture.campaign.run import kind_name
     from hw_capture.campaign.shards import shards_of, share
-    from hw_capture.cli.machines import check_cpu, run_shard
+    from hw_capture.cli.machines import check_plan, run_shard
     from hw_capture.cpu.machine import architecture_runs_here
     from hw_capture.errors import HwError
 
     on_cpu = architecture_runs_here(chosen[0].architecture)
-    if on_cpu:
-        check_cpu(faults, index)
+    check_plan(on_cpu, faults, index)
     pages = report.load(out) if _continues(out) else None
     folder = out.with_name(f"{out.name}.shards")
     gpus = None if on_cpu else spread.gpus

@@ -9,10 +9,11 @@ from typing import Any
 
 from golden.errors import OperandError
 from golden.instruction import Instruction
+from golden.stimuli import KINDS
 from golden.workers.results import Result
 from hw_capture.campaign.run import Bench, Campaign, compiled_ahead
 from hw_capture.campaign.shards import Shard, result_of
-from hw_capture.campaign.source import EXHAUSTIVE
+from hw_capture.campaign.source import DRAWN, EXHAUSTIVE
 from hw_capture.cpu.machine import architecture_runs_here
 
 
@@ -38,10 +39,11 @@ def machine_of(
     Raises:
         OperandError, DeviceError, ToolMissing: neither can run them.
     """
-    if architecture_runs_here(chosen[0].architecture):
+    on_cpu = architecture_runs_here(chosen[0].architecture)
+    check_plan(on_cpu, faults, index)
+    if on_cpu:
         from hw_capture.cpu import campaign, machine
 
-        check_cpu(faults, index)
         cpu = machine.open()
         facts: dict[str, Any] = dict(cpu.facts())
         with campaign.Workers() as workers:
@@ -60,10 +62,12 @@ def machine_of(
             yield Machine(gpu.facts(), compiler, lambda ins: Campaign(gpu, ins, faults))
 
 
-def check_cpu(faults: dict[str, int | str], index: int) -> None:
-    """Raises OperandError for what campaigns on a CPU do not have."""
-    if faults or index == EXHAUSTIVE:
+def check_plan(on_cpu: bool, faults: dict[str, int | str], index: int) -> None:
+    """Raises OperandError for what campaigns on a CPU, or on a GPU, do not have."""
+    if on_cpu and (faults or index == EXHAUSTIVE):
         raise OperandError("a campaign on a CPU plants no faults and has no kind 'exhaustive'")
+    if not on_cpu and len(DRAWN) <= index < EXHAUSTIVE:
+        raise OperandError(f"a campaign on a GPU does not draw the kind '{KINDS[index]}'")
 
 
 def run_shard(shard: Shard) -> Result:

@@ -139,8 +139,6 @@ _ORDINARY = (
     *("alignment_one_term", "tie", "deep_cancellation", telling.TIES),
 )
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
-_CHECKED = (*stimuli.KINDS, telling.TIES, "split_tie")
-"""Kinds of which the rounds of checking are: those of vectors, and what they never reach."""
 _CODES_FROM, _PARTS_OF_CODES = 2, 4
 """From this round on, so many parts are made of codes that were not asked."""
 _SHARE_OF_FITS = 0.6
@@ -888,7 +886,7 @@ class _Search:
     def _ask_the_rest(self) -> None:
         """Where the time for fits is over, not the questions: asks as many more as take a moment. A candidate
         that one of them shows to be wrong cannot be mended any more, and is not called explained."""
-        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (self._aims * len(_CHECKED))
+        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (self._aims * len(stimuli.KINDS))
         share = min(self._share_left(), each)
         if share >= self._least:
             self._round(share)
@@ -976,7 +974,7 @@ class _Search:
         """Questions of each kind that may still be asked."""
         self._plan()
         left = self._left - self.kept_back
-        return max(left, 0) // (self._aims * len(_CHECKED) + self._parts_of_codes)
+        return max(left, 0) // (self._aims * len(stimuli.KINDS) + self._parts_of_codes)
 
     @property
     def _parts_of_codes(self) -> int:
@@ -986,7 +984,7 @@ class _Search:
         if self._few or self.turn < _CODES_FROM or fit is None or not self.codes.unasked():
             return 0
         told = self.told.get(fit.candidate.key, 0) >= len(_TELLING_DRAWN)
-        return len(_CHECKED) if told else _PARTS_OF_CODES
+        return len(stimuli.KINDS) if told else _PARTS_OF_CODES
 
     @property
     def _few(self) -> bool:
@@ -1041,7 +1039,7 @@ class _Search:
         """Operands of every kind: drawn from the formats alone, aimed at the candidate's steps, and at those
         of another one: what tells two alike lies where the other one's widths end."""
         others = self._others_aimed_at(turn)
-        for index, kind in enumerate(_CHECKED):
+        for index, kind in enumerate(stimuli.KINDS):
             targets = enumerate((self.own, unit, others[index % len(others)]))
             aims = list(targets) if self._aims == _AIMS else [list(targets)[(turn + index) % _AIMS]]
             for aim, target in aims:
@@ -1049,7 +1047,7 @@ class _Search:
                 operands = stimuli.generate(target, kind, share, rng)
                 yield kind, self._every_second_lower(operands, rng)
         if parts := self._parts_of_codes:
-            codes = self.codes.questions(parts * share, self._rng(2 + turn, len(_CHECKED)))
+            codes = self.codes.questions(parts * share, self._rng(2 + turn, len(stimuli.KINDS)))
             for part in range(parts):
                 yield CODES, {name: one[part * share :][:share] for name, one in codes.items()}
 

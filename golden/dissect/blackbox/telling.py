@@ -61,7 +61,6 @@ _ALIGN = "align of "
 _MANY, _SOME = 12, 4
 """How many times more of them, and of operands near overflow and between links."""
 _LINKS = "between_links"
-_EVERY = (*stimuli.KINDS, *stimuli.BESIDE)
 _OWN = 8
 """Values of one key that have operands aimed at them; of least exponents all have."""
 _TAKEN, _ENOUGH = 8, 4
@@ -286,7 +285,7 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
-        _aimed_at(target, dict.fromkeys(_EVERY, count) | {_LINKS: _SOME * count}, partial(rng, place))
+        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: _SOME * count}, partial(rng, place))
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     takes = candidate.takes

@@ -68,7 +68,7 @@ def test_reproducible_and_varied(kind: str) -> None:
     assert stimuli.describe(kind)
 
 
-@pytest.mark.parametrize("kind", (*stimuli.KINDS, *stimuli.BESIDE))
+@pytest.mark.parametrize("kind", stimuli.KINDS)
 def test_results_of_both_signs(kind: str) -> None:
     """What depends on the sign (cut down, spared, flushed with its sign) shows on the negative ones alone."""
     operands = draw(kind)
@@ -324,13 +324,6 @@ def test_the_parts_of_a_split_tie_are_half_of_a_place_of_c_together() -> None:
         assert less + most == Fraction(2) ** (exponent - 11), (a[row], b[row], c[row])
         depths[(exponent - 11) - (math.frexp(float(less))[1] - 1)] += 1
     assert sum(depths[depth] for depth in range(14, 21)) > 300
-
-
-@pytest.mark.parametrize("kind", ["beside_tie", "beside_least", "split_tie"])
-def test_kinds_that_no_vectors_have_are_legal(kind: str) -> None:
-    for ins in representatives()[::3]:
-        operands = stimuli.generate(ins, kind, 2, np.random.default_rng(0))
-        ins.check_dot(*(operands.get(name) for name in NAMES))
 
 
 def test_cancel_last_bit_leaves_one_bit() -> None:

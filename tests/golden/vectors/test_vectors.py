@@ -3,14 +3,18 @@ and sets that are reproducible and correct."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from changed_steps import replace_step
 
 import golden
 from golden import stimuli, vectors
+from golden.program.program import Program
+from golden.program.steps import Round, Step, Sum
 from golden.vectors import WordLayout
 
 HMMA = golden.instruction("hopper", "HMMA.16816.F32")
@@ -210,3 +214,23 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises(golden.OperandError, match=text):
             vectors.default_set(HMMA, **wrong)
+
+
+@pytest.mark.parametrize(
+    "name, kind, field, value",
+    [
+        ("v_dot2_f16_f16", Sum, "group", ("interleaved", 2)),
+        ("v_dot2_bf16_bf16", Round, "subnormal_carry", "lost"),
+    ],
+)
+def test_the_vectors_show_what_only_ties_and_least_numbers_show(
+    name: str, kind: type[Step], field: str, value: Any
+) -> None:
+    """Units that differ in one key, of which fewer than one in 10,000 vectors showed the difference."""
+    ins = golden.instruction("rdna4", name)
+    (operation,) = ins.program.operations
+    index = next(i for i, step in enumerate(operation.steps) if isinstance(step, kind))
+    changed = replace_step(operation, index, operation.steps[index], field, value)
+    other = replace(ins, program=Program((changed,)))
+    given = vectors.default_set(ins, 16_384)
+    assert (other.dot(**given.operands) != given.d).sum() > 10

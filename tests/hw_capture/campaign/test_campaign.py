@@ -16,11 +16,13 @@ from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
-from golden.errors import FileFormatError
+from golden.errors import FileFormatError, OperandError
 from golden.stimuli import KINDS
 from golden.vectors import captured
 from hw_capture.campaign import report, source
 from hw_capture.campaign.run import ALL_KINDS, Interrupted, Outcome, Plan, kind_name, run
+from hw_capture.campaign.source import DRAWN
+from hw_capture.cli.machines import check_plan
 from hw_capture.errors import DeviceError, NoKernelError
 from hw_capture.kernels import kernels, sass, toolchain
 from hw_capture.record import placement_faults
@@ -117,8 +119,8 @@ def check(tiles, count, kind=ALL_KINDS):
 @needs_cc
 @pytest.mark.parametrize("name", long_after(1, SCALED) + long_after(6, FAMILIES))
 def test_every_kind_makes_legal_operands_with_the_core_s_results(name, tmp_path):
-    found = check(Tiles(name, tmp_path), 2 * len(KINDS))
-    assert set(found) == set(KINDS)
+    found = check(Tiles(name, tmp_path), 2 * len(DRAWN))
+    assert set(found) == set(DRAWN)
     assert not any(found.values())
 
 
@@ -135,7 +137,7 @@ def test_every_kind_makes_legal_operands_with_the_core_s_results(name, tmp_path)
     ],
 )
 def test_operands_of_a_campaign_meet_planted_faults(name, fault, tmp_path):
-    assert sum(check(Tiles(name, tmp_path, fault), 12 * len(KINDS)).values()) > 0
+    assert sum(check(Tiles(name, tmp_path, fault), 12 * len(DRAWN)).values()) > 0
 
 
 @needs_cc
@@ -143,13 +145,13 @@ def test_operands_of_a_campaign_meet_planted_faults(name, fault, tmp_path):
     "name, floor", [(FAMILIES[1], -20), (FAMILIES[1], -22), (FAMILIES[2], -132), (FAMILIES[2], -134)]
 )
 def test_a_floor_that_is_one_off_shows_at_the_floor_s_edge(name, floor, tmp_path):
-    assert sum(check(Tiles(name, tmp_path, {"floor": floor}), 400, KINDS.index("floor_edge")).values()) > 0
+    assert sum(check(Tiles(name, tmp_path, {"floor": floor}), 400, DRAWN.index("floor_edge")).values()) > 0
 
 
 @needs_cc
 def test_operands_depend_on_seed_and_tile_alone(tmp_path):
     tiles = Tiles(HMMA, tmp_path)
-    first, again, other, seed = tiles(40), tiles(40), tiles(40 + len(KINDS)), tiles(40, seed=4)
+    first, again, other, seed = tiles(40), tiles(40), tiles(40 + len(DRAWN)), tiles(40, seed=4)
     assert all(np.array_equal(first[0][name], again[0][name]) for name in "abc")
     assert not any(
         np.array_equal(first[0][name], different[0][name]) for different in (other, seed) for name in "abc"
@@ -161,7 +163,7 @@ def test_kinds_do_what_their_names_say(tmp_path):
     tiles = Tiles("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", tmp_path)
 
     def results(kind, tiles_of_a_kind=40):
-        codes = np.concatenate([tiles(tile, KINDS.index(kind))[1].ravel() for tile in range(tiles_of_a_kind)])
+        codes = np.concatenate([tiles(tile, DRAWN.index(kind))[1].ravel() for tile in range(tiles_of_a_kind)])
         return codes & 0x7FFF
 
     assert (results("special_each") >= 0x7C00).mean() > 0.5
@@ -169,7 +171,7 @@ def test_kinds_do_what_their_names_say(tmp_path):
     assert ((results("subnormal_result") > 0) & (results("subnormal_result") < 0x400)).mean() > 0.3
     assert (results("zeros") == 0).mean() > 0.4
     assert (results("narrow") < 0x7C00).all() and len(np.unique(results("narrow"))) > 2000
-    operands, _, _ = tiles(1, KINDS.index("one_hot"))
+    operands, _, _ = tiles(1, DRAWN.index("one_hot"))
     assert ((operands["a"] & 0x7FFF != 0).sum(axis=1) <= 1).all()
 
 
@@ -177,8 +179,8 @@ def test_kinds_do_what_their_names_say(tmp_path):
 def test_results_of_both_signs(tmp_path):
     """A unit that holds its sum in two's complement has another end below zero."""
     tiles = Tiles(HMMA, tmp_path)
-    for kind in KINDS:
-        codes = np.concatenate([tiles(tile, KINDS.index(kind))[1].ravel() for tile in range(40)])
+    for kind in DRAWN:
+        codes = np.concatenate([tiles(tile, DRAWN.index(kind))[1].ravel() for tile in range(40)])
         finite = codes[(codes & 0x7FFFFFFF != 0) & (codes & 0x7F800000 != 0x7F800000)]
         assert len(finite) == 0 or 0.25 < (finite >> 31).mean() < 0.75, kind
 
@@ -366,7 +368,7 @@ def test_a_campaign_checks_what_was_asked_for_in_one_piece():
     assert outcome.dots == 100_000_000 and outcome.next_tile == 70 + 781_250 == ends[-1]
     assert (
         said[-1] == (outcome.dots, outcome.dots)
-        and outcome.kind == KINDS[2]
+        and outcome.kind == DRAWN[2]
         and outcome.results["other"] == outcome.dots
     )
 
@@ -558,3 +560,14 @@ def test_an_element_of_c_and_of_d_has_one_number_in_a_lane(family):
         c, d = ins.fragments.c.coordinates(), ins.fragments.d.coordinates()
         for key in ("row", "col"):
             assert np.array_equal(c[key].reshape(c[key].shape[0], -1), d[key].reshape(d[key].shape[0], -1))
+
+
+def test_a_gpu_is_not_asked_for_kinds_that_it_does_not_draw():
+    for kind in KINDS:
+        if kind in DRAWN:
+            check_plan(False, {}, KINDS.index(kind))
+        else:
+            check_plan(True, {}, KINDS.index(kind))
+            with pytest.raises(OperandError, match=f"does not draw the kind '{kind}'"):
+                check_plan(False, {}, KINDS.index(kind))
+    assert set(KINDS) > set(DRAWN)
