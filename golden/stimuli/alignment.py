@@ -26,7 +26,7 @@ def alignment_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """One large addend, the others shifted just to the last kept bit and beyond: the alignment width F,
     cut bits."""
     size = (draw.count,)
-    distance = draw.rng.choice(draw.window_bits, size=(draw.count, 1)) + draw.pick(-6, 3, draw.shape)
+    distance = draw.choice(draw.window_bits, (draw.count, 1)) + draw.pick(-6, 3, draw.shape)
     c_is_top = draw.chance(0.5, size)
     reach = int(draw.window_bits.max()) + 4
     top = draw.pick(min(draw.low + reach, draw.high), draw.high, size)
@@ -47,7 +47,7 @@ def alignment_one_term(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """One term exactly F-1, F, F+1 or F+2 binades below one other, nothing else: the last kept and the
     first cut bit."""
     size = (draw.count,)
-    distance = draw.rng.choice(draw.window_bits, size=draw.count) + draw.pick(-1, 2, size)
+    distance = draw.choice(draw.window_bits, (draw.count,)) + draw.pick(-1, 2, size)
     c_low, c_high = lowest_exponent(draw.c), highest_exponent(draw.c)
     against_c, small = (
         np.clip(draw.pick(draw.low, draw.high, size), c_low - distance, c_high - distance),

@@ -83,14 +83,15 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
     used = (places == 0) | (~against_c & (places == 1)) | (places == left)
     a = np.where(used, a, np.zeros((), draw.a.dtype))
     c = np.where(against_c[:, 0], negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
-    order = draw.rng.permuted(np.broadcast_to(places, draw.shape), axis=1)
+    order = draw.order()
     # In half of the rows x, what is left, -x: an adder tree meets the small one before x cancels.
     if draw.k >= 4:
         near_first = np.r_[0, 2, 1, 3 : draw.k]
         order = np.where(
             draw.chance(0.5, row), near_first[(places + 4 * draw.pick(0, draw.k // 4, row)) % draw.k], order
         )
-    return draw.mirrored(np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c)
+    a, b = draw.in_order(order, a, b)
+    return draw.mirrored(a, b, c)
 
 
 def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:

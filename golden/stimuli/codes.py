@@ -33,39 +33,53 @@ def tiniest_exponent(fmt: Format) -> int:
     return fmt.min_exponent - fmt.fraction_bits if fmt.is_float and fmt.has_zero else lowest_exponent(fmt)
 
 
+@cache
+def word_of(fmt: Format) -> np.dtype[Any]:
+    """In which words `encode` builds the codes of a format, and takes fractions: uint32 where those of floats
+    fit, those past the largest included, else uint64."""
+    past = (1 << fmt.exponent_bits) + 3 << fmt.fraction_bits
+    return np.dtype(np.uint32 if fmt.is_float and fmt.bits <= 32 and past <= 1 << 32 else np.uint64)
+
+
 def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
     """Builds codes from a sign (0 or 1), an unbiased exponent
-    and random fraction bits (uint64, top bits used first).
+    and random fraction bits (uint64, or the words of the format; top bits used first).
 
     Exponents below the normal range give subnormals (or zero), above it the largest finite number. Signs of
     unsigned formats are ignored.
     """
     if not fmt.is_float:
         return _encode_integer(fmt, sign, exponent, fraction)
-    lowest, bits = int(fmt.has_zero), np.uint64(fmt.fraction_bits)
-    hidden = np.uint64(1) << bits
-    biased = np.asarray(exponent + fmt.bias, np.int64)  # arrays are written again: searches make millions
+    word = word_of(fmt).type
+    width, lowest, bits = 8 * word().itemsize, int(fmt.has_zero), word(fmt.fraction_bits)
+    hidden = word(1) << bits
+    signed = np.int32 if width == 32 else np.int64
+    # Arrays are written again: searches make millions.
+    biased = np.add(exponent, fmt.bias, dtype=signed, casting="same_kind")
     if not fmt.has_zero:
         np.maximum(biased, 0, out=biased)
-    codes = fraction >> np.uint64(63 - fmt.fraction_bits)
-    codes >>= np.uint64(1)
+    cut = fraction >> fraction.dtype.type(8 * fraction.itemsize - 1 - fmt.fraction_bits)
+    codes = cut.astype(word, copy=False)
+    codes >>= word(1)
     codes |= hidden
     if biased.min(initial=lowest) < lowest:
-        codes >>= _within(lowest - biased, 0, 63)
+        codes >>= _within(lowest - biased, 0, width - 1)
     codes += _within(biased, lowest, (1 << fmt.exponent_bits) + 1) << bits
     codes -= hidden
-    np.minimum(codes, np.uint64(fmt.largest >> fmt.ignored_low), out=codes)
-    codes <<= np.uint64(fmt.ignored_low)
+    np.minimum(codes, word(fmt.largest >> fmt.ignored_low), out=codes)
+    if fmt.ignored_low:
+        codes <<= word(fmt.ignored_low)
     if fmt.signed:
-        signs = sign.astype(np.uint64) << np.uint64(fmt.sign_shift)
-        codes |= np.where(codes == 0, np.uint64(0), signs) if fmt.specials == "negative_zero_nan" else signs
+        signs = sign.astype(word) << word(fmt.sign_shift)
+        codes |= np.where(codes == 0, word(0), signs) if fmt.specials == "negative_zero_nan" else signs
     return np.asarray(codes.astype(fmt.dtype))
 
 
 def _within(numbers: Ints, low: int, high: int) -> Bits:
     """Numbers clamped to a range without negative ones, written over what is given."""
     np.maximum(numbers, low, out=numbers)
-    return np.minimum(numbers, high, out=numbers).view(np.uint64)
+    np.minimum(numbers, high, out=numbers)
+    return numbers.view(np.uint32 if numbers.itemsize == 4 else np.uint64)
 
 
 def _encode_integer(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:

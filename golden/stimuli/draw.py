@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from golden.stimuli.codes import (
     negate,
     one,
     tiniest_exponent,
+    word_of,
 )
 
+_U8, _U32, _U64 = (np.dtype(name) for name in ("u1", "<u4", "<u8"))
 _SCALE_REACH = 20
 """How far (in binades) ordinary random scales lie from one."""
 
@@ -63,34 +66,64 @@ class Draw:
         widths = {bits for step in steps for _, bits in step.fraction_bits} or {self.kept_bits + 1}
         return np.array(sorted(widths), dtype=np.int64)
 
-    def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
-        """Random integers from low to high, both included; the bounds may be arrays."""
-        plain = isinstance(low, int) and isinstance(high, int)
-        most = max(low, high) if plain else np.maximum(np.asarray(high), low)
-        return np.asarray(self.rng.integers(low, most + 1, size=shape, dtype=np.int64))
+    def _words(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Bits:
+        """Random words of a little-endian dtype, cut from the generator's own: the same on every machine."""
+        count = math.prod(shape)
+        whole: Bits = self.rng.bit_generator.random_raw(-(-count * kind.itemsize // 8))
+        return whole.astype(_U64, copy=False).view(kind)[:count].reshape(shape)
 
-    def chance(self, probability: float, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        """True with the given probability."""
-        return np.asarray(self.rng.random(shape) < probability)
+    def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
+        """Random integers from low to high, both included, low where high is less; the bounds may be arrays.
+        They are parts of 32-bit words: of few, each is as likely as the others to some 2^-32."""
+        if isinstance(low, int) and isinstance(high, int):
+            span = np.uint64(max(high - low, 0) + 1)
+        else:
+            span = (np.maximum(np.subtract(high, low), 0) + 1).astype(np.uint64)
+        found = np.multiply(self._words(shape, _U32), span, dtype=np.uint64)
+        found >>= np.uint64(32)
+        numbers: Ints = found.view(np.int64)
+        numbers += low
+        return numbers
+
+    def coins(self, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+        """Random bits: 0 or 1."""
+        count = math.prod(shape)
+        return np.unpackbits(self._words((-(-count // 8),), _U8), count=count).reshape(shape)
+
+    def chance(self, probability: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+        """True with the given probability, which may be an array."""
+        if not isinstance(probability, float):
+            return np.asarray(self._words(shape, _U32) < probability * 2.0**32)
+        if probability in (0.0, 1.0):
+            return np.full(shape, probability == 1.0)
+        if probability == 0.5:
+            return self.coins(shape).view(np.bool_)
+        return np.asarray(self._words(shape, _U32) < np.uint32(probability * 2.0**32))
+
+    def choice(self, values: Any, shape: tuple[int, ...]) -> Bits:
+        """Elements of a list, each as likely as the others."""
+        return np.asarray(values)[self.pick(0, len(values) - 1, shape)]
 
     def fraction(self, shape: tuple[int, ...]) -> Bits:
         """Random fraction bits, one uint64 an element."""
-        return self.rng.integers(0, 1 << 64, size=shape, dtype=np.uint64)
+        return self._words(shape, _U64).astype(np.uint64, copy=False)
 
     def numbers(self, fmt: Format, exponent: Ints) -> Bits:
         """Numbers at the given exponents with random signs and fractions; 1-bit formats are just random."""
         if fmt.bits == 1:
             return self.raw(fmt, exponent.shape)
-        return encode(fmt, self.pick(0, 1, exponent.shape), exponent, self.fraction(exponent.shape))
+        words = self._words(exponent.shape, word_of(fmt).newbyteorder("<"))
+        return encode(fmt, words & 1, exponent, words)  # no fraction has the last bit
 
     def powers(self, fmt: Format, exponent: Ints, sign: Bits | None = None) -> Bits:
         """Powers of two, down into the subnormals."""
-        zeros = np.zeros(exponent.shape, np.uint64)
+        zeros = np.zeros(exponent.shape, word_of(fmt))
         return encode(fmt, zeros if sign is None else sign, exponent, zeros)
 
     def raw(self, fmt: Format, shape: tuple[int, ...]) -> Bits:
         """Uniform random codes."""
-        return self.rng.integers(0, 1 << fmt.bits, size=shape, dtype=np.uint64).astype(fmt.dtype)
+        codes = self._words(shape, fmt.dtype.newbyteorder("<")).astype(fmt.dtype)
+        return np.asarray(codes & fmt.dtype.type((1 << fmt.bits) - 1))
 
     def split(self, target: Ints, x: Format, y: Format, normal: bool = True) -> tuple[Ints, Ints]:
         """Splits product exponents between two formats at random; out of reach goes as near as it can."""
@@ -168,14 +201,26 @@ class Draw:
         """The factor whose sign is turned to turn a product's, and its format: a, where that has signs."""
         return (a, self.a) if self.a.signed else (b, self.b)
 
+    def order(self) -> Ints:
+        """A random order of the k of every row: words that carry their place in their last bits, sorted."""
+        places = np.uint32((1 << (self.k - 1).bit_length()) - 1)
+        words = self._words(self.shape, _U32) & ~places | np.arange(self.k, dtype=np.uint32)
+        words.sort(axis=1)
+        return (words & places).astype(np.int64)
+
     def shuffle(self, *arrays: Bits, near: npt.NDArray[np.bool_] | None = None) -> tuple[Bits, ...]:
         """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain. In
         the rows `near` (count,) the first four stay together, as terms of one slice."""
-        order = self.rng.permuted(np.broadcast_to(np.arange(self.k), self.shape), axis=1)
+        order = self.order()
         if near is not None:
             moved = np.arange(self.k) + 4 * self.pick(0, max(self.k // 4 - 1, 0), (self.count, 1))
             order = np.where(near[:, None], moved % self.k, order)
-        return tuple(np.take_along_axis(array, order, axis=1) for array in arrays)
+        return self.in_order(order, *arrays)
+
+    def in_order(self, order: Ints, *arrays: Bits) -> tuple[Bits, ...]:
+        """The elements of every row in an order of its own (count, k)."""
+        places = order + self.k * np.arange(self.count)[:, None]
+        return tuple(array.take(places) for array in arrays)
 
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
         """Adds scales and metadata and spreads the multiplied b over the columns

@@ -49,7 +49,7 @@ def equal_exponents(draw: Draw) -> tuple[Bits, Bits, Bits]:
     operands = []
     for fmt, exponent in ((draw.a, exponent_a), (draw.b, exponent_b)):
         fraction = np.where(full, np.uint64(0xFFFFFFFFFFFFFFFF), draw.fraction(draw.shape))
-        sign = np.where(same, 0, draw.pick(0, 1, draw.shape))
+        sign = np.where(same, 0, draw.coins(draw.shape))
         operands.append(encode(fmt, sign, np.broadcast_to(exponent, draw.shape), fraction))
     c = draw.numbers(draw.c, (exponent_a + exponent_b)[:, 0] + draw.pick(-1, 1, (draw.count,)))
     c = np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c)
@@ -62,7 +62,7 @@ def one_hot(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.zeros(draw.shape, draw.a.dtype)
     place = draw.pick(0, draw.k - 1, (draw.count, 1))
     exponent = draw.pick(lowest_exponent(draw.a), highest_exponent(draw.a), (draw.count, 1))
-    value = encode(draw.a, draw.pick(0, 1, (draw.count, 1)), exponent, draw.fraction((draw.count, 1)))
+    value = encode(draw.a, draw.coins((draw.count, 1)), exponent, draw.fraction((draw.count, 1)))
     np.put_along_axis(a, place, value, axis=1)
     b = draw.numbers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
     if draw.b.bits == 1:

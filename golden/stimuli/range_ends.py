@@ -42,7 +42,7 @@ def tiny_zero_c(draw: Draw) -> tuple[Bits, Bits, Bits]:
     target = np.where(draw.chance(0.5, (draw.count, 1)), near_d, near_least) + draw.pick(-3, 0, draw.shape)
     a, b = draw.products(target, normal=False)
     a = np.where(draw.chance(0.3, draw.shape), draw.zeros(draw.a, draw.shape), a)
-    least = draw.powers(draw.c, np.full(draw.count, tiniest_exponent(draw.c)), draw.pick(0, 1, (draw.count,)))
+    least = draw.powers(draw.c, np.full(draw.count, tiniest_exponent(draw.c)), draw.coins((draw.count,)))
     c = np.where(draw.chance(0.7, (draw.count,)), draw.zeros(draw.c, (draw.count,)), least)
     if not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c)):
         return a, b, c
@@ -141,7 +141,7 @@ def _put_nearly(draw: Draw, a: Bits, b: Bits, rows: Ints, exponent: Ints) -> Non
     x = draw.numbers(draw.a, exponent_a)
     mantissa = np.maximum(np.abs(np.frexp(to_float(draw.a, x))[0]), 0.5)  # its reciprocal is 1 to 2
     fraction = (np.minimum(1 / mantissa - 1, 1 - 2.0**-53) * 2.0**64).astype(np.uint64)
-    y = encode(draw.b, draw.pick(0, 1, x.shape), exponent_b, fraction)
+    y = encode(draw.b, draw.coins(x.shape), exponent_b, fraction)
     step = draw.pick(-1, 1, x.shape) << draw.b.ignored_low
     column = draw.pick(0, draw.k - 1, x.shape)
     a[rows], a[rows, column] = 0, x
@@ -150,19 +150,19 @@ def _put_nearly(draw: Draw, a: Bits, b: Bits, rows: Ints, exponent: Ints) -> Non
 
 def _few(draw: Draw, a: Bits) -> Bits:
     """Keeps one to all of the elements of every row, zeroes the others."""
-    density = draw.rng.choice([1 / draw.k, 2 / draw.k, 0.5, 1.0], size=(draw.count, 1))
+    density = draw.choice([1 / draw.k, 2 / draw.k, 0.5, 1.0], (draw.count, 1))
     first = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
-    return np.where(first | (draw.rng.random(draw.shape) < density), a, np.zeros((), a.dtype))
+    return np.where(first | draw.chance(density, draw.shape), a, np.zeros((), a.dtype))
 
 
 def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """The largest significands of one sign at one exponent, scales and c included: every integer bit of
     the sum."""
     row, size, ones = (draw.count, 1), (draw.count,), np.uint64((1 << 64) - 1)
-    minus = draw.pick(0, 1, row)
+    minus = draw.coins(row)
     total = np.zeros(row, np.int64)
 
-    def largest(fmt: Format, sign: Ints, shape: tuple[int, ...], low: int, high: int) -> Bits:
+    def largest(fmt: Format, sign: Bits, shape: tuple[int, ...], low: int, high: int) -> Bits:
         exponent = np.where(draw.chance(0.3, row), high, draw.pick(low, high, row))
         total[...] += exponent
         return encode(
@@ -202,7 +202,7 @@ def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where((place == 0) | ((place == 1) & ~in_first), a, np.zeros((), draw.a.dtype))
     if draw.a.signed:
         a = np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a)
-    c = np.where(in_c, draw.powers(draw.c, least, draw.pick(0, 1, size)), draw.zeros(draw.c, size))
+    c = np.where(in_c, draw.powers(draw.c, least, draw.coins(size)), draw.zeros(draw.c, size))
     if all(fmt.is_float for fmt in (draw.a, draw.b)) and draw.b.fraction_bits and not draw.scales:
         rows = np.flatnonzero(~in_c & draw.chance(0.5, size))
         _put_nearly(draw, a, b, rows, least[rows])

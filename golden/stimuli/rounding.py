@@ -45,7 +45,7 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     two = tiny.any(axis=1) & draw.chance(0.6, size)
     _put_two_bits(draw, a, b, below, np.where(two, beside, -1))
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
-    c = encode(draw.c, draw.pick(0, 1, size), wanted, draw.fraction(size) & _kept(draw))
+    c = encode(draw.c, draw.coins(size), wanted, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
@@ -70,7 +70,7 @@ def half_ulp(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(
         live, np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a), np.zeros((), draw.a.dtype)
     )
-    c = encode(draw.c, draw.pick(0, 1, size), exponent, draw.fraction(size) & _kept(draw))
+    c = encode(draw.c, draw.coins(size), exponent, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
@@ -93,7 +93,7 @@ def round_up(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b = (np.where(inexact, loose, sharp) for loose, sharp in zip(rough, exact, strict=True))
     place = np.arange(draw.k)
     a = np.where((place == 0) | (pair[:, None] & (place == 1)), a, np.zeros((), draw.a.dtype))
-    minus = draw.pick(0, 1, size)
+    minus = draw.coins(size)
     signs = np.where(place == 0, minus[:, None], 1 - minus[:, None])
     if draw.a.signed:
         a = np.where(signs == 1, negate(draw.a, a), a)
@@ -106,7 +106,7 @@ def round_up(draw: Draw) -> tuple[Bits, Bits, Bits]:
     order = (
         place + np.where(pair, 2 * draw.pick(0, draw.k // 2, size), draw.pick(0, draw.k, size))[:, None]
     ) % draw.k
-    return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
+    return (*draw.in_order(order, a, b), c)  # type: ignore[return-value]
 
 
 def below_power(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -117,10 +117,10 @@ def below_power(draw: Draw) -> tuple[Bits, Bits, Bits]:
     low, high = draw.tiniest + least, draw.high + half - 3
     low, high = max(lowest_exponent(draw.c), min(low, high)), min(highest_exponent(draw.c), high)
     exponent = draw.pick(min(low, high), high, size)
-    minus = draw.pick(0, 1, size)
+    minus = draw.coins(size)
     weight = draw.pick(min(half + 1, least), least, size)
     exponents = [exponent - half, exponent - half + draw.pick(1, 2, size), exponent - weight]
-    signs = [1 - minus, 1 - minus, draw.pick(0, 1, size)]
+    signs = [1 - minus, 1 - minus, draw.coins(size)]
     a, b = _few_powers(
         draw, exponents, signs, [np.ones(size, bool), draw.chance(0.6, size), draw.chance(0.8, size)]
     )
@@ -151,17 +151,17 @@ def _of_digits(draw: Draw, fmt: Format, exponent: Ints, length: Ints) -> Bits:
     cut = np.where(length > 1, draw.fraction(size) >> kept | np.uint64(1), np.uint64(0))
     if fmt.bits == 1:
         return draw.numbers(fmt, exponent)
-    return encode(fmt, draw.pick(0, 1, size), exponent, np.where(length > 1, cut << kept, np.uint64(0)))
+    return encode(fmt, draw.coins(size), exponent, np.where(length > 1, cut << kept, np.uint64(0)))
 
 
 def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept
     below the floor."""
     size, last = (draw.count,), lowest_exponent(draw.d) - draw.kept_bits
-    edge = draw.rng.choice(_edges(draw), size=draw.count)
-    minus = draw.pick(0, 1, size)
+    edge = draw.choice(_edges(draw), (draw.count,))
+    minus = draw.coins(size)
     reach = draw.tiniest + sum(lowest_exponent(draw.unit.formats[name]) for name in draw.scales)
-    at = np.maximum(last + draw.rng.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), reach)
+    at = np.maximum(last + draw.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], (draw.count,)), reach)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
     other = np.where(draw.chance(0.7, size), 1 - minus, minus)
     near = draw.chance(0.3, size)  # three bits in a row: remainders below and above half
@@ -184,12 +184,12 @@ def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Few products at random places, c zero: a power of two, its last place, half of that, and bits around
     the last one kept beside it. What half_ulp asks of c is asked of the result of an earlier link."""
     size, kept = (draw.count,), draw.kept_bits
-    window = draw.rng.choice(draw.window_bits, size=draw.count)
+    window = draw.choice(draw.window_bits, (draw.count,))
     low, high = draw.tiniest + int(draw.window_bits.max()), min(draw.high, highest_exponent(draw.d))
     top = draw.pick(min(low, high), high, size)
     tails = [top - window - draw.pick(-3, 3, size) for _ in range(2)]
     exponents = [top, top - kept - 1, tails[0], top - kept, tails[1]]
-    signs = [draw.pick(0, 1, size) for _ in exponents]
+    signs = [draw.coins(size) for _ in exponents]
     present = [draw.chance(share, size) for share in (1.0, 0.9, 0.9, 0.7, 0.3)]
     return (*_few_powers(draw, exponents, signs, present), draw.zeros(draw.c, size))
 
@@ -201,18 +201,18 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     half may be one term, too."""
     size, kept = (draw.count,), draw.kept_bits
     last, highest = lowest_exponent(draw.d) - kept, min(highest_exponent(draw.d), draw.high)
-    in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.pick(0, 1, size)
+    in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.coins(size)
     reach = tiniest_exponent(draw.c)
     lowest = np.maximum(last - 1, np.choose(in_c, [last - 1, reach, reach + 1, last - 1]))
     least = draw.chance(0.4, size) & (lowest == last - 1)  # of results that are subnormal
-    window, most = draw.rng.choice(draw.window_bits, size=draw.count), highest - kept - 1
+    window, most = draw.choice(draw.window_bits, (draw.count,)), highest - kept - 1
     deep = np.minimum(
         np.maximum(lowest, draw.tiniest + window - kept), most
     )  # there are bits below the window
     half = np.where(least, lowest, draw.pick(np.where(draw.chance(0.5, size), deep, lowest), most, size))
     top = half + np.where(least, draw.pick(1, kept + 1, size), kept + 1)
     near = top - window
-    near = np.where(least & draw.chance(0.5, size), draw.rng.choice(_edges(draw), size=draw.count), near)
+    near = np.where(least & draw.chance(0.5, size), draw.choice(_edges(draw), (draw.count,)), near)
     reach = np.minimum(np.where(in_c == 2, reach, draw.tiniest), half - 1)
     two = draw.chance(_TWO_BITS, size)
     # Two bits that are cut are more than half of the last place kept; of a carry the first may be kept.
@@ -255,9 +255,9 @@ def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a[:, 0] = encode(draw.a, np.zeros_like(of_a), of_a, np.where(bits > 1, ones, np.uint64(0)))
     last = np.uint64(1) << (np.uint64(64) - bits.astype(np.uint64))
     b[:, 0] = encode(draw.b, np.zeros_like(of_b), of_b, np.where(squared, last, np.uint64(0)))
-    sign = np.repeat(draw.pick(0, 1, size)[:, None], draw.k, axis=1)
+    sign = np.repeat(draw.coins(size)[:, None], draw.k, axis=1)
     a, b = _signed(draw, a, b, sign)
-    c = encode(draw.c, draw.pick(0, 1, size), leading, draw.fraction(size) & _kept(draw))
+    c = encode(draw.c, draw.coins(size), leading, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
@@ -272,12 +272,12 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
     a, b = draw.products(target, normal=False, exact=True)
     digits = exponents[:, 0] - exponents[:, 1] + 1
     of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, size), 1, draw.a.fraction_bits + 1)
-    of_b = np.clip(digits - of_a + draw.pick(0, 1, size), 1, draw.b.fraction_bits + 1)
+    of_b = np.clip(digits - of_a + draw.coins(size), 1, draw.b.fraction_bits + 1)
     of_one = draw.split(exponents[:, 0], draw.a, draw.b)
     lengths = of_a, np.where(of_a == digits, 1, of_b)
     for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_one, lengths, strict=True):
         codes[:, 0] = np.where(joined & live[:, 0], _of_digits(draw, fmt, exponent, length), codes[:, 0])
-    signs = draw.pick(0, 1, draw.shape)
+    signs = draw.coins(draw.shape)
     # What leads is even if it is a power of two: only more of its sign than half of a place shows.
     signs = np.where(draw.chance(0.5, (draw.count, 1)), signs[:, :1], signs)
     return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
@@ -288,7 +288,7 @@ def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> 
     nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry, which those of
     normal numbers alone do."""
     rows = np.flatnonzero(place >= 0)
-    carry = np.where(exponent > draw.low, draw.pick(0, 1, exponent.shape), 0)
+    carry = np.where(exponent > draw.low, draw.coins(exponent.shape), 0)
     splits = (draw.split(exponent - carry, draw.a, draw.b, normal) for normal in (True, False))
     of_a, of_b = (np.where(carry == 1, carried, any_one) for carried, any_one in zip(*splits, strict=True))
     a[rows, place[rows]] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))[rows]
@@ -296,7 +296,7 @@ def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> 
 
 
 def _few_powers(
-    draw: Draw, exponents: list[Ints], signs: list[Ints], present: list[Bits]
+    draw: Draw, exponents: list[Ints], signs: list[Bits], present: list[Bits]
 ) -> tuple[Bits, Bits]:
     """Products that are powers of two at the given exponents (each (count,)), in random order; all others
     are zero."""

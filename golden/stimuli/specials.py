@@ -13,11 +13,11 @@ from golden.stimuli.ordinary import narrow
 def special_values(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """A few infinities, NaNs (quiet, signalling), zeros, least and largest numbers among ordinary ones."""
     a, b, c = narrow(draw)
-    density = draw.rng.choice([0.5 / draw.k, 1 / draw.k, 2 / draw.k, 0.5], size=(draw.count, 1))
+    density = draw.choice([0.5 / draw.k, 1 / draw.k, 2 / draw.k, 0.5], (draw.count, 1))
     picked = []
     for codes, fmt in ((a, draw.a), (b, draw.b), (c[:, None], draw.c)):
         corners = corner_codes(fmt)
-        wanted = draw.rng.random(codes.shape) < (density if codes.shape[1] > 1 else 0.5)
+        wanted = draw.chance(density if codes.shape[1] > 1 else 0.5, codes.shape)
         picked.append(np.where(wanted, corners[draw.pick(0, len(corners) - 1, codes.shape)], codes))
     for name, codes in draw.scales.items():
         corners = corner_codes(draw.unit.formats[name])
@@ -34,7 +34,7 @@ def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
     places = [(draw.a, a), (draw.b, b), (draw.c, c[:, None])]
     places += [(draw.unit.formats[name], codes) for name, codes in draw.scales.items()]
     total = sum(codes.shape[1] for _, codes in places)
-    index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
+    index = np.arange(draw.count) + draw.pick(0, (1 << 32) - 1, (1,))
     place, turn = index % total, index // total
     for fmt, codes in places:
         rows = np.flatnonzero((place >= 0) & (place < codes.shape[1]))
@@ -48,7 +48,7 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k
     in turn; for units with status flags also beside NaNs."""
     a, b, c = narrow(draw)
-    index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
+    index = np.arange(draw.count) + draw.pick(0, (1 << 32) - 1, (1,))
     place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
     huge = {
         name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.unit.formats.items()
@@ -115,7 +115,7 @@ def zero_partners(draw: Draw) -> tuple[Bits, Bits, Bits]:
     rest = np.where(sign, negate(draw.a, np.zeros(1, draw.a.dtype)), np.zeros(1, draw.a.dtype))
     a = np.repeat(rest[:, None].astype(draw.a.dtype), draw.k, axis=1)
     b = np.full(draw.shape, one(draw.b), draw.b.dtype)
-    index = row + draw.rng.integers(0, 1 << 32)
+    index = row + draw.pick(0, (1 << 32) - 1, (1,))
     place, turn = index % draw.k, index // draw.k
 
     def edges(fmt: Format) -> Bits:
@@ -135,9 +135,9 @@ def counts(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b, _ = narrow(draw)
     if draw.a.bits == 1:
         a, b = np.ones(draw.shape, draw.a.dtype), np.ones(draw.shape, draw.b.dtype)
-    missing = draw.rng.choice([0, 1, 2, draw.k], size=row)
-    order = draw.rng.permuted(np.broadcast_to(np.arange(draw.k), draw.shape), axis=1)
-    sign, shared = draw.pick(0, 1, draw.shape), draw.chance(0.7, row)
+    missing = draw.choice([0, 1, 2, draw.k], row)
+    order = draw.order()
+    sign, shared = draw.coins(draw.shape), draw.chance(0.7, row)
     sign = np.where(shared, sign[:, :1], sign)
     b_sign = (
         (b >> draw.b.dtype.type(draw.b.sign_shift)) & 1
@@ -163,7 +163,7 @@ def corner_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b, c = narrow(draw)
     first, second = corner_codes(draw.a), corner_codes(draw.b)
     row = np.arange(draw.count)
-    index = row + draw.rng.integers(0, 1 << 32)
+    index = row + draw.pick(0, (1 << 32) - 1, (1,))
     place = draw.pick(0, draw.k - 1, (draw.count,))
     a[row, place], b[row, place] = first[index % len(first)], second[index // len(first) % len(second)]
     return a, b, c

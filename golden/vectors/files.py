@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -228,22 +228,25 @@ class _Writer:
         """Header, records, footer."""
         columns = signals.columns(ins) if inline else ()
         lines, done = self.form.lines(self.layout, source.count), 0
-        self.part(as_text(self.form.header(self.made, self.layout, columns)))
+        self.part([as_text(self.form.header(self.made, self.layout, columns))])
         for chunk, arrays, kinds in _records(self.made, source):
             tails = list(tails_of(self.made.format, chunk, columns)) if inline else None
-            self.part(lines.encode(arrays, kinds, done, tails), len(kinds))
+            self.part(lines.encode_parts(arrays, kinds, done, tails))
             done += len(kinds)
-        self.part(as_text(self.form.footer(self.made, self.layout)))
+        self.part([as_text(self.form.footer(self.made, self.layout))])
         self.made.sha256 = self.digest.hexdigest()
 
-    def part(self, text: bytes, lines: int | None = None) -> None:
-        """Writes one part, of so many lines where that is known, and notes its checksums."""
-        lines = text.count(b"\n") if lines is None else lines
-        self.made.parts.append(Part(self.line, lines, len(text), f"{zlib.crc32(text):08x}"))
-        self.made.bytes += len(text)
-        self.line += lines
-        self.digest.update(text)
-        self.out.write(text)
+    def part(self, texts: Iterable[bytes]) -> None:
+        """Writes one part and notes its checksums."""
+        first, size, checksum = self.line, 0, 0
+        for text in texts:
+            checksum = zlib.crc32(text, checksum)
+            self.digest.update(text)
+            self.out.write(text)
+            size += len(text)
+            self.line += text.count(b"\n")
+        self.made.parts.append(Part(first, self.line - first, size, f"{checksum:08x}"))
+        self.made.bytes += size
 
 
 def as_text(lines: list[str]) -> bytes:

@@ -6,7 +6,7 @@ Whole chunks are turned into text at once, as matrices of characters: no Python 
 from __future__ import annotations
 
 from binascii import hexlify
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from golden.vectors.word import Field, WordLayout
 
 Bits = npt.NDArray[Any]
 Chars = npt.NDArray[np.uint8]
+_AT_ONCE = 4096
+"""Lines that are made together: so many stay in the caches of a core."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,21 @@ class Lines:
     ) -> bytes:
         """The lines of records; `start` is the number of the first, `tails` what to put before `closing`
         in each."""
+        return b"".join(self.encode_parts(arrays, kinds, start, tails))
+
+    def encode_parts(
+        self, arrays: dict[str, Bits], kinds: Bits, start: int, tails: Sequence[bytes] | None
+    ) -> Iterator[bytes]:
+        """The same, some lines at a time."""
+        for first in range(0, len(kinds), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            own = {name: codes[some] for name, codes in arrays.items()}
+            ends = None if tails is None else tails[some]
+            yield self._encoded(own, kinds[some], start + first, ends)
+
+    def _encoded(
+        self, arrays: dict[str, Bits], kinds: Bits, start: int, tails: Sequence[bytes] | None
+    ) -> bytes:
         end = b"\n" if tails is not None else self.closing + b"\n"
         columns = [self._column(piece, arrays, kinds, start) for piece in (*self.pieces, end)]
         text = np.concatenate(columns, axis=1).tobytes()

@@ -26,8 +26,9 @@ from golden.vectors.word import LEVELS, check_level
 
 Bits = npt.NDArray[Any]
 STREAM_LEVELS = (*LEVELS, "fragment")
-_BLOCK = 8192
-"""Dot products that are drawn from one seeded generator."""
+_BLOCK, _BLOCK_IN_ORDER = 16384, 8192
+"""Dot products that are drawn from one seeded generator; of a unit that keeps its accumulator, whose longest
+sequence is in each block once."""
 
 DEFAULT_WEIGHTS: dict[str, float] = dict.fromkeys(stimuli.KINDS, 1.0)
 """Shares of the kinds where none are given."""
@@ -241,7 +242,7 @@ def _blocks(ins: Instruction, count: int, seed: int, level: str, shares: Bits) -
     is 0."""
     left, number = count, 0
     while left or not number:
-        drawn = _block(ins, seed, number, level, shares)[:left]
+        drawn = _block(ins, seed, number, level, shares, left)
         yield drawn
         left, number = left - len(drawn), number + 1
 
@@ -269,11 +270,15 @@ def _group(ins: Instruction, level: str) -> int:
 def block_size(ins: Instruction, level: str) -> int:
     """Records of one block: a stream that is shared out in whole blocks is drawn once, and a unit that keeps
     its accumulator starts anew at each."""
+    if ins.state:
+        return _BLOCK_IN_ORDER
     return _BLOCK if level == "dot" else max(_BLOCK // (max(ins.m, ins.n) * _group(ins, level)), 1)
 
 
-def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -> VectorSet:
-    """Block `number` of the vectors of a seed, whole."""
+def _block(
+    ins: Instruction, seed: int, number: int, level: str, shares: Bits, most: int | None = None
+) -> VectorSet:
+    """Block `number` of the vectors of a seed: whole, or the first `most`."""
     rng = np.random.default_rng([seed, number])
     group = _group(ins, level)
     rows = 1 if level == "dot" else max(ins.m, ins.n)
@@ -285,15 +290,17 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
             parts.append(drawn if level == "dot" else _tiles(ins, drawn, count * group, rng))
     records = np.argsort(places)
     order = (records[:, None] * group + np.arange(group)).ravel()
-    operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
     of_each = np.repeat(kinds[records], group)
+    if not ins.state:  # each answer is its own
+        order, of_each = order[:most], of_each[:most]
+    operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
     if ins.state:
         operands, origin = arrange(ins, operands, rng)
         operands = with_kept_loads(ins, operands)
         of_each = of_each[origin]
     level = "dot" if level == "dot" else "tile"
     results = ins.answers(operands, level == "tile")
-    return VectorSet.of(ins, level, operands, results, of_each, seed)
+    return VectorSet.of(ins, level, operands, results, of_each, seed)[:most]
 
 
 def with_kept_loads(ins: Instruction, operands: Operands) -> Operands:
@@ -319,8 +326,8 @@ def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArr
     edges = np.minimum(edges, size)
     counts = np.diff(edges, prepend=0)
     kinds = np.repeat(np.arange(len(shares), dtype=np.uint8), counts)
-    places = np.concatenate([(np.arange(count) + rng.random(count)) / max(count, 1) for count in counts])
-    return kinds, places
+    ranks = np.arange(size) - np.repeat(edges - counts, counts)
+    return kinds, (ranks + rng.random(size)) / np.repeat(counts, counts)
 
 
 def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.Generator) -> dict[str, Bits]:
