@@ -35,33 +35,36 @@ def tiniest_exponent(fmt: Format) -> int:
 
 @cache
 def word_of(fmt: Format) -> np.dtype[Any]:
-    """In which words `encode` builds the codes of a format, and takes fractions: uint32 where those of floats
-    fit, those past the largest included, else uint64."""
+    """In which words `encode` builds the codes of a format, and takes fractions: the narrowest that hold
+    those of floats, those past the largest included; of integers uint64."""
     past = (1 << fmt.exponent_bits) + 3 << fmt.fraction_bits
-    return np.dtype(np.uint32 if fmt.is_float and fmt.bits <= 32 and past <= 1 << 32 else np.uint64)
+    fitting = [bits for bits in (16, 32) if fmt.is_float and fmt.bits <= bits and past <= 1 << bits]
+    return np.dtype(f"u{min([*fitting, 64]) // 8}")
 
 
-def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
+def encode(fmt: Format, sign: Bits | None, exponent: Ints, fraction: Bits | None) -> Bits:
     """Builds codes from a sign (0 or 1), an unbiased exponent
     and random fraction bits (uint64, or the words of the format; top bits used first).
 
     Exponents below the normal range give subnormals (or zero), above it the largest finite number. Signs of
-    unsigned formats are ignored.
+    unsigned formats are ignored. Without signs all are positive, without fractions powers of two.
     """
     if not fmt.is_float:
         return _encode_integer(fmt, sign, exponent, fraction)
     word = word_of(fmt).type
     width, lowest, bits = 8 * word().itemsize, int(fmt.has_zero), word(fmt.fraction_bits)
     hidden = word(1) << bits
-    signed = np.int32 if width == 32 else np.int64
     # Arrays are written again: searches make millions.
-    biased = np.add(exponent, fmt.bias, dtype=signed, casting="same_kind")
+    biased = np.add(exponent, fmt.bias, dtype=f"i{width // 8}", casting="same_kind")
     if not fmt.has_zero:
         np.maximum(biased, 0, out=biased)
-    cut = fraction >> fraction.dtype.type(8 * fraction.itemsize - 1 - fmt.fraction_bits)
-    codes = cut.astype(word, copy=False)
-    codes >>= word(1)
-    codes |= hidden
+    if fraction is None:
+        codes = np.full(biased.shape, hidden)
+    else:
+        cut = fraction >> fraction.dtype.type(8 * fraction.itemsize - 1 - fmt.fraction_bits)
+        codes = cut.astype(word, copy=False)
+        codes >>= word(1)
+        codes |= hidden
     if biased.min(initial=lowest) < lowest:
         codes >>= _within(lowest - biased, 0, width - 1)
     codes += _within(biased, lowest, (1 << fmt.exponent_bits) + 1) << bits
@@ -69,7 +72,7 @@ def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
     np.minimum(codes, word(fmt.largest >> fmt.ignored_low), out=codes)
     if fmt.ignored_low:
         codes <<= word(fmt.ignored_low)
-    if fmt.signed:
+    if fmt.signed and sign is not None:
         signs = sign.astype(word) << word(fmt.sign_shift)
         codes |= np.where(codes == 0, word(0), signs) if fmt.specials == "negative_zero_nan" else signs
     return np.asarray(codes.astype(fmt.dtype))
@@ -79,14 +82,16 @@ def _within(numbers: Ints, low: int, high: int) -> Bits:
     """Numbers clamped to a range without negative ones, written over what is given."""
     np.maximum(numbers, low, out=numbers)
     np.minimum(numbers, high, out=numbers)
-    return numbers.view(np.uint32 if numbers.itemsize == 4 else np.uint64)
+    return numbers.view(f"u{numbers.itemsize}")
 
 
-def _encode_integer(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
+def _encode_integer(fmt: Format, sign: Bits | None, exponent: Ints, fraction: Bits | None) -> Bits:
     width = np.clip(exponent, 0, highest_exponent(fmt))
-    magnitude = ((np.uint64(1) << width.astype(np.uint64)) | _top_bits(fraction, width)).astype(np.int64)
+    codes = np.uint64(1) << width.astype(np.uint64)
+    magnitude = (codes if fraction is None else codes | _top_bits(fraction, width)).astype(np.int64)
     magnitude = np.where(exponent < 0, 0, magnitude)
-    value = np.where(sign.astype(bool), -magnitude, magnitude) if fmt.signed else magnitude
+    signed = fmt.signed and sign is not None
+    value = np.where(np.asarray(sign, bool), -magnitude, magnitude) if signed else magnitude
     return np.asarray((value & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype))
 
 
@@ -109,8 +114,7 @@ def negate(fmt: Format, codes: Bits) -> Bits:
 @cache
 def one(fmt: Format) -> int:
     """The code of 1, or of the number nearest to it."""
-    zero = np.zeros(1, np.uint64)
-    return int(encode(fmt, zero, np.zeros(1, np.int64), zero)[0])
+    return int(encode(fmt, None, np.zeros(1, np.int64), None)[0])
 
 
 def corner_codes(fmt: Format) -> Bits:

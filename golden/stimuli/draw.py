@@ -117,8 +117,7 @@ class Draw:
 
     def powers(self, fmt: Format, exponent: Ints, sign: Bits | None = None) -> Bits:
         """Powers of two, down into the subnormals."""
-        zeros = np.zeros(exponent.shape, word_of(fmt))
-        return encode(fmt, zeros if sign is None else sign, exponent, zeros)
+        return encode(fmt, sign, exponent, None)
 
     def raw(self, fmt: Format, shape: tuple[int, ...]) -> Bits:
         """Uniform random codes."""
@@ -148,6 +147,14 @@ class Draw:
         exponent_a, exponent_b = self.split(target, self.a, self.b, normal)
         make = self.powers if exact else self.numbers
         return make(self.a, exponent_a), make(self.b, exponent_b)
+
+    def few_powers(self, target: Ints, live: Bits) -> tuple[Bits, Bits]:
+        """a and b of which the first products (count, n) are powers of two at the target exponents, or zero
+        where not `live`; all others are zero, b as beside the first."""
+        some_a, some_b = self.products(target, normal=False, exact=True)
+        a = np.zeros(self.shape, self.a.dtype)
+        a[:, : target.shape[1]] = np.where(live, some_a, np.zeros((), self.a.dtype))
+        return a, some_b[:, np.arange(self.k) % target.shape[1]]
 
     def set_scales(self, exponent: Ints) -> Ints:
         """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the

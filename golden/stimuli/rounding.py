@@ -147,11 +147,12 @@ def _of_digits(draw: Draw, fmt: Format, exponent: Ints, length: Ints) -> Bits:
     """Numbers of `length` digits, the last of them set, counted from the leading one, of random signs; of
     1-bit formats any."""
     size = exponent.shape
-    kept = np.minimum(np.uint64(64) - (length - 1).astype(np.uint64), np.uint64(63))
-    cut = np.where(length > 1, draw.fraction(size) >> kept | np.uint64(1), np.uint64(0))
     if fmt.bits == 1:
         return draw.numbers(fmt, exponent)
-    return encode(fmt, draw.coins(size), exponent, np.where(length > 1, cut << kept, np.uint64(0)))
+    words = draw.fraction(size)
+    kept = np.minimum(np.uint64(65) - length.astype(np.uint64), np.uint64(63))
+    last = np.where(length > 1, np.uint64(1) << kept, np.uint64(0))
+    return encode(fmt, words & np.uint64(1), exponent, words & -last | last)
 
 
 def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -226,8 +227,7 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b = _with_tie(draw, exponents, live, joined)
     length = np.where(joined, top - half + 1, draw.pick(1, kept + 1, size))
     at = exponents[np.arange(draw.count), np.minimum(in_c, 2)]
-    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, 1))
-    c = np.where(two & (in_c == 2), _of_digits(draw, draw.c, at, np.full(size, 2)), c)
+    c = _of_digits(draw, draw.c, at, np.where(in_c == 0, length, 1 + (two & (in_c == 2))))
     place = live[:, :2].sum(axis=1)
     _put_two_bits(draw, a, b, exponents[:, 2], np.where(two & live[:, 2] & (place < draw.k), place, -1))
     near = draw.chance(0.5, size)  # the terms of a sum that is rounded before others are added, c the last
@@ -265,22 +265,20 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
     """Products that are powers of two at the exponents of what leads, the half of a place and the bit (count,
     3), as far as there are products; `joined`: the first two are one product."""
     order = np.argsort(~live, axis=1, kind="stable")[:, : draw.k]
-    terms, size = order.shape[1], (draw.count,)
-    target, there = np.repeat(exponents[:, :1], draw.k, axis=1), np.zeros(draw.shape, bool)
-    target[:, :terms] = np.take_along_axis(exponents, order, axis=1)
-    there[:, :terms] = np.take_along_axis(live, order, axis=1)
-    a, b = draw.products(target, normal=False, exact=True)
-    digits = exponents[:, 0] - exponents[:, 1] + 1
-    of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, size), 1, draw.a.fraction_bits + 1)
-    of_b = np.clip(digits - of_a + draw.coins(size), 1, draw.b.fraction_bits + 1)
-    of_one = draw.split(exponents[:, 0], draw.a, draw.b)
-    lengths = of_a, np.where(of_a == digits, 1, of_b)
-    for codes, fmt, exponent, length in zip((a, b), (draw.a, draw.b), of_one, lengths, strict=True):
-        codes[:, 0] = np.where(joined & live[:, 0], _of_digits(draw, fmt, exponent, length), codes[:, 0])
+    a, b = draw.few_powers(
+        np.take_along_axis(exponents, order, axis=1), np.take_along_axis(live, order, axis=1)
+    )
+    rows = np.flatnonzero(joined & live[:, 0])
+    digits = (exponents[:, 0] - exponents[:, 1] + 1)[rows]
+    of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, rows.shape), 1, draw.a.fraction_bits + 1)
+    of_b = np.clip(digits - of_a + draw.coins(rows.shape), 1, draw.b.fraction_bits + 1)
+    of_one = draw.split(exponents[rows, 0], draw.a, draw.b)
+    a[rows, 0] = _of_digits(draw, draw.a, of_one[0], of_a)
+    b[rows, 0] = _of_digits(draw, draw.b, of_one[1], np.where(of_a == digits, 1, of_b))
     signs = draw.coins(draw.shape)
     # What leads is even if it is a power of two: only more of its sign than half of a place shows.
     signs = np.where(draw.chance(0.5, (draw.count, 1)), signs[:, :1], signs)
-    return _signed(draw, np.where(there, a, np.zeros((), draw.a.dtype)), b, signs)
+    return _signed(draw, a, b, signs)
 
 
 def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
@@ -288,11 +286,12 @@ def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> 
     nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry, which those of
     normal numbers alone do."""
     rows = np.flatnonzero(place >= 0)
+    place, exponent = place[rows], exponent[rows]
     carry = np.where(exponent > draw.low, draw.coins(exponent.shape), 0)
     splits = (draw.split(exponent - carry, draw.a, draw.b, normal) for normal in (True, False))
     of_a, of_b = (np.where(carry == 1, carried, any_one) for carried, any_one in zip(*splits, strict=True))
-    a[rows, place[rows]] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))[rows]
-    b[rows, place[rows]] = _of_digits(draw, draw.b, of_b, 1 + carry)[rows]
+    a[rows, place] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))
+    b[rows, place] = _of_digits(draw, draw.b, of_b, 1 + carry)
 
 
 def _few_powers(
@@ -300,17 +299,11 @@ def _few_powers(
 ) -> tuple[Bits, Bits]:
     """Products that are powers of two at the given exponents (each (count,)), in random order; all others
     are zero."""
-    terms = min(len(exponents), draw.k)
-    target = np.repeat(exponents[0][:, None], draw.k, axis=1)
-    sign, live = np.zeros(draw.shape, np.int64), np.zeros(draw.shape, bool)
-    for column in range(terms):
-        target[:, column], sign[:, column], live[:, column] = (
-            exponents[column],
-            signs[column],
-            present[column],
-        )
-    a, b = draw.products(target, normal=False, exact=True)
-    a, b = _signed(draw, np.where(live, a, np.zeros((), draw.a.dtype)), b, sign)
+    target, sign, live = (np.stack(columns[: draw.k], axis=1) for columns in (exponents, signs, present))
+    a, b = draw.few_powers(target, live)
+    signs_of_all = np.zeros(draw.shape, np.uint8)
+    signs_of_all[:, : sign.shape[1]] = sign
+    a, b = _signed(draw, a, b, signs_of_all)
     return draw.shuffle(a, b)  # type: ignore[return-value]
 
 
