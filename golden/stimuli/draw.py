@@ -102,6 +102,8 @@ class Draw:
 
     def choice(self, values: Any, shape: tuple[int, ...]) -> Bits:
         """Elements of a list, each as likely as the others."""
+        if len(values) == 1:
+            return np.full(shape, values[0])
         return np.asarray(values)[self.pick(0, len(values) - 1, shape)]
 
     def fraction(self, shape: tuple[int, ...]) -> Bits:
@@ -124,14 +126,16 @@ class Draw:
         codes = self._words(shape, fmt.dtype.newbyteorder("<")).astype(fmt.dtype)
         return np.asarray(codes & fmt.dtype.type((1 << fmt.bits) - 1))
 
-    def split(self, target: Ints, x: Format, y: Format, normal: bool = True) -> tuple[Ints, Ints]:
-        """Splits product exponents between two formats at random; out of reach goes as near as it can."""
-        least = lowest_exponent if normal else tiniest_exponent
-        reach = np.clip(target, least(x) + least(y), highest_exponent(x) + highest_exponent(y))
-        low, high = (
-            np.maximum(least(x), reach - highest_exponent(y)),
-            np.minimum(highest_exponent(x), reach - least(y)),
+    def split(self, target: Ints, x: Format, y: Format, normal: Any = True) -> tuple[Ints, Ints]:
+        """Splits product exponents between two formats at random; out of reach goes as near as it can.
+        `normal`: whether among normal numbers alone, of all or of each."""
+        ends = ((tiniest_exponent(fmt), lowest_exponent(fmt)) for fmt in (x, y))
+        least_x, least_y = (
+            end[normal] if isinstance(normal, bool) else np.where(normal, end[1], end[0]) for end in ends
         )
+        most_x, most_y = highest_exponent(x), highest_exponent(y)
+        reach = np.clip(target, least_x + least_y, most_x + most_y)
+        low, high = np.maximum(least_x, reach - most_y), np.minimum(most_x, reach - least_y)
         first = self.pick(low, high, target.shape)
         return first, reach - first
 

@@ -269,16 +269,23 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
         np.take_along_axis(exponents, order, axis=1), np.take_along_axis(live, order, axis=1)
     )
     rows = np.flatnonzero(joined & live[:, 0])
-    digits = (exponents[:, 0] - exponents[:, 1] + 1)[rows]
-    of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, rows.shape), 1, draw.a.fraction_bits + 1)
-    of_b = np.clip(digits - of_a + draw.coins(rows.shape), 1, draw.b.fraction_bits + 1)
-    of_one = draw.split(exponents[rows, 0], draw.a, draw.b)
-    a[rows, 0] = _of_digits(draw, draw.a, of_one[0], of_a)
-    b[rows, 0] = _of_digits(draw, draw.b, of_one[1], np.where(of_a == digits, 1, of_b))
+    if len(rows):
+        leading = exponents[rows, 0]
+        a[rows, 0], b[rows, 0] = _of_digits_together(draw, leading, leading - exponents[rows, 1] + 1)
     signs = draw.coins(draw.shape)
     # What leads is even if it is a power of two: only more of its sign than half of a place shows.
     signs = np.where(draw.chance(0.5, (draw.count, 1)), signs[:, :1], signs)
     return _signed(draw, a, b, signs)
+
+
+def _of_digits_together(draw: Draw, exponent: Ints, digits: Ints) -> tuple[Bits, Bits]:
+    """a and b whose products have so many digits, or one more, as far as the formats have them."""
+    size = exponent.shape
+    of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, size), 1, draw.a.fraction_bits + 1)
+    of_b = np.clip(digits - of_a + draw.coins(size), 1, draw.b.fraction_bits + 1)
+    first, second = draw.split(exponent, draw.a, draw.b)
+    b = _of_digits(draw, draw.b, second, np.where(of_a == digits, 1, of_b))
+    return _of_digits(draw, draw.a, first, of_a), b
 
 
 def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
@@ -288,8 +295,7 @@ def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> 
     rows = np.flatnonzero(place >= 0)
     place, exponent = place[rows], exponent[rows]
     carry = np.where(exponent > draw.low, draw.coins(exponent.shape), 0)
-    splits = (draw.split(exponent - carry, draw.a, draw.b, normal) for normal in (True, False))
-    of_a, of_b = (np.where(carry == 1, carried, any_one) for carried, any_one in zip(*splits, strict=True))
+    of_a, of_b = draw.split(exponent - carry, draw.a, draw.b, normal=carry == 1)
     a[rows, place] = _of_digits(draw, draw.a, of_a, np.full(of_a.shape, 2))
     b[rows, place] = _of_digits(draw, draw.b, of_b, 1 + carry)
 
