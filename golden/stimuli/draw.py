@@ -154,11 +154,14 @@ class Draw:
 
     def few_powers(self, target: Ints, live: Bits) -> tuple[Bits, Bits]:
         """a and b of which the first products (count, n) are powers of two at the target exponents, or zero
-        where not `live`; all others are zero, b as beside the first."""
+        where not `live`. All others are zeros beside powers of two of any size: a unit that takes the exponent
+        of a zero for that of a product shows."""
+        terms = target.shape[1]
         some_a, some_b = self.products(target, normal=False, exact=True)
         a = np.zeros(self.shape, self.a.dtype)
-        a[:, : target.shape[1]] = np.where(live, some_a, np.zeros((), self.a.dtype))
-        return a, some_b[:, np.arange(self.k) % target.shape[1]]
+        a[:, :terms] = np.where(live, some_a, np.zeros((), self.a.dtype))
+        rest = self.pick(lowest_exponent(self.b), highest_exponent(self.b), (self.count, self.k - terms))
+        return a, np.concatenate([some_b, self.powers(self.b, rest)], axis=1)
 
     def set_scales(self, exponent: Ints) -> Ints:
         """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the
