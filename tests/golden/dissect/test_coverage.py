@@ -78,5 +78,5 @@ def test_one_wrong_code_of_one_element_is_met(monkeypatch: pytest.MonkeyPatch) -
     asked = Coverage(FunctionUnit(dot, integers, 2))
     asked.seen["a"][:] = True
     asked.seen["a"][1, [WRONG, 7]] = False
-    some = asked.questions(40, np.random.default_rng(2))
+    some = asked.questions(40, np.random.default_rng(3))
     assert 10 < (some["a"][:, 1] == WRONG).sum() < 30

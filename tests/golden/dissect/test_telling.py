@@ -127,7 +127,9 @@ def test_a_sum_of_one_bit_more_than_f32_keeps_shows_that_it_is_rounded_twice(fir
     made = (one.apply(own) for one in telling.neighbours(own, ()) if one.value == first)
     rivals = [("round", one) for one in made if one is not None]
     assert rivals
-    asked = telling.questions(own, rivals, 1000, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    asked = telling.questions(
+        own, rivals, 1000, lambda *n: np.random.default_rng([1, *n]), time.monotonic() + 60
+    )
     assert asked is not None and (rivals[0][1].dot(**asked) != own.dot(**asked)).any()
 
 
@@ -259,7 +261,7 @@ def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
         for o in ins.program.operations
     )
     assert taken is not None
-    bank = bank_of(ins, 20)
+    bank = bank_of(ins, 10)
     bank.add("shrunk", SHOWS, ins.dot(**SHOWS))
     assert not bank.wrong(taken.program).any()
     found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)

@@ -405,7 +405,7 @@ def test_matrices_batches_and_modes_keep_their_places() -> None:
 def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> None:
     """Tininess before and after rounding differ on a sliver of operands below the least normal number."""
     after, before = with_flags(name, "unbounded"), with_flags(name, "before_rounding")
-    vectors = default_set(after, 8000, 1)
+    vectors = default_set(after, 16_000, 1)
     differ = before.flags(**vectors.operands) ^ vectors.flags
     assert set(np.unique(differ).tolist()) == {0, 0b0100} and np.count_nonzero(differ) >= 10
 
@@ -414,8 +414,8 @@ def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> Non
 def test_default_vectors_have_invalid_operations_beside_nans(k: int) -> None:
     """d is a NaN anyway: of a unit that hands a quiet NaN on without a look at the rest the flag is wrong."""
     unit = yaml_text.read((EXAMPLES / "ieee_fma_flags.yaml").read_text("utf-8")) | {"shape": {"k": k}}
-    operands = default_set(load(yaml_text.written(unit)), 20_000, 1).operands
-    a, b, c = (operands[name].reshape(20_000, -1) & 0x7FFF for name in "abc")
+    operands = default_set(load(yaml_text.written(unit)), 30_000, 1).operands
+    a, b, c = (operands[name].reshape(30_000, -1) & 0x7FFF for name in "abc")
     nan = {name: codes > 0x7C00 for name, codes in (("a", a), ("b", b), ("c", c))}
     signals = {name: (codes > 0x7C00) & (codes < 0x7E00) for name, codes in (("a", a), ("b", b), ("c", c))}
     invalid_product = (((a == 0x7C00) & (b == 0)) | ((a == 0) & (b == 0x7C00))).any(axis=1)

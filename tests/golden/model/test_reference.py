@@ -288,7 +288,7 @@ def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name:
 def test_the_comparison_tells_a_wrong_parameter(architecture: str, name: str, other: Oracle) -> None:
     ins, differ = golden.instruction(architecture, name), 0
     for kind in stimuli.KINDS:
-        operands = stimuli.generate(ins, kind, PER_KIND, np.random.default_rng(11))
+        operands = stimuli.generate(ins, kind, PER_KIND, np.random.default_rng(13))
         for i in range(PER_KIND):
             dot = {key: array[i] for key, array in operands.items()}
             differ += ins.reference_dot(**dot) != other(**{key: array.tolist() for key, array in dot.items()})

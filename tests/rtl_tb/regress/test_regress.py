@@ -37,7 +37,7 @@ from rtl_tb.regress.store import Store
 from rtl_tb.regress.summary import add_to_history, coverages, summary
 
 ICARUS = {"engine": "selfcheck", "sim": "icarus", "count": 100}
-MANY = ICARUS | {"count": 8400, "shard": 100}
+MANY = ICARUS | {"count": 16600, "shard": 100}
 SHORT = ICARUS | {"count": 700, "shard": 100}
 """Two shards each: one block of the stream, and what is left. SHORT: with the blocks of `here`."""
 
