@@ -69,7 +69,7 @@ class Draw:
     def _words(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Bits:
         """Random words of a little-endian dtype, cut from the generator's own: the same on every machine."""
         count = math.prod(shape)
-        whole: Bits = self.rng.bit_generator.random_raw(-(-count * kind.itemsize // 8))
+        whole = self.rng.integers(0, 1 << 64, -(-count * kind.itemsize // 8), np.uint64)
         return whole.astype(_U64, copy=False).view(kind)[:count].reshape(shape)
 
     def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:

@@ -67,6 +67,12 @@ def test_words_are_those_of_the_generator_from_its_low_end() -> None:
     ]
 
 
+def test_any_generator_fills_words() -> None:
+    """Also one whose own words have 32 bits."""
+    draw = Draw(HMMA, COUNT, np.random.Generator(np.random.MT19937(3)))
+    assert evenly(draw.fraction((COUNT,)) >> np.uint64(62), dict.fromkeys(range(4), 1 / 4))
+
+
 @pytest.mark.parametrize("name", ["f16", "bf16", "e4m3", "e5m2", "tf32", "f32", "e2m1", "ue8m0", "f64"])
 def test_codes_are_the_same_from_narrow_words(name: str) -> None:
     fmt, rng = get_format(name), np.random.default_rng(4)
