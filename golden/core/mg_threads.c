@@ -44,7 +44,7 @@ static int mg_await(mg_seat *s, int job) {
         if (mg_has_job(s) == job) return 0;
     pthread_mutex_lock(&s->lock);
     while (mg_has_job(s) != job && !(job && s->leaving)) pthread_cond_wait(&s->turn, &s->lock);
-    const int leaves = mg_has_job(s) != job;
+    const int leaves = job && s->leaving && !mg_has_job(s); /* a job that came may be taken back by now */
     pthread_mutex_unlock(&s->lock);
     return leaves;
 }
