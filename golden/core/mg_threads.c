@@ -3,7 +3,9 @@
  * A thread that is new, or wakes, begins 30 to 70 us late on a virtual machine, and a caller that sleeps until others have
  * ended wakes as late. So one that has helped looks out for more for a while before it sleeps, and no call waits for those
  * that come when nothing is left. */
+#define _GNU_SOURCE /* cpu_set_t */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -17,6 +19,9 @@ typedef struct {
     pthread_cond_t turn;         /* a job came, or it is done */
     void *job;                   /* offered, or mg_busy, or null */
     int started, taken, leaving; /* taken: by a call */
+#ifdef __linux__
+    cpu_set_t cpus;              /* where it may run */
+#endif
 } mg_seat;
 
 #define MG_FREE_SEAT {.lock = PTHREAD_MUTEX_INITIALIZER, .turn = PTHREAD_COND_INITIALIZER}
@@ -100,13 +105,32 @@ static int mg_start(mg_seat *s) {
     sigfillset(&none);
     pthread_sigmask(SIG_SETMASK, &none, &callers);
     s->started = !pthread_create(&s->thread, NULL, mg_serve, s);
+#ifdef __linux__
+    CPU_ZERO(&s->cpus); /* not known yet */
+#endif
     pthread_sigmask(SIG_SETMASK, &callers, NULL);
     return s->started;
+}
+
+/* Lets threads run where their caller may now. */
+static void mg_follow(mg_seat *const *seats, int count) {
+#ifdef __linux__
+    cpu_set_t cpus;
+    if (count == 0 || sched_getaffinity(0, sizeof cpus, &cpus)) return;
+    for (int i = 0; i < count; i++)
+        if (!CPU_EQUAL(&cpus, &seats[i]->cpus) && !pthread_setaffinity_np(seats[i]->thread, sizeof cpus, &cpus)) seats[i]->cpus = cpus;
+#else
+    (void)seats, (void)count;
+#endif
 }
 
 void mg_share(char *jobs, size_t size, int count) {
     mg_seat *with[MG_MAX_THREADS];
     int helpers = 0;
+    if (count == 1) {
+        mg_work(jobs);
+        return;
+    }
     pthread_mutex_lock(&mg_office);
     for (mg_seat *s = mg_seats; s < mg_seats + MG_MAX_THREADS && helpers < count - 1; s++) {
         if (s->taken) continue;
@@ -114,6 +138,7 @@ void mg_share(char *jobs, size_t size, int count) {
         s->taken = 1;
         with[helpers++] = s;
     }
+    mg_follow(with, helpers);
     pthread_mutex_unlock(&mg_office);
     for (int i = 0; i < helpers; i++) mg_say(with[i], jobs + (i + 1) * size, 0);
     mg_work(jobs);
