@@ -19,7 +19,7 @@ typedef enum { MG_VALUES, MG_SIGNIFICANDS, MG_WHERE_THEY_REACH } mg_significands
 /* Where an operand of a tile lies and how it is decoded, which is the same for all tiles: rows of codes, in bytes from a row to the
  * next (`row`) and from a code to the next (`column`). Integers: words of codes, as `integers` of mg_tile_kernel takes them. */
 typedef struct {
-    int operand, is_scale, by_row; /* by_row: two rows by turns are brought together first */
+    int operand, by_row; /* by_row: two rows by turns are brought together first */
     const mg_array *array;
     const mg_format *format;
     const mg_table *table;
@@ -204,7 +204,7 @@ static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
     }
 }
 
-/* A first step that flushes makes values below its format's least normal number zero. */
+/* Whether a first step flushes an operand. */
 static int mg_is_flushed(const mg_step *step, int name) {
     int flushes = 0;
     for (int32_t i = 0; step->op == MG_STEP_FLUSH && i < step->of_count; i++) flushes |= step->of[i] == name;
@@ -216,7 +216,7 @@ static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_sou
     const mg_program *p = f->program;
     const mg_call *call = f->call;
     const int of_b = operand == MG_OPERAND_B || operand == MG_OPERAND_SCALE_B, is_scale = operand >= MG_OPERAND_SCALE_A, lanes = f->tile.per_lane;
-    *s = (mg_source){.operand = operand, .is_scale = is_scale, .by_row = f->tile.paired && !of_b, .plane = plane};
+    *s = (mg_source){.operand = operand, .by_row = f->tile.paired && !of_b, .plane = plane};
     s->array = is_scale ? (of_b ? &call->scale_b : &call->scale_a) : of_b ? &call->b : &call->a;
     s->format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
     s->table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
@@ -279,6 +279,7 @@ static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
         for (int32_t j = 0; j < t->columns; j++) mg_scale(&t->b, (ptrdiff_t)k * t->columns + j, t->scale_b.exponent[k / b_block * t->columns + j]);
 }
 
+/* Values below their format's least normal number become zero. */
 static __attribute__((noinline)) void mg_flush_plane(const mg_program *p, const mg_source *s) {
     const mg_operation *o = &p->operations[0];
     mg_plane *plane = s->plane;
@@ -301,7 +302,7 @@ static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes 
         mg_pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
         data = f->turned;
     }
-    if (!s->integers) return mg_load_plane(f, s, data, s->is_scale || f->tile.significands);
+    if (!s->integers) return mg_load_plane(f, s, data, s->operand >= MG_OPERAND_SCALE_A || f->tile.significands);
     s->integers->integers(s->format, s->table, data, s->row, s->rows, s->column, s->columns, s->share, s->other, s->turns, s->flip, s->plane->value);
     return 0;
 }
@@ -459,6 +460,7 @@ mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call) {
     mg_lay_out(f, (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64));
     mg_plan_source(f, MG_OPERAND_A, &f->tile.a, &f->sources[0]);
     mg_plan_source(f, MG_OPERAND_B, &f->tile.b, &f->sources[1]);
+    if (!f->scales) return f;
     mg_plan_source(f, MG_OPERAND_SCALE_A, &f->tile.scale_a, &f->sources[2]);
     mg_plan_source(f, MG_OPERAND_SCALE_B, &f->tile.scale_b, &f->sources[3]);
     return f;

@@ -161,7 +161,7 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     if (threads < 1) threads = 1;
     const int64_t parts = threads == 1 ? 1 : threads * MG_PARTS;
     mg_queue queue = {0, total, ((total + parts - 1) / parts + many - 1) / many * many};
-    mg_worker *workers = calloc((size_t)threads, sizeof *workers);
+    mg_worker *workers = malloc((size_t)threads * sizeof *workers);
     if (!workers) return -1;
     for (int64_t i = 0; i < threads; i++) workers[i] = (mg_worker){.queue = &queue, .program = program, .call = call, .watch = watch};
 #ifdef MG_GENERAL_ONLY

@@ -252,9 +252,9 @@ def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a[:, 2:] = 0
     of_a, of_b = draw.split(leading - drop - 1, draw.a, draw.b)
     ones = -(np.uint64(1) << (np.uint64(65) - bits.astype(np.uint64)))
-    a[:, 0] = encode(draw.a, np.zeros_like(of_a), of_a, np.where(bits > 1, ones, np.uint64(0)))
+    a[:, 0] = encode(draw.a, None, of_a, np.where(bits > 1, ones, np.uint64(0)))
     last = np.uint64(1) << (np.uint64(64) - bits.astype(np.uint64))
-    b[:, 0] = encode(draw.b, np.zeros_like(of_b), of_b, np.where(squared, last, np.uint64(0)))
+    b[:, 0] = encode(draw.b, None, of_b, np.where(squared, last, np.uint64(0)))
     sign = np.repeat(draw.coins(size)[:, None], draw.k, axis=1)
     a, b = _signed(draw, a, b, sign)
     c = encode(draw.c, draw.coins(size), leading, draw.fraction(size) & _kept(draw))
