@@ -93,6 +93,9 @@ static mg_significands mg_needs_significands(const mg_program *p) {
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
         const mg_format *a = o->has_operand_format ? &o->operand_format : &p->a, *b = o->has_operand_format ? &o->operand_format : &p->b;
+        const mg_format *scale_a = &p->scale_a, *scale_b = &p->scale_b;
+        if (o->fast == MG_FAST_GDFS && mg_leaves_floats(o, scale_a, scale_b, scale_a->min_exponent + scale_b->min_exponent, scale_a->max_exponent + scale_b->max_exponent))
+            return MG_SIGNIFICANDS;
         if (o->fast != MG_FAST_FDA && o->fast != MG_FAST_FDRDA) continue;
         if (o->product_overflow || p->scale_block || mg_leaves_floats(o, a, b, 2 * MG_NEAR_LEAST, 2 * MG_NEAR_MOST)) return MG_SIGNIFICANDS;
         if (mg_leaves_floats(o, a, b, a->min_exponent + b->min_exponent, a->max_exponent + b->max_exponent)) needs = MG_WHERE_THEY_REACH;
@@ -302,7 +305,7 @@ static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes 
         mg_pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
         data = f->turned;
     }
-    if (!s->integers) return mg_load_plane(f, s, data, s->operand >= MG_OPERAND_SCALE_A || f->tile.significands);
+    if (!s->integers) return mg_load_plane(f, s, data, f->tile.significands);
     s->integers->integers(s->format, s->table, data, s->row, s->rows, s->column, s->columns, s->share, s->other, s->turns, s->flip, s->plane->value);
     return 0;
 }

@@ -922,16 +922,57 @@ MG_INLINE mg_vf MG_OF(mg_whole_float)(mg_vf x) {
 #endif
 }
 
+/* Sums of floats below 2^50 in size, cut to integers: integers, where the machine makes them of floats, else doubles. */
+#define mg_wholes MG_OF(mg_wholes)
+#ifdef MG_NATIVE_WHOLES
+typedef mg_dw mg_wholes;
+#else
+typedef mg_df mg_wholes;
+#endif
+
+MG_INLINE void MG_OF(mg_add_whole)(mg_wholes *sum, mg_vf x) {
+#ifdef MG_NATIVE_WHOLES
+    mg_vs part[2];
+    memcpy(part, &x, sizeof x);
+    MG_EACH_HALF sum[h] += (mg_dw)MG_NATIVE_WHOLES(part[h]);
+#else
+    const mg_vf whole = MG_OF(mg_whole_float)(x);
+    MG_EACH_HALF sum[h] += MG_OF(mg_doubles_of)(whole, h);
+#endif
+}
+
+/* Such a sum as floats, cut to 24 bits. */
+MG_INLINE mg_vf MG_OF(mg_cut_wholes)(const mg_wholes *sum) {
+#ifdef MG_NATIVE_WHOLES
+    return (mg_vf)MG_NATIVE_JOIN(MG_NATIVE_FLOATS_OF_WHOLES(sum[0]), MG_NATIVE_FLOATS_OF_WHOLES(sum[1]));
+#else
+    mg_df cut[2];
+    MG_EACH_HALF cut[h] = (mg_df)((mg_dw)sum[h] & -(INT64_C(1) << (52 - 23)));
+    return (mg_vf)MG_OF(mg_floats_of)(cut);
+#endif
+}
+
+/* The same rounded to FP32, toward zero, where scales are values. Where units are more than floats have, no group is there, and c is the sum; -0 becomes +0. */
+MG_INLINE mg_vi MG_OF(mg_round_wholes)(const mg_operation *o, const int specials, const mg_wholes *sum, mg_vi units, mg_vi c, mg_vf end) {
+    const mg_vf size = MG_OF(mg_cut_wholes)(sum) * MG_POWER(-units);
+    const mg_vi cut = MG_PICK((mg_vi)(units > MG_MOST_UNITS), (mg_vi)((mg_vf)c + 0), (mg_vi)size) & -(1 << (23 - o->result_fraction_bits)), special = MG_IS_TOP(c);
+    const mg_vi code = cut & ((mg_vi)(cut != INT32_MIN) | -(o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW));
+    if (!specials && !MG_OF(mg_any)(special)) return code;
+    end += (mg_vf)(special & c);
+    return MG_PICK((mg_vi)(end == end), MG_PICK(special, c, code), MG_SPLAT((int32_t)o->nan));
+}
+
 /* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. A float holds a group, and a double their
- * sum in units of the last bit that is kept. NaN of scales, and what c has of it and infinity, reach the sum by themselves. */
-MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
+ * sum in units of the last bit that is kept. Scales are values where the units of what they scale are powers that floats have. */
+MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_vi *seed, const mg_late *c, mg_vi *out) {
     const int32_t size = x->groups ? x->groups : o->group, groups = x->groups ? MG_GROUPED / size : o->k_count / size, block = x->groups ? size : o->scale_block;
-    const int nearest = x->groups ? 0 : o->rounding == MG_ROUNDING_NEAREST_EVEN;
-    mg_vi e[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
-    mg_vi units[MG_ROWS];
-    mg_vf value[MG_MAX_GROUPS][MG_ROWS];
-    mg_df total[MG_ROWS][2];
-    MG_EACH_ROW top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
+    mg_vi e[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS], units[MG_ROWS];
+    mg_vf value[MG_MAX_GROUPS][MG_ROWS], end[MG_ROWS];
+    mg_wholes total[MG_ROWS][2];
+    MG_EACH_ROW {
+        top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
+        end[r] = (mg_vf){0};
+    }
     MG_UNROLL for (int32_t g = 0; g < groups; g++) {
         const ptrdiff_t s = g * size / block;
         const mg_vf scale_b = (mg_vf)MG_OF(mg_of_b)(x, x->scale_b + s * x->b_row);
@@ -943,23 +984,30 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
             e[g][r] = MG_PICK(present[r], exponent, MG_SPLAT(MG_E_ZERO));
             top[r] = MG_OF(mg_max)(top[r], e[g][r]);
             value[g][r] = __builtin_convertvector(sum[r], mg_vf) * (MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b);
+            if (x->specials) end[r] += value[g][r];
         }
     }
     MG_EACH_ROW {
         units[r] = o->fraction_bits - top[r];
-        const mg_vi quarters = units[r] - 2;
-        const mg_vf late = MG_OF(mg_whole_float)(c[r].significand * MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER)));
-        MG_EACH_HALF total[r][h] = (mg_df){0} + MG_OF(mg_doubles_of)(late, h); /* no -0 */
+        MG_EACH_HALF total[r][h] = (mg_wholes){0}; /* no -0 */
+        mg_vf power = MG_POWER(-MG_OF(mg_max)(-units[r], MG_SPLAT(-MG_MOST_UNITS)));
+        const mg_vf quarters = power * 0.25f;
+        if (x->significands || !x->groups) power = MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER));
+        MG_OF(mg_add_whole)(total[r], c[r].significand * power);
         MG_UNROLL for (int32_t g = 0; g < groups; g++) {
-            const mg_vf term = MG_OF(mg_whole_float)(value[g][r] * MG_POWER(MG_OF(mg_max)(quarters + e[g][r], MG_LEAST_POWER)));
-            MG_EACH_HALF total[r][h] += MG_OF(mg_doubles_of)(term, h);
+            power = quarters;
+            if (x->significands) power = MG_POWER(MG_OF(mg_max)(units[r] - 2 + e[g][r], MG_LEAST_POWER));
+            MG_OF(mg_add_whole)(total[r], value[g][r] * power);
         }
-        units[r] = -units[r];
     }
     MG_EACH_ROW {
-        out[r] = (x->groups ? MG_OF(mg_round_to_floats) : MG_OF(mg_round_sums))(o, o->result_fraction_bits, nearest, total[r], units[r]);
-        if (x->groups) out[r] = MG_PICK((mg_vi)((mg_vf)out[r] == (mg_vf)out[r]), out[r], MG_SPLAT((int32_t)o->nan));
-        else out[r] = MG_OF(mg_with_specials)(o, (mg_vf)MG_OF(mg_floats_of)(total[r]), out[r]);
+        if (x->groups && !x->significands) {
+            out[r] = MG_OF(mg_round_wholes)(o, x->specials, total[r], units[r], seed[r], end[r]);
+            continue;
+        }
+        const mg_df sum[2] = {__builtin_convertvector(total[r][0], mg_df), __builtin_convertvector(total[r][1], mg_df)};
+        end[r] += (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
+        out[r] = MG_OF(mg_with_specials)(o, end[r], MG_OF(mg_round_sums)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, sum, -units[r]));
     }
 }
 
@@ -1122,9 +1170,9 @@ MG_INLINE void MG_OF(mg_begin_sums)(const mg_tile *t) {
 }
 
 /* Which bytes of the words `at`, `next` apart, of a group are not zero, a bit each; `zero` is what that is after bytes were moved. */
-MG_INLINE mg_vi MG_OF(mg_marks)(const float *at, const int32_t words, ptrdiff_t next, int32_t zero) {
+MG_INLINE mg_vi MG_OF(mg_marks)(const float *at, const int32_t words, ptrdiff_t next, mg_vi zero) {
     mg_vi mark = {0};
-    MG_UNROLL for (int32_t w = 0; w < words; w++) mark |= (mg_vi)((mg_fours)MG_AT(mg_vi, at + w * next) != (mg_fours)MG_SPLAT(zero)) & (int32_t)(0x1010101u << w);
+    MG_UNROLL for (int32_t w = 0; w < words; w++) mark |= (mg_vi)(MG_AT(mg_fours, at + w * next) != (mg_fours)zero) & (int32_t)(0x1010101u << w);
     return mark;
 }
 
@@ -1132,15 +1180,30 @@ MG_INLINE mg_vi MG_OF(mg_marks)(const float *at, const int32_t words, ptrdiff_t 
  * begin with, in 16 bits, since bytes of a are moved by 128. What lies elsewhere means nothing: vectors may reach beyond the columns. */
 MG_INLINE void MG_OF(mg_begin_groups)(const mg_tile *t, const int32_t words) {
     const ptrdiff_t columns = t->columns, of_a = t->a.count / 4, count = t->b.count / 4, lanes = t->per_lane ? columns : 1 << t->paired;
-    for (ptrdiff_t i = 0; i < of_a; i += MG_V) *(mg_vi *)(t->a.exponent + i) = MG_OF(mg_marks)(t->a.value + i, words, lanes, t->flip);
-    for (ptrdiff_t i = 0; i < count; i += words * columns)
+    const float *a = t->a.value, *b = t->b.value;
+    int32_t *marks_of_a = t->a.exponent, *begin = t->b.exponent, *marks_of_b = begin + 2 * count;
+    const mg_vi flip = MG_SPLAT(t->flip);
+    ptrdiff_t i = 0;
+#ifdef MG_HALF
+    const mg_vi bits = {1, 1, 2, 2, 4, 4, 8, 8, 1, 1, 2, 2, 4, 4, 8, 8};
+    for (; lanes == 2 && words == 4 && i < of_a; i += MG_V) { /* a vector has two groups of two rows */
+        mg_vi mark = (mg_vi)(MG_AT(mg_fours, a + i) != (mg_fours)flip) & bits * 0x1010101;
+        mark |= (mg_vi)MG_NATIVE_NEXT_TWO(mark);
+        *(mg_vi *)(marks_of_a + i) = mark | (mg_vi)MG_NATIVE_NEXT_FOUR(mark);
+    }
+#endif
+    for (; i < of_a; i += MG_V) *(mg_vi *)(marks_of_a + i) = MG_OF(mg_marks)(a + i, words, lanes, flip);
+    for (i = 0; i < count; i += words * columns)
         for (ptrdiff_t j = i; j < i + columns; j += MG_V) {
             mg_wraps sum = {0};
-            MG_UNROLL for (int32_t w = 0; w < words; w++) sum -= (mg_wraps)MG_OF(mg_dot_bytes)(MG_SPLAT(t->flip), MG_AT(mg_vi, t->b.value + j + w * columns));
-            *(mg_vi *)(t->b.exponent + j) = (mg_vi)sum;
-            *(mg_vi *)(t->b.exponent + 2 * count + j) = MG_OF(mg_marks)(t->b.value + j, words, columns, 0);
+            MG_UNROLL for (int32_t w = 0; w < words; w++) sum -= (mg_wraps)MG_OF(mg_dot_bytes)(flip, MG_AT(mg_vi, b + j + w * columns));
+            *(mg_vi *)(begin + j) = (mg_vi)sum;
+            *(mg_vi *)(marks_of_b + j) = MG_OF(mg_marks)(b + j, words, columns, (mg_vi){0});
         }
 }
+
+/* Apart, so that its addresses stay in registers. */
+static __attribute__((noinline)) void MG_OF(mg_begin_fours)(const mg_tile *t) { MG_OF(mg_begin_groups)(t, 4); }
 
 /* Matrices of integers that share words, where a program is one sum that c joins. `differ`: bits that do are counted. */
 MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const int swapped, const int differ) {
@@ -1177,9 +1240,12 @@ static __attribute__((noinline)) void MG_OF(mg_byte_rows)(const mg_tile *t) { MG
 MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
     const mg_vi *seed = results[o->seed];
     mg_late c[MG_ROWS];
-    if (x->groups) {
-        MG_EACH_ROW MG_OF(mg_decode_fields)(8, 23, 127, MG_SPECIALS_IEEE, seed[r] & INT32_MAX, seed[r] & INT32_MIN, &c[r].significand, &c[r].exponent);
-        MG_OF(mg_scaled_groups)(o, x, c, out);
+    if (x->groups && !x->significands) { /* of a subnormal c nothing is left, but where it is the sum */
+        MG_EACH_ROW {
+            c[r].exponent = MG_OF(mg_exponent_of_c)(x, seed[r]);
+            c[r].significand = (mg_vf)((mg_vi)(c[r].exponent > -127) & seed[r]);
+        }
+        MG_OF(mg_scaled_groups)(o, x, seed, c, out);
     } else if (x->quick && !x->significands && o->fast == MG_FAST_FDRDA) {
         MG_OF(mg_quick_rounded_down)(o, x, seed, out);
     } else if (x->quick) {
@@ -1196,7 +1262,7 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
         MG_EACH_ROW MG_OF(mg_decode_codes)(&o->seed_format, seed[r], &c[r].significand, &c[r].exponent);
         if (o->fast == MG_FAST_FDA) MG_OF(mg_fused_dot_add)(o, x, c, out);
         else if (o->fast == MG_FAST_FDRDA) MG_OF(mg_rounded_down_dot_add)(o, x, c, out);
-        else MG_OF(mg_scaled_groups)(o, x, c, out);
+        else MG_OF(mg_scaled_groups)(o, x, seed, c, out);
     }
 }
 
@@ -1204,15 +1270,15 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
                                   const int quick, const int plain, const int groups, const int bytes) {
     const mg_program *p = t->program;
     const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
-    const ptrdiff_t width = (ptrdiff_t)t->columns << paired;
+    const ptrdiff_t width = (ptrdiff_t)t->columns << paired, a_row = groups ? MG_GROUPED / 4 << paired : t->a_row, scale_row = groups ? MG_GROUPED / groups << paired : t->scale_row;
     uint8_t tops[MG_ROWS][4 * MG_V];
     for (ptrdiff_t i = 0; i < t->rows; i += rows)
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
             if (bytes && j % (4 * MG_V) == 0) MG_OF(mg_byte_tops)(p->operations, t, i, j, tops);
-            const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
+            const ptrdiff_t a = per_lane ? j : i * a_row, s = per_lane ? j : i * scale_row, b = j >> paired;
             const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, bytes == 2, t->a.value + a, t->b.value + b,
-                                  t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
+                                  t->a.exponent + a, t->b.exponent + b, a_row, t->columns, scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b,
                                   bytes ? tops[0] + j % (4 * MG_V) : NULL}, *x = &part;
             MG_EACH_ROW {
@@ -1235,8 +1301,10 @@ static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
 MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     const int significands = t->significands;
     if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0, 0);
-    else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16, 0);
-    else if (t->groups == 32) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32, 0);
+    else if (t->groups == 16 && !significands && t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 0, 1, 16, 0);
+    else if (t->groups == 16 && !significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16, 0);
+    else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 16, 0);
+    else if (t->groups == 32 && significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 32, 0);
     else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0, 0);
     else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0, 0);
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0, 0);
@@ -1248,7 +1316,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
     if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
     const int differ = o->combine == MG_OPERATION_XOR, one_sum = o->fast == MG_FAST_INTEGER && t->program->operation_count == 1 && o->seed == 0 && t->program->c.storage == 32;
-    if (t->groups == 16) MG_OF(mg_begin_groups)(t, 4);
+    if (t->groups == 16) MG_OF(mg_begin_fours)(t);
     else if (t->share == 2 && o->fast == MG_FAST_GDFS) MG_OF(mg_begin_groups)(t, o->group / 4);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
     else if (t->share == 2) MG_OF(mg_begin_sums)(t);
@@ -1273,6 +1341,8 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 
 #undef MG_HALF
 #undef MG_NATIVE_TWICE
+#undef MG_NATIVE_NEXT_TWO
+#undef MG_NATIVE_NEXT_FOUR
 #undef MG_NATIVE_ZIP
 #undef MG_NATIVE_EVEN
 #undef MG_NATIVE_ODD
@@ -1290,6 +1360,8 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_LOOK_UP
 #undef MG_NATIVE_CUT
 #undef MG_NATIVE_CUT_FLOATS
+#undef MG_NATIVE_WHOLES
+#undef MG_NATIVE_FLOATS_OF_WHOLES
 #undef MG_NATIVE_DOUBLES
 #undef MG_NATIVE_JOIN
 #undef MG_DOUBLES

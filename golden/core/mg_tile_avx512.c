@@ -33,6 +33,8 @@
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_CUT(x) _mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_CUT_FLOATS(x) _mm512_roundscale_ps((__m512)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define MG_NATIVE_WHOLES(x) _mm512_cvttps_epi64((__m256)(x))
+#define MG_NATIVE_FLOATS_OF_WHOLES(x) _mm512_cvt_roundepi64_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOUBLES(x) _mm512_cvtps_pd((__m256)(x))
 #define MG_NATIVE_JOIN(x, y) _mm512_insertf32x8(_mm512_castps256_ps512((__m256)(x)), (__m256)(y), 1)
 /* Two rows of eight columns fill a vector, too. */
@@ -40,6 +42,8 @@
 #define MG_NATIVE_ZIP(x, y) \
     _mm512_permutex2var_epi32(_mm512_castsi256_si512((__m256i)(x)), _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), \
                               _mm512_castsi256_si512((__m256i)(y)))
+#define MG_NATIVE_NEXT_TWO(x) _mm512_shuffle_epi32((__m512i)(x), _MM_PERM_BADC) /* lanes x ^ 2 */
+#define MG_NATIVE_NEXT_FOUR(x) _mm512_shuffle_i32x4((__m512i)(x), (__m512i)(x), _MM_SHUFFLE(2, 3, 0, 1))
 #define MG_NATIVE_TWICE(x) MG_NATIVE_ZIP(x, x)
 #define MG_NATIVE_UNZIP(x) _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15), (__m512i)(x))
 #define MG_NATIVE_EVEN(x) _mm512_castsi512_si256(MG_NATIVE_UNZIP(x))
