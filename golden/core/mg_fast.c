@@ -13,7 +13,7 @@
 /* What a decoded operand is. */
 typedef enum { MG_VALUES, MG_SIGNIFICANDS, MG_WHERE_THEY_REACH } mg_significands;
 
-#define MG_NEAR_LEAST (-48) /* exponents of which two add up to what floats hold easily */
+#define MG_NEAR_LEAST (-45) /* exponents of which two add up to what floats hold easily */
 #define MG_NEAR_MOST 30
 
 /* Where an operand of a tile lies and how it is decoded, which is the same for all tiles: rows of codes, in bytes from a row to the
@@ -87,15 +87,21 @@ static int mg_leaves_floats(const mg_operation *o, const mg_format *a, const mg_
     return most > 60 || least < o->fraction_bits - 126 || least < a->fraction_bits + b->fraction_bits - 126;
 }
 
+/* Whether scales have to come as significands (see there): where floats lack a group as it is scaled, or the power of its units. Where no group
+ * is there, c may not be cut (mg_round_wholes). */
+static mg_significands mg_scales_need(const mg_operation *o, const mg_format *a, const mg_format *b) {
+    const int cuts_small_c = o->floor < o->fraction_bits - MG_MOST_UNITS && o->floor > -126;
+    if (cuts_small_c || mg_leaves_floats(o, a, b, 2 * MG_NEAR_LEAST, 2 * MG_NEAR_MOST)) return MG_SIGNIFICANDS;
+    return mg_leaves_floats(o, a, b, a->min_exponent + b->min_exponent, a->max_exponent + b->max_exponent) ? MG_WHERE_THEY_REACH : MG_VALUES;
+}
+
 /* Whether the operands have to come as significands: never, always, or where an exponent of a tile is not near. */
 static mg_significands mg_needs_significands(const mg_program *p) {
     mg_significands needs = MG_VALUES;
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
         const mg_format *a = o->has_operand_format ? &o->operand_format : &p->a, *b = o->has_operand_format ? &o->operand_format : &p->b;
-        const mg_format *scale_a = &p->scale_a, *scale_b = &p->scale_b;
-        if (o->fast == MG_FAST_GDFS && mg_leaves_floats(o, scale_a, scale_b, scale_a->min_exponent + scale_b->min_exponent, scale_a->max_exponent + scale_b->max_exponent))
-            return MG_SIGNIFICANDS;
+        if (o->fast == MG_FAST_GDFS) return mg_scales_need(o, &p->scale_a, &p->scale_b);
         if (o->fast != MG_FAST_FDA && o->fast != MG_FAST_FDRDA) continue;
         if (o->product_overflow || p->scale_block || mg_leaves_floats(o, a, b, 2 * MG_NEAR_LEAST, 2 * MG_NEAR_MOST)) return MG_SIGNIFICANDS;
         if (mg_leaves_floats(o, a, b, a->min_exponent + b->min_exponent, a->max_exponent + b->max_exponent)) needs = MG_WHERE_THEY_REACH;
@@ -310,25 +316,28 @@ static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes 
     return 0;
 }
 
+/* Decodes two operands that meet, once more if their exponents reach too far for the values that were tried; returns as mg_load_plane. */
+static int mg_decode_both(mg_fast_form *f, const mg_source *both, const mg_lanes *lanes, int64_t batch) {
+    mg_tile *t = &f->tile;
+    const int reach = f->significands == MG_WHERE_THEY_REACH && both->integers == NULL;
+    int specials = 0;
+    for (int i = 0; i < 2; i++) specials |= mg_decode_source(f, &both[i], lanes, batch);
+    if (reach) f->reached = f->kernel->reaches(both[0].plane, MG_NEAR_LEAST, MG_NEAR_MOST) || f->kernel->reaches(both[1].plane, MG_NEAR_LEAST, MG_NEAR_MOST);
+    if (!reach || !f->reached || t->significands) return specials;
+    t->significands = 1;
+    for (int i = 0; i < 2; i++) mg_decode_source(f, &both[i], lanes, batch);
+    return specials;
+}
+
 /* `lanes` is null for whole matrices. */
 static void mg_decode_tile(mg_fast_form *f, const mg_lanes *lanes, int64_t batch) {
     mg_tile *t = &f->tile;
-    const mg_source *a = &f->sources[0], *b = &f->sources[1];
     t->significands = f->significands == MG_SIGNIFICANDS || f->reached;
-    t->specials = mg_decode_source(f, a, lanes, batch);
-    t->specials |= mg_decode_source(f, b, lanes, batch);
-    if (f->significands == MG_WHERE_THEY_REACH)
-        f->reached = f->kernel->reaches(&t->a, MG_NEAR_LEAST, MG_NEAR_MOST) || f->kernel->reaches(&t->b, MG_NEAR_LEAST, MG_NEAR_MOST);
-    if (f->reached && !t->significands) {
-        t->significands = 1;
-        mg_decode_source(f, a, lanes, batch);
-        mg_decode_source(f, b, lanes, batch);
-    }
-    if (a->flushes) mg_flush_plane(f->program, a);
-    if (b->flushes) mg_flush_plane(f->program, b);
+    t->specials = mg_decode_both(f, &f->sources[0], lanes, batch);
+    if (f->sources[0].flushes) mg_flush_plane(f->program, &f->sources[0]);
+    if (f->sources[1].flushes) mg_flush_plane(f->program, &f->sources[1]);
     if (!f->scales) return;
-    t->specials |= mg_decode_source(f, &f->sources[2], lanes, batch);
-    t->specials |= mg_decode_source(f, &f->sources[3], lanes, batch);
+    t->specials |= mg_decode_both(f, &f->sources[2], lanes, batch);
     mg_fold_scales(f, t);
 }
 

@@ -48,7 +48,6 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
 #define MG_POWER(x) ((mg_vf)(((x) + 127) << 23)) /* 2^x, -126 <= x <= 127 */
 #define MG_BYTE_BIAS 96                          /* of an exponent in a byte, which is then in 65 ... 127, or 0 of zero: products of zero are below 128, others above */
-#define MG_MOST_UNITS 126                        /* of a quick sum, as a power of two */
 #define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
 #define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
@@ -993,7 +992,9 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
         mg_vf power = MG_POWER(-MG_OF(mg_max)(-units[r], MG_SPLAT(-MG_MOST_UNITS)));
         const mg_vf quarters = power * 0.25f;
         if (x->significands || !x->groups) power = MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER));
-        MG_OF(mg_add_whole)(total[r], c[r].significand * power);
+        const mg_vf late = c[r].significand * power;
+        MG_OF(mg_add_whole)(total[r], late);
+        if (x->significands || !x->groups) end[r] += late; /* small, or special */
         MG_UNROLL for (int32_t g = 0; g < groups; g++) {
             power = quarters;
             if (x->significands) power = MG_POWER(MG_OF(mg_max)(units[r] - 2 + e[g][r], MG_LEAST_POWER));
@@ -1006,8 +1007,9 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
             continue;
         }
         const mg_df sum[2] = {__builtin_convertvector(total[r][0], mg_df), __builtin_convertvector(total[r][1], mg_df)};
-        end[r] += (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
-        out[r] = MG_OF(mg_with_specials)(o, end[r], MG_OF(mg_round_sums)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, sum, -units[r]));
+        if (x->groups) out[r] = MG_OF(mg_round_to_floats)(o, o->result_fraction_bits, 0, sum, -units[r]);
+        else out[r] = MG_OF(mg_round_sums)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, sum, -units[r]);
+        if (MG_OF(mg_any)(MG_IS_TOP(end[r]))) out[r] = MG_OF(mg_with_specials)(o, end[r], out[r]);
     }
 }
 
@@ -1305,6 +1307,7 @@ MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     else if (t->groups == 16 && !significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16, 0);
     else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 16, 0);
     else if (t->groups == 32 && significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 32, 0);
+    else if (t->groups == 32 && !t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32, 0);
     else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0, 0);
     else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0, 0);
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0, 0);

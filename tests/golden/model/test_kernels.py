@@ -205,3 +205,41 @@ def test_exponents_in_bytes(
         after_each_other = {name: np.concatenate([one[name] for one in every]) for name in every[0]}
         for operands in (*every, tiles.zero_tiles() | {"c": tiles.codes("c")}, after_each_other):
             assert np.array_equal(ins(**operands), ins.engine.compute(operands, True, general=True))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("floor", [None, -139, -126, -100, -92, 0])
+@pytest.mark.parametrize(("zero", "kept"), [("positive", 23), ("signed_underflow", 3)])
+def test_c_alone_beside_scaled_groups(
+    zero: str, kept: int, floor: int | None, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all groups are zero, a small c is cut below the floor, or not at all: units that no float has."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    total = ["groups", "c"]
+    last = {"of": "total", "rounding": "toward_zero", "overflow": "infinity", "zero": zero}
+    align = {"of": total, "fraction_bits": 35, "rounding": "toward_zero"}
+    steps: list[dict[str, object]] = [
+        {"multiply": {"to": "products"}},
+        {"special_values": {"of": ["products", "c", "scales"], "nan": 0x7FFFFFFF}},
+        {"sum": {"of": ["products"], "to": "groups", "group": {"contiguous": 16}, "exponent": 0}},
+        {"scale": {"of": "groups"}},
+        {"align": align if floor is None else align | {"floor": floor}},
+        {"sum": {"of": total, "to": "total"}},
+        {"round": last | {"fraction_bits": kept}},
+    ]
+    formats = {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": "ue4m3", "scale_b": "ue4m3"}
+    for columns in (8, 16):
+        unit = {"unit": "groups", "shape": {"m": 16, "n": columns, "k": 64}, "formats": formats}
+        ins = load(json.dumps(unit | {"scale_block": 16, "program": [{"steps": steps}]}))
+        assert ins.engine.fast
+        rng = np.random.default_rng(kept)
+        tiles = Tiles(ins, rng)
+        c = tiles.codes("c") & np.uint32(0x803FFFFF)  # up to 2^0 ...
+        c >>= rng.integers(0, 10, c.shape, np.uint32)  # ... and far below the least normal number
+        c = c | rng.integers(0, 2, c.shape, np.uint32) << np.uint32(31)
+        c[..., ::3] &= np.uint32(1 << 31)
+        for what in ("normal", "random_bits"):
+            operands = getattr(tiles, what)() | {"c": c}
+            operands["a"][:, ::2] &= 8  # zeros of both signs
+            operands["a"][:, 1::4, :32] &= 8
+            assert np.array_equal(ins(**operands), ins.engine.compute(operands, True, general=True))
