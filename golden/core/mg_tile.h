@@ -931,9 +931,10 @@ typedef mg_df mg_wholes;
 
 MG_INLINE void MG_OF(mg_add_whole)(mg_wholes *sum, mg_vf x) {
 #ifdef MG_NATIVE_WHOLES
+    typedef uint64_t wraps __attribute__((vector_size(8 * MG_DOUBLES))); /* where a NaN is no integer */
     mg_vs part[2];
     memcpy(part, &x, sizeof x);
-    MG_EACH_HALF sum[h] += (mg_dw)MG_NATIVE_WHOLES(part[h]);
+    MG_EACH_HALF sum[h] = (mg_dw)((wraps)sum[h] + (wraps)MG_NATIVE_WHOLES(part[h]));
 #else
     const mg_vf whole = MG_OF(mg_whole_float)(x);
     MG_EACH_HALF sum[h] += MG_OF(mg_doubles_of)(whole, h);
