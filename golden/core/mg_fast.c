@@ -167,7 +167,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     f->kernel = kernels;
     f->widest = kernels;
     for (int i = 0; i < 3 && kernels[i].lanes && !t->rows; i++) {
-        const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA && p->operations[0].fast != MG_FAST_INTEGER;
+        const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA && (p->operations[0].fast != MG_FAST_INTEGER || p->operations[0].combine != MG_OPERATION_XOR);
         if ((n << paired) % kernels[i].lanes || m % (4 << paired)) continue;
         f->kernel = &kernels[i];
         t->paired = paired;

@@ -355,6 +355,11 @@ MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, c
             if (share == 1) codes = (codes | codes << 8) & 0xff00ff;
             *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
         }
+#ifdef MG_NATIVE_FOUR_ROWS
+    for (; !turns && share == 2 && step == 1 && other == MG_V && count == MG_V && i < count; i += MG_V) /* rows in one run */
+        for (ptrdiff_t r = 0; r < rows; r++)
+            *(mg_vi *)(words + r * MG_V) = MG_OF(mg_integers_of)(f, units, share, (mg_vi)MG_NATIVE_FOUR_ROWS(data + r * row)) ^ flip;
+#endif
     for (; !turns && step == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i;
@@ -1209,33 +1214,38 @@ MG_INLINE void MG_OF(mg_begin_groups)(const mg_tile *t, const int32_t words) {
 static __attribute__((noinline)) void MG_OF(mg_begin_fours)(const mg_tile *t) { MG_OF(mg_begin_groups)(t, 4); }
 
 /* Matrices of integers that share words, where a program is one sum that c joins. `differ`: bits that do are counted. */
-MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const int swapped, const int differ) {
+MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const int swapped, const int differ, const int paired) {
     const mg_operation *o = &t->program->operations[0];
     const ptrdiff_t first = o->k_index[0] >> share, last = first + (o->k_count >> share), columns = t->columns, next = t->a_row, rows = t->rows;
     const ptrdiff_t c_row = t->c_row, d_row = t->d_row, saturate = o->saturate;
-    const mg_word *a = (const mg_word *)t->a.value;
+    const mg_part part = {.paired = paired}, *x = &part;
+    const mg_vi flip = MG_SPLAT(t->flip);
+    const float *a = t->a.value;
     const char *c = t->c;
     char *d = t->d;
-    for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * next, c += MG_ROWS * c_row, d += MG_ROWS * d_row)
-        for (ptrdiff_t j = 0; j < columns; j += MG_V) {
-            const mg_word *b = (const mg_word *)t->b.value + j;
-            mg_vi sum[MG_ROWS];
-            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = share == 2 ? MG_AT(mg_vi, t->b.exponent + first * columns + j) : (mg_vi){0};
+    for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * next, c += (MG_ROWS << paired) * c_row, d += (MG_ROWS << paired) * d_row)
+        for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
+            const float *b = t->b.value + j;
+            mg_vi sum[MG_ROWS] = {{0}}, moved = {0}; /* what moved bytes of a bring */
             MG_UNROLL for (ptrdiff_t k = first; k < last; k++) {
-                const mg_vi y = MG_AT(mg_vi, b + k * columns);
+                const mg_vi y = MG_OF(mg_of_b)(x, b + k * columns);
+                if (share == 2 && !differ) moved = MG_OF(mg_add_dot)(2, swapped, moved, flip, y);
                 MG_UNROLL for (int r = 0; r < MG_ROWS; r++) {
-                    const mg_vi x = MG_SPLAT(a[r * next + k]);
-                    sum[r] = differ ? MG_OF(mg_add_dot)(share, 0, sum[r], x ^ y, x ^ y) : MG_OF(mg_add_dot)(share, swapped, sum[r], x, y);
+                    const mg_vi z = MG_OF(mg_of_a)(x, a + r * next, k);
+                    sum[r] = differ ? MG_OF(mg_add_dot)(share, 0, sum[r], z ^ y, z ^ y) : MG_OF(mg_add_dot)(share, swapped, sum[r], z, y);
                 }
             }
-            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r], MG_OF(mg_load)(c + r * c_row + j * 4, 32));
-            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store)(d + r * d_row + j * 4, 32, sum[r]);
+            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r] - moved, MG_OF(mg_load_rows)(c + (r << paired) * c_row + j * 4, c_row, 32, paired));
+            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store_rows)(d + (r << paired) * d_row + j * 4, d_row, 32, paired, sum[r]);
         }
 }
 
 #ifdef MG_NATIVE_ADD_DOT_FOURS
 /* Apart, so that its addresses stay in registers. */
-static __attribute__((noinline)) void MG_OF(mg_byte_rows)(const mg_tile *t) { MG_OF(mg_integer_rows)(t, 2, 0, 0); }
+static __attribute__((noinline)) void MG_OF(mg_byte_rows)(const mg_tile *t) { MG_OF(mg_integer_rows)(t, 2, 0, 0, 0); }
+#ifdef MG_HALF
+static __attribute__((noinline)) void MG_OF(mg_byte_pairs)(const mg_tile *t) { MG_OF(mg_integer_rows)(t, 2, 0, 0, 1); }
+#endif
 #endif
 
 /* Tiles ------------------------------------------------------------------------------------------------------------- */
@@ -1323,16 +1333,21 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     if (t->groups == 16) MG_OF(mg_begin_fours)(t);
     else if (t->share == 2 && o->fast == MG_FAST_GDFS) MG_OF(mg_begin_groups)(t, o->group / 4);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
-    else if (t->share == 2) MG_OF(mg_begin_sums)(t);
+    else if (t->share == 2 && !(one_sum && !t->per_lane)) MG_OF(mg_begin_sums)(t);
     if (one_sum && t->share == 2 && !t->per_lane) {
-        if (differ) MG_OF(mg_integer_rows)(t, 2, 0, 1);
-        else if (t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0);
+#ifdef MG_HALF
+        if (t->paired && t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0, 1);
+        else if (t->paired) MG_OF(mg_byte_pairs)(t);
+        else
+#endif
+        if (differ) MG_OF(mg_integer_rows)(t, 2, 0, 1, 0);
+        else if (t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0, 0);
         else MG_OF(mg_byte_rows)(t);
     } else
 #endif
     if (one_sum && t->share && !t->per_lane) {
-        if (differ) MG_OF(mg_integer_rows)(t, 1, 0, 1);
-        else MG_OF(mg_integer_rows)(t, 1, 0, 0);
+        if (differ) MG_OF(mg_integer_rows)(t, 1, 0, 1, 0);
+        else MG_OF(mg_integer_rows)(t, 1, 0, 0, 0);
     } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0, 0);
     else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0, 0);
     else if (t->bytes) MG_OF(mg_run_bytes)(t);
@@ -1362,6 +1377,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_ADD_DOT_FOURS
 #undef MG_NATIVE_TRUNCATED
 #undef MG_NATIVE_LOOK_UP
+#undef MG_NATIVE_FOUR_ROWS
 #undef MG_NATIVE_CUT
 #undef MG_NATIVE_CUT_FLOATS
 #undef MG_NATIVE_WHOLES

@@ -7,6 +7,9 @@
 #define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm256_madd_epi16((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_DOT_BYTES(x, y) _mm256_maddubs_epi16((__m256i)(x), (__m256i)(y))
+#define MG_NATIVE_FOUR_ROWS(at) /* of eight bytes, as words of a column each */                                                                     \
+    _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(at)), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)), \
+                        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)))
 #define MG_NATIVE_LOOK_UP(table, x) _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table))), (__m256i)(x))
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
