@@ -162,9 +162,8 @@ def _lines(rows: list[Row], names: list[str], given: argparse.Namespace) -> list
     seconds = sorted(one.seconds for one in rows)
     said = f"{exact} of {len(rows)} (of {len(names)}) without a difference; "
     middle = seconds[len(seconds) // 2] if seconds else 0.0
-    said += (
-        f"{sum(len(one.shown) for one in rows)} of {sum(one.undecided for one in rows):,} undecided shown; "
-    )
+    undecided = sum(one.undecided or 0 for one in rows)
+    said += f"{sum(len(one.shown) for one in rows)} of {undecided:,} undecided shown; "
     more = (" Undecided that operands show |", " --- |") if given.undecided else ("", "")
     return [
         f"| Instruction | Differ while asked | Of {fresh:,} fresh ones | CPU s |{more[0]}",

@@ -189,7 +189,7 @@ def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals beside the least normal number of D, or of a step that rounds, by about its last place or much
     less: what is tiny before it is rounded may not be so after. That number is c or one product, and another
     product takes the little from it or adds it; or one product is nearly that number."""
-    size, formats = (draw.count,), _rounded_to(draw)
+    size, formats = (draw.count,), rounded_to(draw)
     which = draw.pick(0, len(formats) - 1, size)
     least = np.array([lowest_exponent(fmt) for fmt in formats])[which]
     below = least - np.array([fmt.fraction_bits for fmt in formats])[which] - draw.pick(0, 4, size)
@@ -209,7 +209,7 @@ def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
-def _rounded_to(draw: Draw) -> list[Format]:
+def rounded_to(draw: Draw) -> list[Format]:
     """D, and the formats that steps round to."""
     operations = () if draw.program is None else draw.program.operations
     steps = [step for one in operations for step in one.steps]

@@ -23,6 +23,7 @@ from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.settled import settled
 from golden.dissect.blackbox.simple import among_zeros, beside_overflow
 from golden.dissect.blackbox.taken import Taken
+from golden.dissect.blackbox.vanishing import vanishing
 from golden.model.trials import Trials
 from golden.number.frozen import replace
 from golden.program.keys import declared
@@ -293,6 +294,8 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     few = among_zeros(takes, few, rng(len(drawn), 1))
     over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
     few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
+    none = vanishing(candidate.instruction, _SOME * each, rng(len(drawn), 4))
+    few = few if none is None else _joined([few, none])
     pools = (_joined(drawn), few)
     return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
 

@@ -20,6 +20,7 @@ from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.moves import resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align, skeletons
+from golden.dissect.blackbox.vanishing import vanishing
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
@@ -660,3 +661,25 @@ def test_what_shows_a_candidate_is_looked_for_in_the_time_that_is_left(
     monkeypatch.setattr(dissecting, "weigh", weighed)
     search._evidence(candidate(ins))
     assert given[0] <= given[1] <= most + 0.01 and (left < 0 or given[1] > most - 1)
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: int) -> None:
+    """Products, sums of four, and sums with c: each -0 shows where all that is added to it is -0, too."""
+    true = candidate(resolve("cdna2:v_mfma_f32_32x32x8bf16_1k"))
+    (operation,) = true.operations
+    steps = list(operation.steps)
+    steps[place] = replace(steps[place], flush="positive")
+    rival = true.with_operations([operation.with_steps(steps)])
+    assert rival is not None
+    asked = vanishing(true.instruction, 1000, np.random.default_rng(2))
+    assert asked is not None and (true.dot(**asked) != rival.dot(**asked)).sum() > 4
+    told = telling.questions(
+        true, [("flush", rival)], 50, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
+    )
+    assert told is not None and (true.dot(**told) != rival.dot(**told)).any()
+
+
+def test_units_without_signs_have_no_questions_that_vanish() -> None:
+    ins = resolve("ampere:mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32")
+    assert vanishing(candidate(ins).instruction, 10, np.random.default_rng(2)) is None
