@@ -782,20 +782,21 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
 def _causes(
     now: tuple[tuple[str, int | None], ...], causes: Sequence[str], words: Sequence[int]
 ) -> Iterator[tuple[tuple[str, int | None], ...]]:
-    """One cause less, one more in front or behind, one with another word, two the other way round."""
+    """One cause less, one with another word, one in another place, one more in any place: that between two
+    others says what neither end does."""
 
     def given(cause: str) -> Iterator[tuple[str, int | None]]:
         yield from ((cause, word) for word in (*([None] if cause in WITH_PAYLOAD else []), *words))
 
     for place, (cause, _) in enumerate(now):
-        yield (*now[:place], *now[place + 1 :])
+        rest = (*now[:place], *now[place + 1 :])
+        yield rest
         yield from ((*now[:place], one, *now[place + 1 :]) for one in given(cause))
-        yield (now[place], *now[:place], *now[place + 1 :])
+        yield from ((*rest[:to], now[place], *rest[to:]) for to in range(len(now)) if to != place)
     for cause in causes:
         if cause not in dict(now):
             for one in given(cause):
-                yield (*now, one)
-                yield (one, *now)
+                yield from ((*now[:to], one, *now[to:]) for to in range(len(now), -1, -1))
 
 
 def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Iterator[tuple[MaximumOf, ...]]:

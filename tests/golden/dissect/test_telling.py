@@ -17,7 +17,7 @@ from golden.dissect.blackbox import dissecting, fitting, telling
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.dissecting import _Search
-from golden.dissect.blackbox.moves import resets
+from golden.dissect.blackbox.moves import Hints, moves, resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align, skeletons
 from golden.dissect.blackbox.vanishing import vanishing
@@ -230,6 +230,27 @@ def test_first_questions_show_the_order_of_causes() -> None:
     for kind, operands in simple(true.takes, 20, np.random.default_rng(4)):
         bank.add(kind, operands, true.dot(**operands))
     assert bank.of_kinds(KINDS).wrong(taken.program).sum() > 4
+
+
+def test_a_cause_between_two_others_is_one_change() -> None:
+    """An infinity times zero beside a NaN c, and beside infinite products of both signs: neither in front of
+    all causes nor behind all of them explains both."""
+    true = candidate(resolve("rdna4:v_dot2_f16_f16"))
+    nans = (("opposite_products", 65024), ("factor", 65085), ("c", None))
+
+    def changed(step: Step) -> Step:
+        return replace(step, nans=nans) if isinstance(step, SpecialValues) else step
+
+    start = true.with_each_step(changed)
+    assert start is not None
+    bank, hints = Bank(true.takes), Hints((65024, 65085))
+    for kind in ("special_values", "special_pairs"):
+        operands = stimuli.generate(true.instruction, kind, 1000, np.random.default_rng(9))
+        for part in (operands, among_zeros(true.takes, operands, np.random.default_rng(1))):
+            bank.add(kind, part, true.dot(**part))
+    assert bank.wrong(start.program).any()
+    tried = [move.apply(start) for move in moves(start, hints) if move.key.endswith(": nans")]
+    assert any(one is not None and bank.explained(one.program) for one in tried)
 
 
 def test_what_fewer_words_explain_is_a_rival() -> None:
