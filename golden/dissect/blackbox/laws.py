@@ -154,11 +154,14 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
 
 
 def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
-    """Other simple functions of two factors."""
-    yield "|a - b|", np.abs(one.a - one.b)
-    yield "a + b", one.a + one.b
-    yield "a - b", one.a - one.b
-    yield "(a - b)^2", (one.a - one.b) ** 2
+    """Other simple functions of two factors; what no double holds is infinite, which no answer here is."""
+    with np.errstate(over="ignore"):
+        plus, minus = one.a + one.b, one.a - one.b
+        square = minus**2
+    yield "|a - b|", np.abs(minus)
+    yield "a + b", plus
+    yield "a - b", minus
+    yield "(a - b)^2", square
     yield "|a * b|", np.abs(one.term)
     yield "max(a, b)", np.maximum(one.a, one.b)
     yield "min(a, b)", np.minimum(one.a, one.b)

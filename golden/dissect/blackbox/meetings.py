@@ -110,7 +110,7 @@ def _masks(kept: Bank, values: npt.NDArray[np.float64], factor: float) -> _Masks
     little = little[rows] / factor
     with np.errstate(all="ignore"):
         found = to_float(kept.takes.formats["d"], kept.answers[rows]) / little  # y is a power of two
-    is_count = np.isfinite(found) & (found == np.floor(found)) & (found >= 0)
+    is_count = (found >= 0) & (found <= values.shape[1]) & (found == np.floor(found))
     left = np.where(is_count, found, -1).astype(np.int64)
     return _Masks(kept.part(rows), pairs, left, little)
 

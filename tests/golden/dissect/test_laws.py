@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,7 @@ from golden.dissect.blackbox.fitting import Fit, wrong_of
 from golden.dissect.blackbox.found import Found
 from golden.dissect.blackbox.laws import Law, broken, by_magnitude
 from golden.dissect.blackbox.meetings import meetings
-from golden.dissect.blackbox.order import find_order
+from golden.dissect.blackbox.order import C, Node, find_order
 from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.taken import Taken
 from golden.dissect.blackbox.unexplained import without_invented_words
@@ -157,3 +159,24 @@ def test_words_for_nans_that_are_numbers_go_where_numbers_are_wrong(finite_wrong
     assert words == ({nans[:1]} if finite_wrong else {nans})
     assert found.told == (told[1:] if finite_wrong else told)
     assert found.wrong == wrong_of(bank, found.candidate)
+
+
+def test_numbers_beyond_doubles_are_compared_without_a_warning() -> None:
+    """Squares of the largest factors, and answers that are no count: of masks, the large one of two terms."""
+    formats = dict.fromkeys("abcd", "f64")
+
+    def absolute(a: Any, b: Any, c: Any) -> Any:
+        with np.errstate(all="ignore"):
+            x, y, z = (one.view(np.float64) for one in (a, b, c))
+            return (np.abs(x * y).sum(axis=1) + z).view(np.uint64)
+
+    box = Box(FunctionUnit(absolute, formats, 3, "absolute"), 20_000, time.monotonic() + 60)
+    bank = Bank(box.takes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        find_order(box, bank)
+        for kind, operands in simple(box.takes, 20, np.random.default_rng(4)):
+            bank.add(kind, *box.ask(operands))
+        assert "|a * b|" in broken(bank)[0].text
+        tree = Node((Node((0, 1)), Node((2, C))))  # products of one sign do not cancel
+        assert all(C in one.pair for one in meetings(tree, bank))
