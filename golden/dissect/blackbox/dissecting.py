@@ -468,6 +468,8 @@ class _Search:
             checked = False
         except _Otherwise:
             checked = True
+        if self.changed is None:
+            checked = self._fit_to_the_last() and checked
         if not checked:
             late = self.dense.left < self.reserve or self.dense.asks < self.given
             what = "time" if late else "number of questions"
@@ -835,8 +837,10 @@ class _Search:
                     self.state.differing = {}
                     continue
                 if not efforts:
-                    self._round(share)
-                    return True
+                    if not self._asks_on(fit, share):
+                        return True
+                    efforts = list(fitting.Effort) if self.state.fit.wrong > fit.wrong else efforts
+                    continue
                 effort = efforts.pop(0)
                 few = effort is fitting.Effort.FEW and fit.wrong <= _HANDFUL
                 if few or effort is fitting.Effort.ANEW:  # those left say little: more of them first
@@ -866,6 +870,13 @@ class _Search:
                 self.state.differing = {}
         return False
 
+    def _asks_on(self, fit: fitting.Fit, share: int) -> bool:
+        """One round more where all efforts were in vain; whether the search goes on: the handful that a
+        candidate is wrong on says little, and one question more can say what it lacks."""
+        self._round(share)
+        self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, fit.candidate))
+        return fit.wrong <= _HANDFUL
+
     def _recall(self, candidate: Candidate) -> bool:
         """Holds a candidate against the questions of all rounds, most of which others answered right:
         counterexamples that cost no question. Whether there are any; some of each kind join the bank."""
@@ -890,6 +901,26 @@ class _Search:
         share = min(self._share_left(), each)
         if share >= self._least:
             self._round(share)
+
+    def _fit_to_the_last(self) -> bool:
+        """Where the questions are over, not the time, and the last ones show that a candidate that is near is
+        wrong: fits once more. What that changes was asked nothing since, and is not called explained. Whether
+        nothing was changed."""
+        first = self.state.fit
+        if first is None or self._share_left() >= self._least:
+            return True
+        self.state.fit = replace(first, wrong=fitting.wrong_of(self.bank, first.candidate))
+        for effort in fitting.Effort:
+            fit = self.state.fit
+            if not 0 < fit.wrong <= len(self.bank) // _FAR or self.dense.left < self.reserve:
+                break
+            self._refit([fit, *self.ranked[1 : _MOST_FITS // 2]], effort)
+            now = self.state.fit
+            if now.candidate.key != fit.candidate.key:
+                self._recall(now.candidate)
+                wrong = fitting.wrong_of(self.bank, now.candidate)
+                self.state.fit, self.state.differing = replace(now, wrong=wrong), {}
+        return self.state.fit.candidate.key == first.candidate.key
 
     def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
         """A few other orders of the sum that were not fitted to these counterexamples: where no key explains

@@ -704,3 +704,46 @@ def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: in
 def test_units_without_signs_have_no_questions_that_vanish() -> None:
     ins = resolve("ampere:mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32")
     assert vanishing(candidate(ins).instruction, 10, np.random.default_rng(2)) is None
+
+
+def _flushing() -> tuple[_Search, Candidate]:
+    """A search that knows three hundred answers, and what is wrong on few of them: of
+    other operands hardly any show it."""
+    ins = resolve("cdna2:v_mfma_f32_32x32x8bf16_1k")
+    true = candidate(ins)
+    (operation,) = true.operations
+    steps = [replace(s, flush="positive") if s.to == "groups" else s for s in operation.steps]
+    near = true.with_operations([operation.with_steps(steps)])
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 20_000, 0, None)
+    operands = stimuli.generate(ins, "narrow", 300, np.random.default_rng(1))
+    asked = vanishing(ins, 1000, np.random.default_rng(2))
+    assert near is not None and asked is not None
+    told = np.flatnonzero(true.dot(**asked) != near.dot(**asked))[:6]
+    for kind, part in (
+        ("narrow", operands),
+        ("shrunk", {name: codes[told] for name, codes in asked.items()}),
+    ):
+        search.bank.add(kind, *search.dense.ask(part))
+    search.state.fit, search.kept_back = fitting.Fit(near, len(told)), 0
+    search.state.differing = {"narrow": (0, 1000)}
+    return search, near
+
+
+def test_what_the_last_questions_show_is_mended_and_not_called_asked() -> None:
+    search, near = _flushing()
+    assert search._fit_to_the_last()  # as long as there are questions, they come first
+    assert search.state.fit is not None and search.state.fit.candidate is near
+    search.given = search.dense.asked
+    assert not search._fit_to_the_last()
+    assert search.state.fit.wrong == 0 and not search.state.differing
+    assert search.state.fit.candidate is not near
+
+
+def test_a_candidate_that_is_wrong_on_a_handful_is_asked_about_after_all_efforts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search, near = _flushing()
+    for name in ("_shrink", "_refit"):
+        monkeypatch.setattr(_Search, name, lambda *given, **more: None)
+    assert search._check()
+    assert search.state.fit == fitting.Fit(near, 6) and search._share_left() < search._least
