@@ -20,6 +20,7 @@ from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.moves import Hints, moves, resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align, skeletons
+from golden.dissect.blackbox.spans import spans
 from golden.dissect.blackbox.vanishing import vanishing
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
@@ -747,3 +748,32 @@ def test_a_candidate_that_is_wrong_on_a_handful_is_asked_about_after_all_efforts
         monkeypatch.setattr(_Search, name, lambda *given, **more: None)
     assert search._check()
     assert search.state.fit == fitting.Fit(near, 6) and search._share_left() < search._least
+
+
+SCALED = golden.instruction(
+    "blackwell",
+    "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X.m128n8k32.f32.e3m2.e3m2.ue8m0",
+)
+
+
+def with_floor(one: Candidate, floor: int | None) -> Candidate:
+    found = one.with_each_step(lambda s: replace(s, floor=floor) if isinstance(s, Align) else s)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("floor", [-140, -133, -129])
+def test_floors_of_units_with_scales_are_told_by_products_far_apart(floor: int) -> None:
+    """Beside a scale that puts all products at the lower end of what elements reach, no floor shows."""
+    free, floored = (with_floor(candidate(SCALED), one) for one in (None, floor))
+    for one, other in ((free, floored), (floored, free)):
+        told = telling.questions(
+            one, [("floor", other)], 1, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
+        )
+        assert told is not None and (one.dot(**told) != other.dot(**told)).sum() > 2
+
+
+def test_without_scales_or_floors_there_are_no_products_far_apart() -> None:
+    plain = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    for ins in (with_floor(candidate(SCALED), None).instruction, plain):
+        assert spans(ins, 8, np.random.default_rng(1)) is None
