@@ -792,7 +792,7 @@ def _causes(
         rest = (*now[:place], *now[place + 1 :])
         yield rest
         yield from ((*now[:place], one, *now[place + 1 :]) for one in given(cause))
-        yield from ((*rest[:to], now[place], *rest[to:]) for to in range(len(now)) if to != place)
+        yield from ((*rest[:to], now[place], *rest[to:]) for to in range(place))
     for cause in causes:
         if cause not in dict(now):
             for one in given(cause):

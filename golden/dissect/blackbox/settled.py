@@ -20,6 +20,8 @@ from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
 
 Registers = dict[str, Extent]
+_COVERED = {"factor": ("a", "b"), "opposite_infinities": ("opposite_products",)}
+"""Causes that are there only where another one is."""
 _FAR = 1 << 20
 """Beyond every exponent."""
 
@@ -87,9 +89,14 @@ def _settled(step: Step, registers: Registers, rest: Sequence[Step]) -> Step | N
 
 
 def _special(step: SpecialValues, never: Set[str]) -> SpecialValues:
-    """Without causes that no operand has, and without those behind all others that give the word which any
-    other cause gives, too."""
-    nans = [(cause, word) for cause, word in step.nans if cause not in never]
+    """Without causes that no operand has, or that one before them covers, and without those behind all others
+    that give the word which any other cause gives, too."""
+    nans: list[tuple[str, int | None]] = []
+    gone = set(never)
+    for cause, word in step.nans:
+        if cause not in gone:
+            nans.append((cause, word))
+            gone |= {cause, *_COVERED.get(cause, ())}
     while nans and step.nan is not None and nans[-1][1] == step.nan:
         nans.pop()
     return replace(step, nans=tuple(nans))

@@ -75,6 +75,18 @@ QUIET = {"nan": 0x7FC00000}
             {"nans": (("a", 1), ("b", 0x7FC00000))},
             {"nans": (("b", 0x7FC00000), ("a", 1))},
         ),
+        (
+            SpecialValues,
+            QUIET | {"nans": (("factor", 1), ("c", 2))},
+            {"nans": (("factor", 1), ("a", 3), ("c", 2))},
+            {"nans": (("a", 3), ("factor", 1), ("c", 2))},
+        ),
+        (
+            SpecialValues,
+            QUIET | {"nans": (("opposite_infinities", 1), ("c", 2))},
+            {"nans": (("opposite_infinities", 1), ("opposite_products", 3), ("c", 2))},
+            {"nans": (("opposite_products", 3), ("opposite_infinities", 1), ("c", 2))},
+        ),
     ],
 )
 def test_a_key_that_makes_no_difference_is_left_out_and_one_further_is_not(
