@@ -36,8 +36,10 @@ _PAUSE = 256
 _AWAKE, _ASLEEP = 2, 64
 """Cycles that such a pause lasts from when the unit is ready; the long ones let it fall asleep."""
 _FIRST_LONG, _LONG = 64, 300
-"""The 64th cycle of waiting, and the 256th, the 1024th ..., lasts so many more: more than an 8-bit counter
+"""The 64th cycle of waiting, and the 128th, the 256th ..., lasts so many more: more than an 8-bit counter
 counts."""
+_SLOW = 16
+"""One cycle in so many of a long wait of the source takes a result, so that the last one, too, waits."""
 MOST_FAILURES = 16
 """Protocol failures of one kind that are kept; a broken handshake fails on every cycle."""
 
@@ -64,6 +66,12 @@ class Waits:
         self._drawn = decisions(probability, rng)
         self._seen, self._next_long, self.left = 0, _FIRST_LONG, 0
 
+    @property
+    def slows(self) -> bool:
+        """Whether the other side should wait, too: random waits of a sink hardly meet a pipeline that has run
+        empty behind the result that waits."""
+        return self.left % _SLOW != 0
+
     def decide(self) -> bool:
         """Whether the next cycle waits."""
         if self.left:
@@ -73,7 +81,7 @@ class Waits:
             return False
         self._seen += 1
         if self._seen == self._next_long:
-            self.left, self._next_long = _LONG, 4 * self._next_long
+            self.left, self._next_long = _LONG, 2 * self._next_long
         return True
 
 
@@ -259,6 +267,7 @@ class Sink:
 
     Attributes:
         open: while True, there is no backpressure.
+        source: the waits of the unit's source; the long ones slow a sink that has backpressure, too.
     """
 
     def __init__(
@@ -266,13 +275,19 @@ class Sink:
     ) -> None:
         """`backpressure` is the probability that a cycle takes nothing."""
         self.channel = channel
-        self.open = False
+        self.open, self.stalls = False, backpressure > 0
+        self.source: Waits | None = None
         self.waits = Waits(backpressure, rng or _generator())
         channel.drive_ready(True)
 
+    @property
+    def slow(self) -> bool:
+        """Whether it waits because the source does."""
+        return self.stalls and self.source is not None and self.source.slows
+
     def step(self, cycle: int) -> None:
         """Decides about the next cycle."""
-        ready = self.open or not self.waits.decide()
+        ready = self.open or not (self.waits.decide() or self.slow)
         if ready != self.channel.ready:
             self.channel.drive_ready(ready)
 

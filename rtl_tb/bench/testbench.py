@@ -91,6 +91,7 @@ class Bench:
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED if seed is None else seed)
         self.source = Source(handles.channel("in"), idle, self.rng, pauses=bool(state))
         self.sink = Sink(handles.channel("out"), backpressure, self.rng)
+        self.sink.source = self.source.waits
         self.monitor = Monitor(self.sink.channel, self._result)
         self.results: list[str] = []
         self.result_cycles: list[int] = []
@@ -175,7 +176,7 @@ class Bench:
         else:
             self.source.quiet = self.sink.open = False
             idles = self.source.pause_left or self.source.waits.left
-            if self.sink.waits.left or (idles and not self.in_flight):
+            if self.sink.waits.left or self.sink.slow or (idles and not self.in_flight):
                 self._last_progress = cycle
             self._advance(cycle, self.source.position, self.answered)
 

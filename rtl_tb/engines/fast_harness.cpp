@@ -46,8 +46,9 @@ constexpr unsigned kDrain = 320;     // idle cycles after every other reset: res
 constexpr unsigned kPause = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
 constexpr unsigned kAwake = 2;       // cycles that a pause lasts from when the unit is ready
 constexpr unsigned kAsleep = 64;     // and one of sixteen: a unit that falls asleep must keep its state
-constexpr unsigned kFirstLong = 64;  // the 64th cycle of waiting, and the 256th, the 1024th ..., lasts
+constexpr unsigned kFirstLong = 64;  // the 64th cycle of waiting, and the 128th, the 256th ..., lasts
 constexpr unsigned kLong = 300;      // so many more: more than an 8-bit counter counts
+constexpr unsigned kSlow = 16;       // a long wait of the source: one cycle in so many takes, so that the last result, too, waits
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 8;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
@@ -123,10 +124,11 @@ void vl_warn(const char* file, int line, const char* scope, const char* message)
 class Waits {
 public:
     bool lasts() const { return left; }
+    bool slows() const { return left % kSlow; }
 
     bool operator()(bool drawn) {
         if (left) return --left, true;
-        if (drawn && ++seen == next_long) left = kLong, next_long *= 4;
+        if (drawn && ++seen == next_long) left = kLong, next_long *= 2;
         return drawn;
     }
 
@@ -154,7 +156,8 @@ public:
         while (answered < s.count) {
             if (reset_due()) reset_in_flight();
             const bool offer = choose_input();
-            cycle(offer, !stalls(!stalls.lasts() && chance(s.backpressure)));
+            const bool stall = stalls(!stalls.lasts() && chance(s.backpressure));
+            cycle(offer, !stall && !slow());
             if (quiet > s.timeout) return record(kTimeout);
         }
         for (unsigned i = 0; i < kTail; ++i) idle_cycle();
@@ -233,6 +236,9 @@ private:
         return true;
     }
 
+    // Random waits of the sink hardly meet a pipeline that has run empty behind the result that waits.
+    bool slow() const { return s.backpressure && !pause_left && pauses.slows(); }
+
     // An idle cycle, also one after the last vector, carries some other vector, so that a DUT that ignores in_valid is noticed.
     void idle_cycle() {
         if (s.count) show(next_random() % s.count);
@@ -294,7 +300,7 @@ private:
         const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
         for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
         check_paths(out_valid, out_ready);
-        quiet = stalls.lasts() || ((pause_left || pauses.lasts()) && answered == sent) ? 0 : quiet + 1;
+        quiet = stalls.lasts() || slow() || ((pause_left || pauses.lasts()) && answered == sent) ? 0 : quiet + 1;
         if (pause_left && in_ready && --pause_ready == 0) pause_left = 0;
         check_stall(out_valid);
         if (in_valid && in_ready) {

@@ -20,8 +20,9 @@ module mmagold_tb;
     localparam integer PAUSE = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
     localparam integer AWAKE = 2;       // cycles that a pause lasts from when the unit is ready
     localparam integer ASLEEP = 64;     // and one of sixteen: a unit that falls asleep must keep its state
-    localparam integer FIRST_LONG = 64; // the 64th cycle of waiting, and the 256th, the 1024th ..., lasts
+    localparam integer FIRST_LONG = 64; // the 64th cycle of waiting, and the 128th, the 256th ..., lasts
     localparam integer LONG = 300;      // so many more: more than an 8-bit counter counts
+    localparam integer SLOW = 16;       // a long wait of the source: one cycle in so many takes, so that the last result, too, waits
     localparam integer PER_KIND = 16;   // failures of one kind that are written
     localparam integer PRINTED = 10;    // wrong results that are printed
     localparam integer BEAT = 64;       // cycles between two signs of life in answers.txt
@@ -127,7 +128,7 @@ module mmagold_tb;
     // What the pins show just before a rising edge.
     task observe;
         begin
-            quiet = stall_left != 0 || ((pause_left != 0 || idle_left != 0) && answered == sent) ? 0 : quiet + 1;
+            quiet = stall_left != 0 || slow(0) || ((pause_left != 0 || idle_left != 0) && answered == sent) ? 0 : quiet + 1;
             if (pause_left != 0 && in_ready === 1'b1) begin
                 pause_ready = pause_ready - 1;
                 if (pause_ready == 0) pause_left = 0;
@@ -151,6 +152,11 @@ module mmagold_tb;
     // Reset number r comes 1 to 8 cycles after vector r / (resets + 1) of the run was taken.
     function reset_due(input integer unused);
         reset_due = resets_done != resets && {32'd0, sent} * (resets + 1) >= (64'd1 + resets_done) * count;
+    endfunction
+
+    // Random waits of the sink hardly meet a pipeline that has run empty behind the result that waits.
+    function slow(input integer unused);
+        slow = backpressure != 0 && pause_left == 0 && idle_left % SLOW != 0;
     endfunction
 
     // Where the vectors begin that have to be sent again; it may lie before those that are loaded.
@@ -196,7 +202,7 @@ module mmagold_tb;
                     idled = idled + 1;
                     if (idled == next_idle) begin
                         idle_left = LONG;
-                        next_idle = 4 * next_idle;
+                        next_idle = 2 * next_idle;
                     end
                 end
                 if (STATE != 0 && !offering) begin
@@ -218,12 +224,13 @@ module mmagold_tb;
             else if (stall_left != 0) begin
                 stall_left = stall_left - 1;
                 out_ready <= 1'b0;
-            end else begin
+            end else if (slow(0)) out_ready <= 1'b0;
+            else begin
                 out_ready <= random >= backpressure;
                 if (random < backpressure) stalls = stalls + 1;
                 if (stalls == next_stall) begin
                     stall_left = LONG;
-                    next_stall = 4 * next_stall;
+                    next_stall = 2 * next_stall;
                 end
             end
         end

@@ -56,6 +56,10 @@ LONG_STALL = (
     ("acc_o = acc", "acc_o = acc ^ {31'd0, n > 8'd200}"),
 )
 LONG_IDLE = (("// extra", COUNTER.format("vld_i")), (".acc_i(acc_i)", ".acc_i(acc_i ^ {31'd0, n > 8'd200})"))
+LAST_WAITS = (
+    ("// extra", COUNTER.format("vld_i || !vld_o || rdy_i")),
+    ("acc_o = acc", "acc_o = acc ^ {31'd0, n > 8'd8}"),
+)
 TAKEN_IN_RESET = (
     ("// extra", "logic [31:0] taken; always_ff @(posedge clock) if (reset) taken <= acc_i;"),
     ("acc_o = acc", "acc_o = acc ^ taken"),
@@ -69,14 +73,17 @@ GLITCH = ((".clock(clock)", ".clock(clock && (vld_i || vld || reset))"),)
     [
         pytest.param(ICARUS, LONG_STALL, id="icarus-stall"),
         pytest.param(ICARUS, LONG_IDLE, id="icarus-idle"),
+        pytest.param(ICARUS, LAST_WAITS, id="icarus-last-waits"),
         pytest.param(ICARUS, TAKEN_IN_RESET, id="icarus-reset"),
         pytest.param(ICARUS, FOLLOWS, id="icarus-follows"),
         pytest.param(ICARUS, GLITCH, id="icarus-glitch"),
         pytest.param(FAST, LONG_STALL, id="fast-stall", marks=pytest.mark.long),
         pytest.param(FAST, LONG_IDLE, id="fast-idle", marks=pytest.mark.long),
+        pytest.param(FAST, LAST_WAITS, id="fast-last-waits", marks=pytest.mark.long),
         pytest.param(FAST, GLITCH, id="fast-glitch"),
         pytest.param(COCOTB, LONG_STALL, id="cocotb-stall"),
         pytest.param(COCOTB, LONG_IDLE, id="cocotb-idle", marks=pytest.mark.long),
+        pytest.param(COCOTB, LAST_WAITS, id="cocotb-last-waits", marks=pytest.mark.long),
         pytest.param(COCOTB, TAKEN_IN_RESET, id="cocotb-reset", marks=pytest.mark.long),
         pytest.param(COCOTB, FOLLOWS, id="cocotb-follows", marks=pytest.mark.long),
     ],
