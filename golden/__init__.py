@@ -33,7 +33,7 @@ from golden.gemm.product import gemm
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, formats, from_float, get_format, to_float
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = [
     "CoreError",
     "DTypeError",

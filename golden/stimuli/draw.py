@@ -164,14 +164,14 @@ class Draw:
         return a, np.concatenate([some_b, self.powers(self.b, rest)], axis=1)
 
     def set_scales(self, exponent: Ints) -> Ints:
-        """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the
-        exponents reached."""
+        """Sets every scale product of a row (count,), or of each of its blocks (count, blocks), to
+        2**exponent, as near as the formats reach; returns the exponents reached."""
         x, y = self.unit.formats["scale_a"], self.unit.formats["scale_b"]
         low, high = lowest_exponent(x) + lowest_exponent(y), highest_exponent(x) + highest_exponent(y)
         reached = np.clip(exponent, low, high)
         first, second = self.split(reached, x, y)
         for name, fmt, part in (("scale_a", x, first), ("scale_b", y, second)):
-            self.scales[name][...] = self.powers(fmt, part)[:, None]
+            self.scales[name][...] = self.powers(fmt, part).reshape(self.count, -1)
         return reached
 
     def random_scales(self) -> None:

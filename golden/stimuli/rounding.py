@@ -7,6 +7,7 @@ import numpy as np
 
 from golden.number.formats import Format
 from golden.program.steps import Align
+from golden.stimuli import scaled
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -160,9 +161,10 @@ def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     below the floor."""
     size, last = (draw.count,), lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.choice(_edges(draw), (draw.count,))
+    if draw.scales and draw.k > 1:
+        return scaled.far_apart(draw, last + draw.pick(-1, 1, size), edge - draw.pick(-1, 3, size))
     minus = draw.coins(size)
-    reach = draw.tiniest + sum(lowest_exponent(draw.unit.formats[name]) for name in draw.scales)
-    at = np.maximum(last + draw.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], (draw.count,)), reach)
+    at = np.maximum(last + draw.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], (draw.count,)), draw.tiniest)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
     other = np.where(draw.chance(0.7, size), 1 - minus, minus)
     near = draw.chance(0.3, size)  # three bits in a row: remainders below and above half

@@ -22,7 +22,6 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, moves, resets
 from golden.dissect.blackbox.settled import settled
 from golden.dissect.blackbox.simple import among_zeros, beside_overflow
-from golden.dissect.blackbox.spans import spans
 from golden.dissect.blackbox.taken import Taken
 from golden.dissect.blackbox.vanishing import vanishing
 from golden.model.trials import Trials
@@ -38,8 +37,8 @@ _MAXIMUM = ": maximum"
 TIES = "beside_tie"
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
 """Kinds that tell least exponents, which few operands reach, and how many of each."""
-_SPANS = 128
-"""The same of those with scales, whose kinds have no products far apart near the least numbers of D."""
+_OF_SCALED = 128
+"""Operands at the floor of either program of units with scales, which have one at few places."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
 """The same for what is tiny before a number is rounded and not after: of 148,695 questions of one
@@ -277,7 +276,11 @@ def questions(
             continue
         own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
         own = _joined(
-            [own, among_zeros(takes, own, rng(1000 + index, 1)), *_spans(key, target, candidate, rng)]
+            [
+                own,
+                among_zeros(takes, own, rng(1000 + index, 1)),
+                *_at_scaled_floors(key, target, candidate, rng),
+            ]
         )
         shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
@@ -371,12 +374,11 @@ def _joined(parts: list[Operands]) -> Operands:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _spans(key: str, target: Candidate, candidate: Candidate, rng: Rng) -> Iterator[Operands]:
+def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rng) -> Iterator[Operands]:
     """Questions between floors of units with scales, aimed at that of either."""
     for place, one in enumerate((target, candidate) if key.endswith(_FLOORS) else ()):
-        found = spans(one.instruction, _SPANS, rng(2000, place))
-        if found is not None:
-            yield found
+        if one.instruction.scale_block is not None:
+            yield stimuli.generate(one.instruction, "floor_edge", _OF_SCALED, rng(2000, place))
 
 
 def _leasts_as_floors(one: Candidate) -> Candidate | None:

@@ -20,7 +20,6 @@ from golden.dissect.blackbox.dissecting import _Search
 from golden.dissect.blackbox.moves import Hints, moves, resets
 from golden.dissect.blackbox.simple import KINDS, among_zeros, simple
 from golden.dissect.blackbox.skeletons import align, skeletons
-from golden.dissect.blackbox.spans import spans
 from golden.dissect.blackbox.vanishing import vanishing
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
@@ -771,9 +770,3 @@ def test_floors_of_units_with_scales_are_told_by_products_far_apart(floor: int) 
             one, [("floor", other)], 1, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
         )
         assert told is not None and (one.dot(**told) != other.dot(**told)).sum() > 2
-
-
-def test_without_scales_or_floors_there_are_no_products_far_apart() -> None:
-    plain = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    for ins in (with_floor(candidate(SCALED), None).instruction, plain):
-        assert spans(ins, 8, np.random.default_rng(1)) is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from fnmatch import fnmatch
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 import golden
 from golden import stimuli
 from golden.number.formats import Format, Kind
+from golden.program.program import Program
+from golden.program.steps import Align
 
 NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 
@@ -399,3 +403,27 @@ def test_every_kind_draws_for_a_c_without_sign(tmp_path) -> None:
     ins = golden.load_instruction(path)
     for kind in stimuli.KINDS:
         ins.dot(**stimuli.generate(ins, kind, 50, np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize("name", ["mxf8f6f4*m128n8k32*e4m3.e5m2", "mxf8f6f4*m128n8k32*e2m1.e2m1", "mxf4.*"])
+def test_floors_of_block_scaled_units_show(name: str) -> None:
+    """Products of a block have one scale: all lay at the lower end of what elements reach, and nothing below a
+    floor. No vector told a unit without a floor."""
+    ins = next(i for i in golden.instructions("blackwell") if fnmatch(i.name, f"*{name}*"))
+    operands = draw("floor_edge", ins, 2000)
+    wanted = ins.dot(**operands)
+    for change in (-1, 1, None):
+        assert np.any(with_floor(ins, change).dot(**operands) != wanted), change
+
+
+def with_floor(ins: golden.Instruction, change: int | None) -> golden.Instruction:
+    """The instruction with floors that lie so much higher, or without."""
+
+    def changed(step: Any) -> Any:
+        if not isinstance(step, Align):
+            return step
+        assert step.floor is not None
+        return replace(step, floor=None if change is None else step.floor + change)
+
+    operations = [replace(o, steps=tuple(map(changed, o.steps))) for o in ins.program.operations]
+    return replace(ins, program=Program(tuple(operations)))
