@@ -407,7 +407,7 @@ def test_every_kind_draws_for_a_c_without_sign(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["mxf8f6f4*m128n8k32*e4m3.e5m2", "mxf8f6f4*m128n8k32*e2m1.e2m1", "mxf4.*"])
 def test_floors_of_block_scaled_units_show(name: str) -> None:
-    """Products of a block have one scale: all lay at the lower end of what elements reach, and nothing below a
+    """Products of a block have one scale: all lay at the lower end of what elements reach, and none below a
     floor. No vector told a unit without a floor."""
     ins = next(i for i in golden.instructions("blackwell") if fnmatch(i.name, f"*{name}*"))
     operands = draw("floor_edge", ins, 2000)
