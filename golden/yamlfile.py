@@ -19,6 +19,8 @@ from golden.files.inputs import MAX_DIGITS, MAX_NESTING, read_text
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORD = re.compile(r"[A-Za-z][\w.+-]{0,59}", re.ASCII)
+_TWO_WAYS = re.compile(r"[-+]?(0[0-9_]+|.*:.*)", re.ASCII)
+"""Numbers that versions of YAML read differently: 010 is 8 or 10, 1:30 is 90 or a text."""
 MISSING: Any = object()
 """Stands for the default of a key that a mapping must have."""
 MAX_BYTES = 16 << 20
@@ -155,6 +157,8 @@ def _describe(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
+    if value is None:
+        return "empty"
     return f"{value!r}" if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
 
 
@@ -272,8 +276,14 @@ class _Builder:
         tag = event.tag
         if tag is None or tag == "!":
             tag = self.plain.resolve(yaml.ScalarNode, event.value, event.implicit)
-        if tag == "tag:yaml.org,2002:str":
+        if tag == "tag:yaml.org,2002:str" or (tag == "tag:yaml.org,2002:timestamp" and event.tag is None):
             return event.value
+        if tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float") and _TWO_WAYS.fullmatch(event.value):
+            raise self._error(
+                event,
+                f"value {event.value[:60]!r} is octal or of base 60 in YAML 1.1 and not in 1.2: "
+                "write it as a decimal number, or as 0x...",
+            )
         if len(event.value) > MAX_DIGITS and tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
             raise self._error(event, f"a number of {len(event.value)} characters")
         try:

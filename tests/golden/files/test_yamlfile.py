@@ -79,6 +79,10 @@ UNITS = (PROGRAM, STEPS, IEEE)
         ("- fda: {", "- fdb: {", 6, "unknown algorithm 'fdb'"),
         ("d: f32}", "d: f33}", 4, "unknown format 'f33'; nearest: .*f32"),
         ("shape: {k: 8}", "shape: {k: 0}", 3, "'k' is 0, expected an integer from 1"),
+        ("shape: {k: 8}", "shape: {k: 010}", 3, "value '010' is octal or of base 60 in YAML 1.1"),
+        ("shape: {k: 8}", "shape: {k: 1:30}", 3, "value '1:30' is octal or of base 60 in YAML 1.1"),
+        ("shape: {k: 8}", "shape: {k: 2020-01-01}", 3, "'k' is '2020-01-01', expected an integer"),
+        ("shape: {k: 8}", "shape: {k: }", 3, "'k' is empty, expected an integer"),
         ("shape: {k: 8}", "shape: {k: 12}", 5, "8 of k = 12"),
         ("to: 3}", "to: 9}", 7, "'to' is 9, expected an integer from 0 to 7"),
         ("title: A unit", "titel: A unit", 2, "unknown key 'titel'"),
@@ -153,7 +157,7 @@ def test_taking_values() -> None:
         (lambda: section.take_choice("b", ("x",)), "expected a string"),
         (lambda: section.take_names("a"), "key 'a' is 3"),
         (lambda: section.take_int("a", 4, 9), "expected an integer from 4 to 9"),
-        (lambda: section.take("e", str), "'e' is None"),
+        (lambda: section.take("e", str), "'e' is empty"),
     ):
         with pytest.raises(SpecError, match=words):
             call()
