@@ -119,6 +119,15 @@ static int mg_is_quick(const mg_operation *o, mg_significands significands, int3
     return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= chunks * o->chunk && o->result_fraction_bits <= 23 && o->floor <= 127;
 }
 
+/* Whether the machine multiplies bytes without a sign by bytes with one. */
+static int mg_multiplies_fours(const mg_tile_kernel *kernel) {
+#if defined(__x86_64__)
+    return kernel->fours && __builtin_cpu_supports("avx512vnni");
+#else
+    return 0 * kernel->fours;
+#endif
+}
+
 /* How many integers that follow each other in k share a word, as a power of two: pairs of 16 bits, or four bytes, where the machine multiplies
  * those; sums of E2M1 fit 16 bits, and so every machine has a way. It does bytes without a sign by bytes with one: those of b without, if its format has none (`swapped`). Those of a that are not
  * of the other kind are moved by 128 (`flip`), which mg_begin_sums takes back. */
@@ -136,14 +145,10 @@ static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
         return;
     }
     t->share = 1;
-#if defined(__x86_64__)
-    if (odd & 3 || !f->kernel->fours || !__builtin_cpu_supports("avx512vnni")) return;
+    if (odd & 3 || !mg_multiplies_fours(f->kernel)) return;
     t->share = 2;
     t->swapped = !b->is_signed;
     if (t->swapped ? !a->is_signed && a->bits == 8 : a->is_signed) t->flip = (int32_t)0x80808080;
-#else
-    (void)a, (void)b;
-#endif
 }
 
 /* Whether exponents are bytes, of which a vector holds four times as many as of words: where all that it needs of them is the maximum of a sum. */
@@ -156,18 +161,35 @@ static int mg_plan_bytes(const mg_fast_form *f) {
            p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2) && t->plain && f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
 }
 
+/* Whether two rows of A may share a vector, where k lies in line. Integers do where four of them share a word, and mg_integer_rows runs them. */
+static int mg_pairs_rows(const mg_fast_form *f, const mg_tile_kernel *kernel, int in_line, int32_t odd) {
+    const mg_operation *o = f->program->operations;
+    if (!kernel->pairs || f->call->n % kernel->lanes == 0 || f->program->sparsity || o->fast == MG_FAST_FMA) return 0;
+    if (o->fast != MG_FAST_INTEGER) return 1;
+    return f->tile.one_sum && o->combine != MG_OPERATION_XOR && in_line && !(odd & 3) && f->call->a.column == 1 && mg_multiplies_fours(kernel);
+}
+
 /* Chooses the length of vectors, and how the tile runs through them. */
 static void mg_plan_tile(mg_fast_form *f) {
     const mg_program *p = f->program;
     const mg_tile_kernel *kernels = mg_choose()->kernels;
     mg_tile *t = &f->tile;
     const int32_t m = f->call->m, n = f->call->n;
-    int32_t odd = p->k;
+    int32_t odd = p->k, in_line = 1;
     t->program = p;
+    t->quick = 1;
+    t->one_sum = p->operations->fast == MG_FAST_INTEGER && p->operation_count == 1 && p->operations->seed == 0 && p->c.storage == 32;
     f->kernel = kernels;
     f->widest = kernels;
+    f->significands = mg_needs_significands(p);
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        t->quick &= mg_is_quick(o, f->significands, 1);
+        for (int32_t k = 0; k < o->k_count; k++) in_line &= o->k_index[k] == o->k_index[0] + k;
+        odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
+    }
     for (int i = 0; i < 3 && kernels[i].lanes && !t->rows; i++) {
-        const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA && (p->operations[0].fast != MG_FAST_INTEGER || p->operations[0].combine != MG_OPERATION_XOR);
+        const int paired = mg_pairs_rows(f, &kernels[i], in_line, odd);
         if ((n << paired) % kernels[i].lanes || m % (4 << paired)) continue;
         f->kernel = &kernels[i];
         t->paired = paired;
@@ -178,15 +200,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->rows = t->per_lane ? 1 : t->rows;
     for (f->filled = kernels; t->columns % f->filled->lanes;) f->filled++;
     t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
-    f->significands = mg_needs_significands(p);
-    t->quick = 1;
-    t->plain = t->per_lane || !p->sparsity; /* lanes have their rows of B selected */
-    for (int32_t i = 0; i < p->operation_count; i++) {
-        const mg_operation *o = &p->operations[i];
-        t->quick &= mg_is_quick(o, f->significands, 1);
-        for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
-        odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
-    }
+    t->plain = in_line && (t->per_lane || !p->sparsity); /* lanes have their rows of B selected */
     t->bytes = mg_plan_bytes(f);
     f->integers = p->operations[0].fast == MG_FAST_INTEGER || p->operations[0].fast == MG_FAST_GDFS;
     mg_plan_integers(f, odd);

@@ -175,6 +175,7 @@ typedef struct {
     const mg_program *program;
     int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
     int32_t bytes; /* whether exponents of a and b are bytes (mg_plan_bytes); a sum that is not quick then is one in two halves */
+    int32_t one_sum; /* a program is one sum of integers that a c of 32 bits joins (mg_integer_rows) */
     int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */

@@ -1329,12 +1329,12 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const int significands = t->significands;
     const mg_operation *o = &t->program->operations[0];
     if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
-    const int differ = o->combine == MG_OPERATION_XOR, one_sum = o->fast == MG_FAST_INTEGER && t->program->operation_count == 1 && o->seed == 0 && t->program->c.storage == 32;
+    const int differ = o->combine == MG_OPERATION_XOR, in_rows = t->one_sum && !t->per_lane;
     if (t->groups == 16) MG_OF(mg_begin_fours)(t);
     else if (t->share == 2 && o->fast == MG_FAST_GDFS) MG_OF(mg_begin_groups)(t, o->group / 4);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
-    else if (t->share == 2 && !(one_sum && !t->per_lane)) MG_OF(mg_begin_sums)(t);
-    if (one_sum && t->share == 2 && !t->per_lane) {
+    else if (t->share == 2 && !in_rows) MG_OF(mg_begin_sums)(t);
+    if (in_rows && t->share == 2) {
 #ifdef MG_HALF
         if (t->paired && t->swapped) MG_OF(mg_integer_rows)(t, 2, 1, 0, 1);
         else if (t->paired) MG_OF(mg_byte_pairs)(t);
@@ -1345,7 +1345,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
         else MG_OF(mg_byte_rows)(t);
     } else
 #endif
-    if (one_sum && t->share && !t->per_lane) {
+    if (in_rows && t->share) {
         if (differ) MG_OF(mg_integer_rows)(t, 1, 0, 1, 0);
         else MG_OF(mg_integer_rows)(t, 1, 0, 0, 0);
     } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0, 0);

@@ -243,3 +243,30 @@ def test_c_alone_beside_scaled_groups(
             operands["a"][:, ::2] &= 8  # zeros of both signs
             operands["a"][:, 1::4, :32] &= 8
             assert np.array_equal(ins(**operands), ins.engine.compute(operands, True, general=True))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("k", [2, 6, 8, 28])
+@pytest.mark.parametrize("overflow", ["wrap", "saturate"])
+def test_rows_of_integers_share_vectors_by_twos_where_four_share_a_word(
+    overflow: str, k: int, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that fill half a vector, pairs and fours of integers, and A by columns."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng = np.random.default_rng(k)
+    for rows, columns, a, b in (
+        (16, 8, "s8", "s8"),
+        (8, 24, "u8", "s4"),
+        (12, 8, "s8", "u8"),
+        (24, 40, "u4", "u8"),
+    ):
+        formats = {"a": a, "b": b, "c": "s32", "d": "s32"}
+        unit = {"unit": "pairs", "shape": {"m": rows, "n": columns, "k": k}, "formats": formats}
+        ins = load(json.dumps(unit | {"program": [{"integer_dot_add": {"overflow": overflow}}]}))
+        assert ins.engine.fast
+        tiles = Tiles(ins, rng)
+        for what in ("normal", "random_bits", "overflowing"):
+            operands = getattr(tiles, what)()
+            turned = operands | {"a": np.ascontiguousarray(operands["a"].swapaxes(1, 2)).swapaxes(1, 2)}
+            wanted = ins.engine.compute(operands, True, general=True)
+            assert np.array_equal(ins(**operands), wanted) and np.array_equal(ins(**turned), wanted)
