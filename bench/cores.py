@@ -44,8 +44,10 @@ from golden.instruction import Instruction  # noqa: E402
 from golden.model import engine  # noqa: E402
 
 LEVELS = instruction_sets()
-ROWS, COLUMNS = 96, 160
-"""Of a matrix; the way of a class decides how many matrices there are."""
+SHAPES = ((96, 160), (96, 152), (95, 157))
+"""Rows and columns of matrices, by seed: columns fill vectors, or half of one, or rows are a lane each."""
+MOST = 96 * 160
+"""Elements of a matrix, at most; the way of a class decides how many matrices there are."""
 WITHOUT_C = ("normal", "random_bits", "finite_bits")
 """Classes of operands for units that lack one."""
 MAKERS = {
@@ -90,7 +92,12 @@ def units_of(ins: Instruction) -> list[Instruction]:
 
 
 def matrices(
-    ins: Instruction, core: ctypes.CDLL, operands: dict[str, Any], lanes: bool, fast: bool = True
+    ins: Instruction,
+    core: ctypes.CDLL,
+    operands: dict[str, Any],
+    shape: tuple[int, int],
+    lanes: bool,
+    fast: bool = True,
 ) -> Any:
     """D by a build of the core; not `fast`: in blocks of integers, or by the interpreter."""
     one = ins.engine_of_one
@@ -101,7 +108,7 @@ def matrices(
         if not fast:
             low.all_fast = low.in_doubles = False
         if not lanes:
-            return one.tiles(operands, ROWS, COLUMNS)
+            return one.tiles(operands, *shape)
         return one.compute(as_dots(operands), matrices=False)
     finally:
         one.core, (low.all_fast, low.in_doubles) = own, ways
@@ -131,21 +138,23 @@ def run(path: str, lacks: Sequence[str], job: Job) -> tuple[str, str, int, list[
         ins = programs()[name]
     known = not way(ins).endswith(tuple(lacks))
     rng, done = np.random.default_rng([seed, len(name)]), 0
-    tiles = Tiles(ins, rng, ROWS, COLUMNS)
+    shape = SHAPES[seed % len(SHAPES)]
+    size = shape[0] * shape[1]
+    tiles = Tiles(ins, rng, *shape)
     classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else WITHOUT_C
     while done < dots:
-        what = classes[done // (ROWS * COLUMNS) % len(classes)]
+        what = classes[done // (size) % len(classes)]
         operands = ins.complete({name: array[0] for name, array in getattr(tiles, what)().items()}, True)
-        lanes = done // (ROWS * COLUMNS * len(classes)) % 8 == 7
+        lanes = done // (size * len(classes)) % 8 == 7
         os.environ["MMAGOLD_SIMD"] = LEVELS[-1]
-        wanted = matrices(ins, other(path), operands, lanes, known)
+        wanted = matrices(ins, other(path), operands, shape, lanes, known)
         for level in LEVELS:
             os.environ["MMAGOLD_SIMD"] = level
-            got = matrices(ins, engine.library(), operands, lanes)
+            got = matrices(ins, engine.library(), operands, shape, lanes)
             for row, column in np.argwhere(got != wanted)[:1]:
                 codes = f"{int(got[row, column]):#x}, not {int(wanted[row, column]):#x}"
                 wrong.append(f"{name}, {what}, {level}, seed {seed}, row {row}, column {column}: {codes}")
-        done += ROWS * COLUMNS
+        done += size
     return kind, name, done, wrong
 
 
@@ -155,7 +164,7 @@ def jobs(dots: int, units: int, seed: int) -> list[Job]:
     for name, ins in programs().items():
         by_way[way(ins)].append(name)
     by_way[RANDOM] = [f"{maker} {seed + i}" for maker in MAKERS for i in range(units)]
-    most = 8 * ROWS * COLUMNS * len(CLASSES)
+    most = 8 * MOST * len(CLASSES)
     found = []
     for kind, names in by_way.items():
         part = min(most, -(-dots // len(names)))

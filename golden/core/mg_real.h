@@ -58,7 +58,7 @@ typedef struct {
 /* Small things ------------------------------------------------------------------------------------------------------ */
 
 #define mg_two_sum MG_JOIN(mg_two_sum, MG_WORDS) /* mg_odd.h */
-#define MG_LOST mg_f __attribute__((aligned(8 * MG_WORDS))) /* what that loses: mg_odd.h's vectors are aligned, those of registers need not be */
+typedef double mg_lost __attribute__((vector_size(8 * MG_WORDS))); /* what that loses: of the alignment that mg_odd.h has, which numbers of registers need not have */
 #define mg_odd_sum MG_JOIN(mg_odd_sum, MG_WORDS)
 #define mg_odd_sum_of_three MG_JOIN(mg_odd_sum_of_three, MG_WORDS)
 #define mg_cut_doubles MG_JOIN(mg_whole, MG_WORDS)
@@ -543,7 +543,7 @@ static void mg_sum_lost(mg_reals *s, mg_real *const *terms, int32_t count, mg_f 
         mg_f total = terms[0]->value[l];
         low[l] = (mg_f){0};
         for (int32_t i = 1; i + 1 < count; i++) {
-            MG_LOST error, beyond;
+            mg_lost error, beyond;
             total = mg_two_sum(total, terms[i]->value[l], &error);
             low[l] = mg_two_sum(low[l], error, &beyond);
             s->left[l] |= (mg_w)(beyond != 0) & ~s->done[l];
@@ -560,7 +560,7 @@ static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f
         total[l] = terms[0]->value[l];
         lost[l] = mg_splat(0);
         for (int32_t i = 1; i + 1 < count; i++) {
-            MG_LOST error;
+            mg_lost error;
             total[l] = mg_two_sum(total[l], terms[i]->value[l], &error);
             lost[l] |= mg_up((mg_w)error, mg_splat(1)); /* of a zero nothing */
         }
