@@ -87,11 +87,11 @@ static int mg_leaves_floats(const mg_operation *o, const mg_format *a, const mg_
     return most > 60 || least < o->fraction_bits - 126 || least < a->fraction_bits + b->fraction_bits - 126;
 }
 
-/* Whether scales have to come as significands (see there): where floats lack a group as it is scaled, or the power of its units. Where no group
- * is there, c may not be cut (mg_round_wholes). */
+/* Whether scales have to come as significands (see there): where floats lack a group as it is scaled, or the power of its units, of a
+ * floor, too. Where no group is there, c may not be cut (mg_round_wholes). */
 static mg_significands mg_scales_need(const mg_operation *o, const mg_format *a, const mg_format *b) {
     const int cuts_small_c = o->floor < o->fraction_bits - MG_MOST_UNITS && o->floor > -126;
-    if (cuts_small_c || mg_leaves_floats(o, a, b, 2 * MG_NEAR_LEAST, 2 * MG_NEAR_MOST)) return MG_SIGNIFICANDS;
+    if (cuts_small_c || o->floor > 127 || mg_leaves_floats(o, a, b, 2 * MG_NEAR_LEAST, 2 * MG_NEAR_MOST)) return MG_SIGNIFICANDS;
     return mg_leaves_floats(o, a, b, a->min_exponent + b->min_exponent, a->max_exponent + b->max_exponent) ? MG_WHERE_THEY_REACH : MG_VALUES;
 }
 
@@ -130,7 +130,7 @@ static int mg_multiplies_fours(const mg_tile_kernel *kernel) {
 
 /* How many integers that follow each other in k share a word, as a power of two: pairs of 16 bits, or four bytes, where the machine multiplies
  * those; sums of E2M1 fit 16 bits, and so every machine has a way. It does bytes without a sign by bytes with one: those of b without, if its format has none (`swapped`). Those of a that are not
- * of the other kind are moved by 128 (`flip`), which mg_begin_sums takes back. */
+ * of the other kind are moved by 128 (`flip`), which mg_integer_rows, mg_begin_sums and mg_begin_groups take back. */
 static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
     const mg_format *a = &f->program->a, *b = &f->program->b;
     mg_tile *t = &f->tile;
@@ -213,14 +213,14 @@ static void mg_plan_tile(mg_fast_form *f) {
 /* Plans how integers become words that `share`, where rows and columns of codes are known; `by_k`: those that lie in a column. */
 static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
     const int32_t share = s->share = f->tile.share;
-    s->integers = s->turns ? f->widest : f->filled;
+    s->integers = s->turns != MG_NO_TURNS ? f->widest : f->filled;
     if (share) s->flip = s->operand == MG_OPERAND_A ? f->tile.flip : 0;
     if (by_k) {
         s->other = s->row;
-        s->row <<= share;
+        s->row *= 1 << share;
         s->rows >>= share;
     } else if (share) {
-        if (!s->turns && s->row == s->columns) s->columns *= s->rows, s->rows = 1; /* one run */
+        if (s->turns == MG_NO_TURNS && s->row == s->columns) s->columns *= s->rows, s->rows = 1; /* one run */
         s->other = 1;
         s->column = 1 << share;
         s->columns >>= share;
@@ -239,7 +239,7 @@ static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_sou
     const mg_program *p = f->program;
     const mg_call *call = f->call;
     const int of_b = operand == MG_OPERAND_B || operand == MG_OPERAND_SCALE_B, is_scale = operand >= MG_OPERAND_SCALE_A, lanes = f->tile.per_lane;
-    *s = (mg_source){.operand = operand, .by_row = f->tile.paired && !of_b, .plane = plane};
+    *s = (mg_source){.turns = MG_NO_TURNS, .operand = operand, .by_row = f->tile.paired && !of_b, .plane = plane};
     s->array = is_scale ? (of_b ? &call->scale_b : &call->scale_a) : of_b ? &call->b : &call->a;
     s->format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
     s->table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;

@@ -41,6 +41,7 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 #define MG_E_NAN (1 << 24)
 #define MG_E_SPECIAL (1 << 19)   /* at or above: infinity or NaN */
 #define MG_E_NAN_LEAST (1 << 23) /* at or above: NaN */
+#define MG_NO_TURNS INT64_MIN  /* as `turns` of mg_tile_kernel's integers: rows one after the other */
 #define MG_MOST_UNITS 126        /* of a quick sum, as a power of two */
 
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */

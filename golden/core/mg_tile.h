@@ -335,20 +335,21 @@ MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, i
 }
 
 /* Codes to such words: `rows` of them, `row` bytes apart, of `count` codes `step` bytes apart; a word holds (share) those that lie `other`
- * bytes behind each other, too. `turns`: words of two rows by turns, the second so many bytes behind the first. */
+ * bytes behind each other, too. `turns`: words of two rows by turns, the second so many bytes behind the first, or
+ * MG_NO_TURNS. */
 MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count,
                                       int share, int64_t other, int64_t turns, int32_t flip, mg_word *words) {
-    const int part = 32 >> share;
+    const int part = 32 >> share, by_turns = turns != MG_NO_TURNS;
     ptrdiff_t i = 0;
 #ifdef MG_HALF
-    for (; turns && share == 2 && step == 4 && i + MG_V <= count; i += MG_V)
+    for (; by_turns && share == 2 && step == 4 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i / 2 * step;
             const mg_vi codes = (mg_vi)MG_NATIVE_ZIP(mg_load_half(at, 32), mg_load_half(at + turns, 32));
             *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
         }
 #endif
-    for (; share && !turns && step == 1 << share && other == 1 && i + MG_V <= count; i += MG_V)
+    for (; share && !by_turns && step == 1 << share && other == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i * step;
             mg_vi codes = MG_OF(mg_load)(at, 8 << share);
@@ -356,11 +357,11 @@ MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, c
             *(mg_vi *)(words + r * count + i) = MG_OF(mg_integers_of)(f, units, share, codes) ^ flip;
         }
 #ifdef MG_NATIVE_FOUR_ROWS
-    for (; !turns && share == 2 && step == 1 && other == MG_V && count == MG_V && i < count; i += MG_V) /* rows in one run */
+    for (; !by_turns && share == 2 && step == 1 && other == MG_V && count == MG_V && i < count; i += MG_V) /* rows in one run */
         for (ptrdiff_t r = 0; r < rows; r++)
             *(mg_vi *)(words + r * MG_V) = MG_OF(mg_integers_of)(f, units, share, (mg_vi)MG_NATIVE_FOUR_ROWS(data + r * row)) ^ flip;
 #endif
-    for (; !turns && step == 1 && i + MG_V <= count; i += MG_V)
+    for (; !by_turns && step == 1 && i + MG_V <= count; i += MG_V)
         for (ptrdiff_t r = 0; r < rows; r++) {
             const char *at = data + r * row + i;
             mg_vi codes = MG_OF(mg_load)(at, 8);
@@ -369,7 +370,7 @@ MG_INLINE void MG_OF(mg_decode_words)(const mg_format *f, const int8_t *units, c
         }
     for (; i < count; i++)
         for (ptrdiff_t r = 0; r < rows; r++) {
-            const char *at = data + r * row + (turns ? i / 2 * step + i % 2 * turns : i * step);
+            const char *at = data + r * row + (by_turns ? i / 2 * step + i % 2 * turns : i * step);
             uint32_t codes = (uint8_t)*at;
             for (int s = 1; s < 1 << share; s++) codes |= (uint32_t)(uint8_t)at[s * other] << s * part;
             words[r * count + i] = MG_OF(mg_integers_of)(f, units, share, MG_SPLAT((int32_t)codes))[0] ^ flip;
@@ -926,7 +927,7 @@ MG_INLINE mg_vf MG_OF(mg_whole_float)(mg_vf x) {
 #endif
 }
 
-/* Sums of floats below 2^50 in size, cut to integers: integers, where the machine makes them of floats, else doubles. */
+/* Sums of floats that are below 2^50 each, cut to integers: integers, where the machine makes them of floats, else doubles. */
 #define mg_wholes MG_OF(mg_wholes)
 #ifdef MG_NATIVE_WHOLES
 typedef mg_dw mg_wholes;
@@ -1318,7 +1319,8 @@ MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     else if (t->groups == 16 && !significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16, 0);
     else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 16, 0);
     else if (t->groups == 32 && significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 32, 0);
-    else if (t->groups == 32 && !t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32, 0);
+    else if (t->groups == 32 && !t->specials) /* with a NaN among them as any other program */
+        MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32, 0);
     else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0, 0);
     else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0, 0);
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0, 0);

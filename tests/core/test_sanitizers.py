@@ -90,9 +90,10 @@ def run(library: Path, preload: str, *command: str, **extra: str) -> subprocess.
         "PYTHONMALLOC": "malloc",
         **extra,
     }
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
-    )
+    code = [sys.executable, *command]
+    if sys.platform == "linux":  # Clang gives each array of every function that is inlined a place of its own
+        code = ["prlimit", f"--stack={64 << 20}", *code]
+    return subprocess.run(code, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
 
 
 @pytest.mark.parametrize(
