@@ -270,3 +270,21 @@ def test_rows_of_integers_share_vectors_by_twos_where_four_share_a_word(
             turned = operands | {"a": np.ascontiguousarray(operands["a"].swapaxes(1, 2)).swapaxes(1, 2)}
             wanted = ins.engine.compute(operands, True, general=True)
             assert np.array_equal(ins(**operands), wanted) and np.array_equal(ins(**turned), wanted)
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("scales", ["ue4m3", "ue8m0"])
+@pytest.mark.parametrize("name", ["a", "b", "c", "scale_a", "scale_b"])
+def test_operands_of_scaled_groups_whose_rows_or_columns_are_one(
+    name: str, scales: str, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of A that lie no byte apart were read as if they did not come by turns."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    mine = "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32." + scales
+    ins = golden.instruction("rtx_blackwell", "mma.sync.aligned." + mine)
+    operands = Tiles(ins, np.random.default_rng(3)).random_bits()
+    whole = operands[name]
+    for one in (whole[:, :1], whole[:, :, :1], whole[:, :1, :1], whole[:1]):
+        given = operands | {name: np.broadcast_to(one, whole.shape)}
+        copied = given | {name: given[name].copy()}
+        assert np.array_equal(ins(**given), ins.engine.compute(copied, True, general=True))
