@@ -278,14 +278,14 @@ class _Builder:
             tag = self.plain.resolve(yaml.ScalarNode, event.value, event.implicit)
         if tag == "tag:yaml.org,2002:str" or (tag == "tag:yaml.org,2002:timestamp" and event.tag is None):
             return event.value
+        if len(event.value) > MAX_DIGITS and tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+            raise self._error(event, f"a number of {len(event.value)} characters")
         if tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float") and _TWO_WAYS.fullmatch(event.value):
             raise self._error(
                 event,
                 f"value {event.value[:60]!r} is octal or of base 60 in YAML 1.1 and not in 1.2: "
                 "write it as a decimal number, or as 0x...",
             )
-        if len(event.value) > MAX_DIGITS and tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-            raise self._error(event, f"a number of {len(event.value)} characters")
         try:
             return self.plain.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark))
         except (yaml.YAMLError, ValueError, OverflowError) as error:

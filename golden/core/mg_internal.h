@@ -78,7 +78,8 @@ typedef struct {
 
 static inline char *mg_lane_at(const mg_lanes *lanes, int operand, int32_t lane) {
     const ptrdiff_t step = lanes->step[operand];
-    return step == MG_UNEVEN ? lanes->at[operand][lane] : lanes->at[operand][0] + lane * step;
+    char *first = lanes->at[operand][0]; /* null: the program has no such operand */
+    return step == MG_UNEVEN ? lanes->at[operand][lane] : first ? first + lane * step : NULL;
 }
 
 /* Points lanes at elements first, first + 1, ... of D, in the order of (batch, row, column). */

@@ -171,7 +171,7 @@ class Draw:
         reached = np.clip(exponent, low, high)
         first, second = self.split(reached, x, y)
         for name, fmt, part in (("scale_a", x, first), ("scale_b", y, second)):
-            self.scales[name][...] = self.powers(fmt, part).reshape(self.count, -1)
+            self.scales[name][...] = self.powers(fmt, part if part.ndim == 2 else part[:, None])
         return reached
 
     def random_scales(self) -> None:
