@@ -1311,16 +1311,32 @@ static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
     else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 0, 1, 1, 0, 1);
 }
 
+#ifdef MG_HALF
+#define MG_RUN_GROUPS(significands, specials, groups)                                                            \
+    {                                                                                                            \
+        if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, significands, specials, 0, 1, groups, 0);             \
+        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 0, 1, groups, 0);                       \
+    }
+#else
+#define MG_RUN_GROUPS(significands, specials, groups) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 0, 1, groups, 0);
+#endif
+
+/* Sums of scaled groups; returns whether there is such a form of them. Apart, as mg_run_bytes. */
+static __attribute__((noinline)) int MG_OF(mg_run_groups)(const mg_tile *t) {
+    const int significands = t->significands;
+    if (t->groups == 16 && significands) MG_RUN_GROUPS(1, 1, 16)
+    else if (t->groups == 16 && t->specials) MG_RUN_GROUPS(0, 1, 16)
+    else if (t->groups == 16) MG_RUN_GROUPS(0, 0, 16)
+    else if (t->groups == 32 && significands) MG_RUN_GROUPS(1, 1, 32)
+    else if (t->groups == 32 && !t->specials) MG_RUN_GROUPS(0, 0, 32)
+    else return 0; /* values with a NaN among them, as any other program */
+    return 1;
+}
+
 /* Rows of A that all columns share, compiled once for each combination that has to be quick. */
 MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     const int significands = t->significands;
     if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0, 0);
-    else if (t->groups == 16 && !significands && t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 0, 1, 16, 0);
-    else if (t->groups == 16 && !significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 16, 0);
-    else if (t->groups == 16) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 16, 0);
-    else if (t->groups == 32 && significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 0, 1, 32, 0);
-    else if (t->groups == 32 && !t->specials) /* with a NaN among them as any other program */
-        MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 0, 1, 32, 0);
     else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0, 0);
     else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0, 0);
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0, 0);
@@ -1352,6 +1368,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
         else MG_OF(mg_integer_rows)(t, 1, 0, 0, 0);
     } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0, 0);
     else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0, 0);
+    else if (t->groups && t->plain && MG_OF(mg_run_groups)(t)) return 0;
     else if (t->bytes) MG_OF(mg_run_bytes)(t);
 #ifdef MG_HALF
     else if (t->paired) MG_OF(mg_run_shared)(t, 1);
@@ -1361,6 +1378,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 }
 
 #undef MG_HALF
+#undef MG_RUN_GROUPS
 #undef MG_NATIVE_TWICE
 #undef MG_NATIVE_NEXT_TWO
 #undef MG_NATIVE_NEXT_FOUR
