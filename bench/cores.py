@@ -143,7 +143,7 @@ def run(path: str, lacks: Sequence[str], job: Job) -> tuple[str, str, int, list[
     tiles = Tiles(ins, rng, *shape)
     classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else WITHOUT_C
     while done < dots:
-        what = classes[done // (size) % len(classes)]
+        what = classes[done // size % len(classes)]
         operands = ins.complete({name: array[0] for name, array in getattr(tiles, what)().items()}, True)
         lanes = done // (size * len(classes)) % 8 == 7
         os.environ["MMAGOLD_SIMD"] = LEVELS[-1]
