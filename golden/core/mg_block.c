@@ -11,6 +11,7 @@ struct mg_block_form {
     const mg_program *program;
     const mg_call *call;
     mg_block_runner run;
+    const mg_transposer *wide;
     mg_block_codes codes;
     void *memory;
     int32_t lanes;
@@ -75,7 +76,7 @@ mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
     mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + rounders + (2 * (size_t)p->k + 2 + 2 * scales) * row);
     if (!f) return NULL;
     char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
-    const mg_block_form form = {p, call, wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block, {0}, at, lanes, 1};
+    const mg_block_form form = {p, call, wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block, &kernels->wide, {0}, at, lanes, 1};
     *f = form;
     char **const codes[] = {&f->codes.a, &f->codes.b, &f->codes.scale_a, &f->codes.scale_b, &f->codes.c, &f->codes.d};
     const size_t rows[] = {(size_t)p->k, (size_t)p->k, scales, scales, 1, 1};
@@ -88,13 +89,12 @@ int32_t mg_block_lanes(const mg_block_form *f) { return f->lanes; }
 
 uint64_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
     const mg_program *p = f->program;
-    const struct { int operand; const mg_format *format; char *codes; } all[] = {{MG_OPERAND_A, &p->a, f->codes.a}, {MG_OPERAND_B, &p->b, f->codes.b}, {MG_OPERAND_C, &p->c, f->codes.c},
-        {MG_OPERAND_SCALE_A, &p->scale_a, f->codes.scale_a}, {MG_OPERAND_SCALE_B, &p->scale_b, f->codes.scale_b}};
+    const struct { int operand; char *codes; } all[] = {{MG_OPERAND_A, f->codes.a}, {MG_OPERAND_B, f->codes.b}, {MG_OPERAND_C, f->codes.c},
+        {MG_OPERAND_SCALE_A, f->codes.scale_a}, {MG_OPERAND_SCALE_B, f->codes.scale_b}};
     for (int i = 0; i < (p->scale_block ? 5 : 3); i++)
-        for (int lane = 0; lane < f->lanes; lane += MG_LANES)
-            mg_gather(p, f->call, &lanes[lane / MG_LANES], all[i].operand, f->lanes, all[i].codes + lane * (all[i].format->storage / 8));
+        mg_gather(p, f->call, lanes, f->wide, all[i].operand, all[i].codes);
     const uint64_t left = f->run(f->memory, f->fresh, p, &f->codes);
     f->fresh = 0;
-    for (int lane = 0; lane < f->lanes; lane += MG_LANES) mg_scatter(p, &lanes[lane / MG_LANES], f->codes.d + lane * (p->d.storage / 8));
+    mg_scatter(p, lanes, f->codes.d);
     return left;
 }

@@ -43,6 +43,7 @@ struct mg_fast_form {
     char *c, *d;      /* a tile's, where the caller's are not packed */
     int32_t *selected; /* rows of B that one row of A meets */
     char *gathered;   /* codes of one operand: [k][lane] */
+    const mg_transposer *wide;
     char *turned;     /* two rows by turns */
 };
 
@@ -181,6 +182,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->one_sum = p->operations->fast == MG_FAST_INTEGER && p->operation_count == 1 && p->operations->seed == 0 && p->c.storage == 32;
     f->kernel = kernels;
     f->widest = kernels;
+    f->wide = &mg_choose()->wide;
     f->significands = mg_needs_significands(p);
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
@@ -320,7 +322,7 @@ static __attribute__((noinline)) void mg_flush_plane(const mg_program *p, const 
 /* Returns as mg_load_plane. */
 static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes *lanes, int64_t batch) {
     char *data = lanes ? f->gathered : mg_matrix(f->call, s->array, batch);
-    if (lanes) mg_gather(f->program, f->call, lanes, s->operand, MG_LANES, f->gathered);
+    if (lanes) mg_gather(f->program, f->call, lanes, f->wide, s->operand, f->gathered);
     if (s->by_row) {
         mg_pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
         data = f->turned;
@@ -431,7 +433,7 @@ void mg_run_matrices(mg_fast_form *f, int64_t batch) {
 
 void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes) {
     mg_decode_tile(f, lanes, 0);
-    mg_gather(f->program, f->call, lanes, MG_OPERAND_C, MG_LANES, f->c);
+    mg_gather(f->program, f->call, lanes, f->wide, MG_OPERAND_C, f->c);
     f->tile.c = f->c;
     f->tile.d = f->d;
     mg_run_kernel(f);

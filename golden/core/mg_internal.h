@@ -62,18 +62,20 @@ static inline MG_BOTH int32_t mg_selected(int32_t sparsity, const char *nibbles,
 #ifndef MG_ALONE
 /* Where dot products lie (mg_gather.c) ------------------------------------------------------------------------------ */
 
-#define MG_LANES 16
+#define MG_LANES 16 /* of those that run together, or a multiple of it */
+#define MG_MOST_BLOCK_LANES 64 /* of a block: as many as a word has bits */
+#define MG_WIDE_BLOCK_LANES 32 /* of those with significands of two words */
 enum mg_operand { MG_OPERAND_A, MG_OPERAND_B, MG_OPERAND_C, MG_OPERAND_D, MG_OPERAND_FLAGS, MG_OPERAND_SCALE_A, MG_OPERAND_SCALE_B, MG_OPERANDS };
 
-/* Elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
+/* `count` elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
  * last. `step`: bytes from a lane to the next, where all are as far apart, and `at` has the first one alone; else MG_UNEVEN.
  * `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
 #define MG_UNEVEN (-(ptrdiff_t)(~(size_t)0 >> 1) - 1) /* PTRDIFF_MIN, which NVRTC does not have */
 typedef struct {
-    int32_t used;
-    char *at[MG_OPERANDS][MG_LANES];
-    ptrdiff_t step[MG_OPERANDS];
+    int32_t count, used;
     int32_t *selected;
+    ptrdiff_t step[MG_OPERANDS];
+    char *at[MG_OPERANDS][MG_MOST_BLOCK_LANES];
 } mg_lanes;
 
 static inline char *mg_lane_at(const mg_lanes *lanes, int operand, int32_t lane) {
@@ -82,10 +84,16 @@ static inline char *mg_lane_at(const mg_lanes *lanes, int operand, int32_t lane)
     return step == MG_UNEVEN ? lanes->at[operand][lane] : first ? first + lane * step : NULL;
 }
 
-/* Points lanes at elements first, first + 1, ... of D, in the order of (batch, row, column). */
-void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes);
-/* The codes of an operand as [k][lane], in their storage, from an element to the next `row` lanes. */
-void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, ptrdiff_t row, char *out);
+/* Points lanes at elements first, first + 1, ... last - 1 of D, in the order of (batch, row, column), or as many as there are lanes. */
+void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t last, mg_lanes *lanes);
+/* Rows of codes to [k][lane] in vectors of so many bytes, or 0 (mg_transpose.h). */
+typedef struct {
+    ptrdiff_t bytes;
+    void (*transpose)(char *const *from, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out);
+} mg_transposer;
+
+/* The codes of an operand as [k][lane], in their storage. */
+void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, const mg_transposer *wide, int operand, char *out);
 /* The codes of rows, two rows by turns: [pair][k][2]. */
 void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out);
 /* Codes of d to where they belong. */
@@ -204,9 +212,6 @@ typedef struct {
     int32_t fours; /* whether it multiplies bytes, where the processor can */
 } mg_tile_kernel;
 
-#define MG_MOST_BLOCK_LANES 64 /* of a block: as many as a word has bits */
-#define MG_WIDE_BLOCK_LANES 32 /* of those with significands of two words */
-
 /* Codes of the dot products of a block, [k][lane], each operand in its storage. */
 typedef struct {
     char *a, *b, *c, *scale_a, *scale_b, *d;
@@ -222,6 +227,7 @@ typedef struct {
     mg_tile_kernel kernels[3]; /* the widest first */
     int32_t block_lanes; /* of the first two */
     mg_block_runner run_block, run_real_block, run_wide_block; /* the last may be null: the interpreter is as fast there */
+    mg_transposer wide; /* beside the one of 16 bytes that every machine has */
 } mg_kernels;
 
 extern const mg_kernels mg_kernels_portable;

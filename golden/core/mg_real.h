@@ -26,7 +26,8 @@ typedef struct {
     mg_fs value, power;
 } mg_real;
 
-/* Number i of a register in floats, twice as many a vector; whether it is such a one. */
+/* Element i of a register in floats, twice as many a vector; whether a register has such ones, or is of their products, which are made where they
+ * are read. */
 #define MG_EACH_WIDE for (int l = 0; l < MG_PARTS / 2; l++)
 #define MG_WIDE_SINGLES(s, name, i) ((mg_wide_single *)((mg_singles *)(s)->registers[name])[i])
 #define MG_IS_SINGLE(s, name) ((s)->singles >> (name) & 1)
@@ -75,10 +76,17 @@ MG_INLINE mg_f mg_doubles_of(mg_single x) {
 #endif
 }
 
-/* Number i of a register. */
+/* Element i of a register. */
 MG_INLINE mg_f mg_value_of(const mg_reals *s, const int single, int name, int32_t i, int l) {
     if (single) return mg_doubles_of(((const mg_singles *)s->registers[name])[i][l]);
     return s->registers[name][i].value[l];
+}
+
+/* Product i of elements in floats, which is exact there: to memory, since vectors of half the length are read from there quicker than they are taken out of others. */
+MG_INLINE void mg_multiply_singles(const mg_reals *s, int32_t i, mg_singles *product) {
+    const mg_wide_single *a = MG_WIDE_SINGLES(s, MG_REGISTER_A, i), *b = MG_WIDE_SINGLES(s, MG_REGISTER_B, i);
+    _Pragma("GCC unroll 16") MG_EACH_WIDE ((mg_wide_single *)*product)[l] = a[l] * b[l];
+    __asm__("" : "+m"(*product));
 }
 
 MG_INLINE mg_f mg_larger(mg_f x, mg_f y) {
@@ -366,22 +374,13 @@ static int mg_holds_products(const mg_reals *s, const mg_format *f) {
 
 static int mg_has_specials(const mg_format *f) { return f->has_infinity || f->has_nan; }
 
-/* Products of elements in floats, which are exact there. */
-MG_BLOCK_CALL void mg_multiply_singles(mg_reals *s, int to) {
-    for (int32_t i = 0; i < s->count[to]; i++) {
-        const mg_wide_single *a = MG_WIDE_SINGLES(s, MG_REGISTER_A, i), *b = MG_WIDE_SINGLES(s, MG_REGISTER_B, i);
-        MG_EACH_WIDE MG_WIDE_SINGLES(s, to, i)[l] = a[l] * b[l];
-    }
-}
-
 static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
     mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
     s->finite |= (!step->has_format && !step->has_overflow_exponent && !mg_has_specials(&s->program->a) && !mg_has_specials(&s->program->b)) << step->to;
     const int powers = s->rounder->later >> step->to & 1, own = s->rounder->powers >> MG_REGISTER_A & 1; /* an alignment gave the factors powers of their own */
     const double least_a = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_A]->min_exponent), least_b = own ? 0 : mg_power_of_two(s->held[MG_REGISTER_B]->min_exponent);
-    const int32_t single = MG_IS_SINGLE(s, step->to), count = single ? 0 : s->count[step->to];
-    if (single) mg_multiply_singles(s, step->to);
+    const int32_t count = MG_IS_SINGLE(s, step->to) ? 0 : s->count[step->to];
     for (int32_t i = 0; i < count; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
@@ -491,13 +490,17 @@ static void mg_nans_by_cause(const mg_reals *s, const mg_step *step, mg_w *open,
     }
 }
 
-/* Adds the floats that a step reads. */
+/* Adds the floats that a step reads, or their products. */
 MG_BLOCK_CALL void mg_special_singles(const mg_reals *s, const mg_step *step, mg_f *total) {
     mg_fs sum;
     MG_KEPT sum[l] = total[l];
     for (int r = 0; r < step->of_count; r++)
-        if ((s->singles & ~s->finite) >> step->of[r] & 1)
-            for (int32_t i = 0; i < s->count[step->of[r]]; i++) MG_KEPT sum[l] += mg_value_of(s, 1, step->of[r], i, l);
+        for (int32_t i = (s->singles & ~s->finite) >> step->of[r] & 1 ? s->count[step->of[r]] : 0; i-- > 0;) {
+            mg_singles product;
+            const mg_single *x = step->of[r] <= MG_REGISTER_B ? ((const mg_singles *)s->registers[step->of[r]])[i] : product;
+            if (x == product) mg_multiply_singles(s, i, &product);
+            MG_KEPT sum[l] += mg_doubles_of(x[l]);
+        }
     memcpy(total, sum, sizeof sum);
 }
 
@@ -666,24 +669,33 @@ static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
     return fits;
 }
 
-/* Sums of groups of floats. Where their powers are read they are that of the step, of any that is not zero. */
+/* The power of a sum of products of floats: that of its step, where any of them is not zero. */
+MG_INLINE void mg_power_of_products(const mg_reals *s, mg_members m, double power, mg_real *sum) {
+    mg_words zero;
+    MG_KEPT zero[l] = (mg_w)(sum->value[l] == 0);
+    for (const int looks = mg_any_of(zero); looks && m.at < m.end; m.at += m.by) {
+        mg_singles product;
+        mg_multiply_singles(s, m.at, &product);
+        MG_EACH zero[l] &= (mg_w)(mg_doubles_of(product[l]) == 0);
+    }
+    MG_EACH sum->power[l] = (mg_f)(~zero[l] & (mg_w)((mg_f){0} + power));
+}
+
+/* Sums of groups of products of floats. */
 MG_BLOCK_CALL void mg_sum_singles(mg_reals *s, const mg_step *step) {
-    const int name = step->of[0], powers = s->rounder->later >> step->to & 1;
-    const int32_t count = s->count[name], groups = mg_group_count(step, count);
+    const int powers = s->rounder->later >> step->to & 1;
+    const int32_t count = s->count[step->of[0]], groups = mg_group_count(step, count);
     for (int32_t g = 0; g < groups; g++) {
-        mg_wide_single some[MG_PARTS / 2];
+        const mg_members members = mg_members_of(step, count, g);
+        mg_singles product;
         mg_fs total;
         MG_KEPT total[l] = -(mg_f){0}; /* which changes no sign of a zero */
-        MG_EACH_WIDE some[l] = (mg_wide_single){0};
-        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
-            MG_KEPT total[l] += mg_value_of(s, 1, name, m.at, l);
-            _Pragma("GCC unroll 16") MG_EACH_WIDE some[l] = (mg_wide_single)((mg_wide_words)some[l] | (mg_wide_words)MG_WIDE_SINGLES(s, name, m.at)[l]);
+        for (mg_members m = members; m.at < m.end; m.at += m.by) {
+            mg_multiply_singles(s, m.at, &product);
+            MG_KEPT total[l] += mg_doubles_of(product[l]);
         }
         memcpy(s->sums[g].value, total, sizeof total);
-        MG_EACH {
-            const mg_f any = mg_doubles_of(((const mg_single *)some)[l]);
-            if (powers) s->sums[g].power[l] = (mg_f)((mg_w)((mg_f){0} + mg_power_of_two(step->exponent)) & (mg_w)(any != 0));
-        }
+        if (powers) mg_power_of_products(s, members, mg_power_of_two(step->exponent), &s->sums[g]);
     }
     mg_put_reals(s, step, groups, NULL, 0, 0);
 }
@@ -1101,6 +1113,7 @@ static int mg_makes_singles(const mg_program *p, const mg_operation *o, const mg
     for (const mg_step *step = o->steps; step < o->steps + o->step_count; step++) {
         if (step->to == multiply->to && step != multiply) return 0;
         for (int r = 0; r < step->of_count; r++) {
+            if (step > multiply && step->op == MG_STEP_FLUSH && step->of[r] <= MG_REGISTER_B) return 0; /* they are read before */
             if (step->of[r] != multiply->to || step->op == MG_STEP_SPECIAL_VALUES) continue;
             if (step->op != MG_STEP_SUM || step->of_count > 1 || mg_rounds_next(o, step)) return 0;
             if (step->complement || step->rounding == MG_ROUNDING_DOWN) return 0; /* they ask for more than a sum */

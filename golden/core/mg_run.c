@@ -20,8 +20,7 @@ typedef struct {
     const mg_call *call;
     mg_fast_form *fast;   /* or null */
     mg_block_form *block; /* or null */
-    mg_lanes lanes[MG_MOST_BLOCK_LANES / MG_LANES]; /* all of them for a block, else the first */
-    int32_t step;    /* lanes at once */
+    mg_lanes lanes;
     int32_t scales;  /* of a dot product */
     uint64_t *codes; /* of one dot product: a, b, scales of a, scales of b */
     void *workspace, *memory;
@@ -31,8 +30,9 @@ typedef struct {
 } mg_worker;
 
 /* One lane by the general interpreter; it is element `index` of D. */
-static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64_t index) {
+static void mg_run_lane(mg_worker *w, int32_t lane, int64_t index) {
     const mg_program *p = w->program;
+    const mg_lanes *lanes = &w->lanes;
     const mg_call *call = w->call;
     const char *at[MG_OPERANDS];
     const int32_t *rows = p->sparsity ? lanes->selected + lane * p->k : NULL;
@@ -62,22 +62,19 @@ static void mg_run_lane(mg_worker *w, const mg_lanes *lanes, int32_t lane, int64
 
 /* Elements first ... last of D in lanes: by the fast form or in a block, and what that leaves by the interpreter. */
 static void mg_run_elements(mg_worker *w, int64_t first, int64_t last) {
-    const int32_t lanes = w->step;
-    for (int64_t i = first; i < last; i += lanes) {
+    mg_lanes *lanes = &w->lanes;
+    for (int64_t i = first; i < last; i += lanes->count) {
         uint64_t left = ~UINT64_C(0);
-        for (int32_t l = 0; l < lanes; l += MG_LANES) { /* those beyond the last repeat the first */
-            const int64_t from = i + l < last ? i + l : i;
-            mg_point(w->program, w->call, from, (int32_t)(last - from < MG_LANES ? last - from : MG_LANES), &w->lanes[l / MG_LANES]);
-        }
+        mg_point(w->program, w->call, i, last, lanes);
 #ifndef MG_GENERAL_ONLY
-        if (w->block) left = mg_run_block(w->block, w->lanes);
+        if (w->block) left = mg_run_block(w->block, lanes);
         if (w->fast) {
-            mg_run_lanes(w->fast, w->lanes);
+            mg_run_lanes(w->fast, lanes);
             continue;
         }
 #endif
-        for (int32_t l = 0; left && l < lanes && i + l < last; l++)
-            if (left >> l & 1) mg_run_lane(w, &w->lanes[l / MG_LANES], l % MG_LANES, i + l);
+        for (int32_t l = 0; left && l < lanes->used; l++)
+            if (left >> l & 1) mg_run_lane(w, l, i + l);
     }
 }
 
@@ -88,15 +85,15 @@ const char *mg_digest(void) { return MG_DIGEST; }
 
 static int mg_prepare(mg_worker *w) {
     const mg_program *program = w->program;
-    w->step = MG_LANES;
+    w->lanes.count = MG_LANES;
     w->scales = program->scale_block ? program->k / program->scale_block : 0;
     const size_t k = (size_t)program->k, codes = (2 * k + 2 * (size_t)w->scales) * sizeof(uint64_t);
-    const size_t selected = program->sparsity ? MG_LANES * k : 0, parts = MG_MOST_BLOCK_LANES / MG_LANES, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
-    w->memory = malloc(workspace + codes + parts * selected * sizeof(int32_t));
+    const size_t selected = program->sparsity ? MG_MOST_BLOCK_LANES * k : 0, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
+    w->memory = malloc(workspace + codes + selected * sizeof(int32_t));
     if (!w->memory) return -1;
     w->workspace = w->memory;
     w->codes = (uint64_t *)((char *)w->memory + workspace);
-    for (size_t part = 0; part < parts; part++) w->lanes[part].selected = (int32_t *)(w->codes + codes / sizeof(uint64_t)) + part * selected;
+    w->lanes.selected = (int32_t *)(w->codes + codes / sizeof(uint64_t));
 #ifndef MG_GENERAL_ONLY
     if (w->call->force_general || w->call->flags.data || w->watch) return 0;
     if (program->all_fast && program->operation_count <= MG_TILE_OPERATIONS) {
@@ -105,7 +102,7 @@ static int mg_prepare(mg_worker *w) {
     }
     if (mg_fits_block(program)) {
         w->block = mg_block_new(program, w->call);
-        if (w->block) w->step = mg_block_lanes(w->block);
+        if (w->block) w->lanes.count = mg_block_lanes(w->block);
         return w->block ? 0 : -1;
     }
 #endif

@@ -25,4 +25,4 @@ static inline __m128i mg_four_bytes(const void *at) {
 #include "mg_block.h"
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4, 0, mg_decode_integers_4, mg_reaches_4, 0, 0}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, 0};
+const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4, 0, mg_decode_integers_4, mg_reaches_4, 0, 0}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, 0, {0, 0}};

@@ -1,0 +1,97 @@
+/* Rows of codes, a lane each, to [k][lane]: MG_PIECES pieces of 16 bytes a vector. Included once for each instruction set.
+ *
+ * A piece has n codes of a row. n of them become n pieces in stages that interleave the first half of the vectors with the second: each
+ * moves the upper bit of where a code lies to the lowest place, so that after log2(n) stages the lanes of one k lie side by side.
+ * Every piece of a vector does this for n lanes of its own.
+ */
+#ifdef __clang__
+#define MG_INTERLEAVE(type, x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define MG_INTERLEAVE(type, x, y, ...) __builtin_shuffle(x, y, (type){__VA_ARGS__})
+#endif
+#define MG_PLACES_lo_8 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define MG_PLACES_hi_8 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define MG_PLACES_lo_16 0, 8, 1, 9, 2, 10, 3, 11
+#define MG_PLACES_hi_16 4, 12, 5, 13, 6, 14, 7, 15
+#define MG_PLACES_lo_32 0, 4, 1, 5
+#define MG_PLACES_hi_32 2, 6, 3, 7
+#define MG_PLACES_lo_64 0, 2
+#define MG_PLACES_hi_64 1, 3
+
+/* The codes of the lower or upper (lo, hi) halves of the pieces of two vectors by turns. */
+#ifdef MG_NATIVE_UNPACK
+#define MG_UNPACK(half, bits, x, y) (vector) MG_NATIVE_UNPACK(half, bits, x, y)
+#else
+#define MG_UNPACK(half, bits, x, y) MG_INTERLEAVE(vector, x, y, MG_PLACES_##half##_##bits)
+#endif
+
+#define MG_STAGES(vectors, lanes, bits)                                            \
+    _Pragma("GCC unroll 4") for (int stage = 1; stage < lanes; stage *= 2) {       \
+        vector y[vectors];                                                         \
+        _Pragma("GCC unroll 16") for (int i = 0; i < vectors / 2; i++) {           \
+            y[2 * i] = MG_UNPACK(lo, bits, x[i], x[i + vectors / 2]);              \
+            y[2 * i + 1] = MG_UNPACK(hi, bits, x[i], x[i + vectors / 2]);          \
+        }                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < vectors; i++) x[i] = y[i];    \
+    }
+
+typedef uint8_t mg_pieces __attribute__((vector_size(16 * MG_PIECES)));
+
+/* Pieces of rows that are n apart. */
+static inline mg_pieces mg_load_pieces(char *const *from, ptrdiff_t n, ptrdiff_t at) {
+#ifdef MG_NATIVE_PIECES
+    return (mg_pieces)MG_NATIVE_PIECES(from, n, at);
+#else
+    mg_pieces x;
+    for (int i = 0; i < MG_PIECES; i++) memcpy((char *)&x + 16 * i, from[i * n] + at, 16);
+    return x;
+#endif
+}
+
+/* The same of rows that end there after so many bytes: zeros follow, and no byte beyond is read. */
+static mg_pieces mg_load_ends(char *const *from, ptrdiff_t n, ptrdiff_t at, ptrdiff_t bytes) {
+    uint64_t words[2 * MG_PIECES] = {0};
+    mg_pieces x;
+    for (int i = 0; i < MG_PIECES; i++) {
+        const char *end = from[i * n] + at + bytes;
+        uint64_t *word = words + 2 * i;
+        if (bytes >= 8) memcpy(&word[0], end - bytes, 8);
+        if (bytes > 8) memcpy(&word[1], end - 8, 8);
+        if (bytes > 8) word[1] >>= 8 * (16 - bytes);
+        for (ptrdiff_t j = 1; bytes < 8 && j <= bytes; j++) word[0] = word[0] << 8 | (unsigned char)end[-j];
+    }
+    memcpy(&x, words, sizeof x);
+    return x;
+}
+
+/* `lanes`: a multiple of those that a vector has. */
+#define MG_TRANSPOSE(bits, n)                                                                                                              \
+    static void mg_transpose_##bits(char *const *from, ptrdiff_t count, ptrdiff_t lanes, char *out) {                                      \
+        typedef uint##bits##_t vector __attribute__((vector_size(16 * MG_PIECES)));                                                        \
+        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole;                                                     \
+        vector x[n];                                                                                                                       \
+        for (ptrdiff_t first = 0; first < lanes; first += n * MG_PIECES, from += n * MG_PIECES, out += sizeof(vector)) {                   \
+            for (ptrdiff_t k = 0; k < whole; k += n) {                                                                                     \
+                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) x[l] = (vector)mg_load_pieces(from + l, n, k * width);                \
+                MG_STAGES(n, n, bits)                                                                                                      \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + (k + i) * lanes * width, &x[i], sizeof(vector));           \
+            }                                                                                                                              \
+            if (!some) continue;                                                                                                           \
+            for (int l = 0; l < n; l++) x[l] = (vector)mg_load_ends(from + l, n, whole * width, some * width);                             \
+            MG_STAGES(n, n, bits)                                                                                                          \
+            for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * lanes * width, &x[i], sizeof(vector));                           \
+        }                                                                                                                                  \
+    }
+MG_TRANSPOSE(8, 16)
+MG_TRANSPOSE(16, 8)
+MG_TRANSPOSE(32, 4)
+MG_TRANSPOSE(64, 2)
+
+static void mg_transpose(char *const *from, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out) {
+    switch (width) {
+    case 1: mg_transpose_8(from, count, lanes, out); return;
+    case 2: mg_transpose_16(from, count, lanes, out); return;
+    case 4: mg_transpose_32(from, count, lanes, out); return;
+    default: mg_transpose_64(from, count, lanes, out);
+    }
+}
