@@ -82,11 +82,10 @@ MG_INLINE mg_f mg_value_of(const mg_reals *s, const int single, int name, int32_
     return s->registers[name][i].value[l];
 }
 
-/* Product i of elements in floats, which is exact there: to memory, since vectors of half the length are read from there quicker than they are taken out of others. */
-MG_INLINE void mg_multiply_singles(const mg_reals *s, int32_t i, mg_singles *product) {
-    const mg_wide_single *a = MG_WIDE_SINGLES(s, MG_REGISTER_A, i), *b = MG_WIDE_SINGLES(s, MG_REGISTER_B, i);
-    _Pragma("GCC unroll 16") MG_EACH_WIDE ((mg_wide_single *)*product)[l] = a[l] * b[l];
-    __asm__("" : "+m"(*product));
+/* Product i of elements in floats, which is exact there. */
+MG_INLINE mg_f mg_product_of_singles(const mg_reals *s, int32_t i, int l) {
+    const mg_singles *a = (const mg_singles *)s->registers[MG_REGISTER_A], *b = (const mg_singles *)s->registers[MG_REGISTER_B];
+    return mg_doubles_of(a[i][l] * b[i][l]);
 }
 
 MG_INLINE mg_f mg_larger(mg_f x, mg_f y) {
@@ -496,10 +495,8 @@ MG_BLOCK_CALL void mg_special_singles(const mg_reals *s, const mg_step *step, mg
     MG_KEPT sum[l] = total[l];
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = (s->singles & ~s->finite) >> step->of[r] & 1 ? s->count[step->of[r]] : 0; i-- > 0;) {
-            mg_singles product;
-            const mg_single *x = step->of[r] <= MG_REGISTER_B ? ((const mg_singles *)s->registers[step->of[r]])[i] : product;
-            if (x == product) mg_multiply_singles(s, i, &product);
-            MG_KEPT sum[l] += mg_doubles_of(x[l]);
+            if (step->of[r] > MG_REGISTER_B) MG_KEPT sum[l] += mg_product_of_singles(s, i, l);
+            else MG_KEPT sum[l] += mg_value_of(s, 1, step->of[r], i, l);
         }
     memcpy(total, sum, sizeof sum);
 }
@@ -673,11 +670,7 @@ static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
 MG_INLINE void mg_power_of_products(const mg_reals *s, mg_members m, double power, mg_real *sum) {
     mg_words zero;
     MG_KEPT zero[l] = (mg_w)(sum->value[l] == 0);
-    for (const int looks = mg_any_of(zero); looks && m.at < m.end; m.at += m.by) {
-        mg_singles product;
-        mg_multiply_singles(s, m.at, &product);
-        MG_EACH zero[l] &= (mg_w)(mg_doubles_of(product[l]) == 0);
-    }
+    for (const int looks = mg_any_of(zero); looks && m.at < m.end; m.at += m.by) MG_KEPT zero[l] &= (mg_w)(mg_product_of_singles(s, m.at, l) == 0);
     MG_EACH sum->power[l] = (mg_f)(~zero[l] & (mg_w)((mg_f){0} + power));
 }
 
@@ -687,14 +680,10 @@ MG_BLOCK_CALL void mg_sum_singles(mg_reals *s, const mg_step *step) {
     const int32_t count = s->count[step->of[0]], groups = mg_group_count(step, count);
     for (int32_t g = 0; g < groups; g++) {
         const mg_members members = mg_members_of(step, count, g);
-        mg_singles product;
         mg_fs total;
         MG_KEPT total[l] = -(mg_f){0}; /* which changes no sign of a zero */
-        for (mg_members m = members; m.at < m.end; m.at += m.by) {
-            mg_multiply_singles(s, m.at, &product);
-            MG_KEPT total[l] += mg_doubles_of(product[l]);
-        }
-        memcpy(s->sums[g].value, total, sizeof total);
+        for (mg_members m = members; m.at < m.end; m.at += m.by) MG_KEPT total[l] += mg_product_of_singles(s, m.at, l);
+        MG_KEPT s->sums[g].value[l] = total[l];
         if (powers) mg_power_of_products(s, members, mg_power_of_two(step->exponent), &s->sums[g]);
     }
     mg_put_reals(s, step, groups, NULL, 0, 0);
