@@ -75,13 +75,13 @@ mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
     for (int32_t i = 0; i < p->operation_count; i++) rounders += (size_t)p->operations[i].step_count * MG_BLOCK_ROUNDER;
     mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + rounders + (2 * (size_t)p->k + 2 + 2 * scales) * row);
     if (!f) return NULL;
-    char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
-    const mg_block_form form = {p, call, wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block, &kernels->wide, {0}, at, lanes, 1};
-    *f = form;
+    const mg_block_runner run = wide ? kernels->run_wide_block : p->in_doubles ? kernels->run_real_block : kernels->run_block;
+    *f = (mg_block_form){.program = p, .call = call, .run = run, .wide = &kernels->wide, .lanes = lanes, .fresh = 1};
     char **const codes[] = {&f->codes.a, &f->codes.b, &f->codes.scale_a, &f->codes.scale_b, &f->codes.c, &f->codes.d};
     const size_t rows[] = {(size_t)p->k, (size_t)p->k, scales, scales, 1, 1};
-    at += numbers + results + terms + rounders;
-    for (int i = 0; i < 6; at += rows[i++] * row) *codes[i] = at;
+    char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
+    for (int i = 0; i < 6; at += rows[i++] * row) *codes[i] = at; /* no vector of them across two lines of a cache */
+    f->memory = at;
     return f;
 }
 

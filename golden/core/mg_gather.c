@@ -145,7 +145,7 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
 #define MG_COLLECT(type)                                                                                              \
     for (int32_t l = 0; l < lanes->count; l++)                                                                        \
         for (ptrdiff_t k = 0; k < count; k++)                                                                         \
-            memcpy(out + (k * lanes->count + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
+            memcpy(out + (k * lanes->count + l) * (ptrdiff_t)sizeof(type), mg_lane_at(lanes, operand, l) + (rows ? rows[l * count + k] : k) * step, sizeof(type));
 
 /* Lanes side by side. */
 static void mg_copy_lanes(const char *from, ptrdiff_t count, ptrdiff_t bytes, int64_t step, char *out) {
@@ -168,20 +168,16 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     const int64_t step = mg_moves[operand].by_row ? array->column : array->row;
     const int32_t *rows = p->sparsity && operand == MG_OPERAND_B ? lanes->selected : NULL;
     const int packed = step == width && !rows;
-    char *even[MG_MOST_BLOCK_LANES], *const *from = lanes->at[operand];
+    const mg_rows from = {lanes->at[operand][0], next, lanes->at[operand]};
     if (next != MG_UNEVEN) mg_fetch_ahead(lanes, operand);
     if ((count == 1 || !packed) && !rows && next == width) {
-        mg_copy_lanes(from[0], count, all * width, step, out);
+        mg_copy_lanes(from.first, count, all * width, step, out);
         return;
     }
-    if (packed && next == count * width && mg_shuffle(from[0], count, width, all, out)) return;
-    if (next != MG_UNEVEN) {
-        for (int32_t l = 0; l < all; l++) even[l] = from[0] + l * next;
-        from = even;
-    }
+    if (packed && next == count * width && mg_shuffle(from.first, count, width, all, out)) return;
     if (packed) {
-        if (wide->bytes && count * width >= 16 && all * width % wide->bytes == 0) wide->transpose(from, count, width, all, out);
-        else mg_transpose(from, count, width, all, out);
+        if (wide->bytes && count * width >= 16 && all * width % wide->bytes == 0) wide->transpose(&from, count, width, all, out);
+        else mg_transpose(&from, count, width, all, out);
         return;
     }
     switch (width) {

@@ -60,6 +60,13 @@ static inline MG_BOTH int32_t mg_selected(int32_t sparsity, const char *nibbles,
 }
 
 #ifndef MG_ALONE
+/* Functions that are to be compiled into others. */
+#ifdef __SANITIZE_ADDRESS__ /* which makes code long: every variant of it, compiled alone, would take minutes */
+#define MG_INLINE static __attribute__((unused))
+#else
+#define MG_INLINE static inline __attribute__((always_inline))
+#endif
+
 /* Where dot products lie (mg_gather.c) ------------------------------------------------------------------------------ */
 
 #define MG_LANES 16 /* of those that run together, or a multiple of it */
@@ -86,10 +93,17 @@ static inline char *mg_lane_at(const mg_lanes *lanes, int operand, int32_t lane)
 
 /* Points lanes at elements first, first + 1, ... last - 1 of D, in the order of (batch, row, column), or as many as there are lanes. */
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t last, mg_lanes *lanes);
+/* Where rows of codes begin, a lane each: `step` bytes apart, or, of MG_UNEVEN, at places of their own. */
+typedef struct {
+    const char *first;
+    ptrdiff_t step;
+    char *const *at;
+} mg_rows;
+
 /* Rows of codes to [k][lane] in vectors of so many bytes, or 0 (mg_transpose.h). */
 typedef struct {
     ptrdiff_t bytes;
-    void (*transpose)(char *const *from, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out);
+    void (*transpose)(const mg_rows *rows, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out);
 } mg_transposer;
 
 /* The codes of an operand as [k][lane], in their storage. */
@@ -155,13 +169,6 @@ static inline int mg_fits_halves(const mg_format *f) {
 
 /* Whether exponents of such a format, which are small, can stand in bytes (MG_BYTE_BIAS). */
 static inline int mg_fits_bytes(const mg_format *f) { return f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32; }
-
-/* Functions of tiles and blocks. */
-#ifdef __SANITIZE_ADDRESS__ /* which makes code long: every variant of it, compiled alone, would take minutes */
-#define MG_INLINE static __attribute__((unused))
-#else
-#define MG_INLINE static inline __attribute__((always_inline))
-#endif
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 

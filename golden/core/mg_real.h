@@ -42,6 +42,7 @@ typedef struct {
     double least, largest, overflow[2], tiny; /* the normal numbers; below `tiny` results are flushed */
     int64_t made; /* the NaN that comes of numbers */
     int met_nans; /* some chain of the block before met one, as the next may */
+    double single_scale; /* of the first step: what sums of products of floats are multiplied by, where those lack the powers of two of their formats; else 0 */
     int64_t clear, clear_exact, clear_flushed; /* masks: zeros that lose their signs, all, those of nothing, and those that something became */
 } mg_real_rounder;
 
@@ -50,6 +51,7 @@ typedef struct {
     mg_real_rounder *rounder; /* of the step that runs */
     const mg_format *held[MG_REGISTER_COUNT]; /* a format that has all numbers of a register, or null */
     int singles;          /* registers that hold mg_singles instead, a bit each */
+    double single_scale;  /* mg_real_rounder */
     int sticks;           /* `cut` is of this alignment */
     int aligned, finite;  /* registers that its last alignment has moved, and products of formats without infinities and NaNs, a bit each */
     mg_words cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
@@ -63,6 +65,7 @@ typedef double mg_lost __attribute__((vector_size(8 * MG_WORDS))); /* what that 
 #define mg_odd_sum MG_JOIN(mg_odd_sum, MG_WORDS)
 #define mg_odd_sum_of_three MG_JOIN(mg_odd_sum_of_three, MG_WORDS)
 #define mg_cut_doubles MG_JOIN(mg_whole, MG_WORDS)
+#define mg_floor_doubles MG_JOIN(mg_floor, MG_WORDS)
 
 MG_INLINE mg_f mg_size(mg_f x) { return (mg_f)((mg_w)x & INT64_MAX); }
 MG_INLINE mg_f mg_where(mg_w mask, mg_f x, mg_f y) { return (mg_f)MG_CHOOSE(mask, (mg_w)x, (mg_w)y); }
@@ -678,12 +681,13 @@ MG_INLINE void mg_power_of_products(const mg_reals *s, mg_members m, double powe
 MG_BLOCK_CALL void mg_sum_singles(mg_reals *s, const mg_step *step) {
     const int powers = s->rounder->later >> step->to & 1;
     const int32_t count = s->count[step->of[0]], groups = mg_group_count(step, count);
+    const double scale = s->single_scale == 0 ? 1 : s->single_scale;
     for (int32_t g = 0; g < groups; g++) {
         const mg_members members = mg_members_of(step, count, g);
         mg_fs total;
         MG_KEPT total[l] = -(mg_f){0}; /* which changes no sign of a zero */
         for (mg_members m = members; m.at < m.end; m.at += m.by) MG_KEPT total[l] += mg_product_of_singles(s, m.at, l);
-        MG_KEPT s->sums[g].value[l] = total[l];
+        MG_KEPT s->sums[g].value[l] = total[l] * scale;
         if (powers) mg_power_of_products(s, members, mg_power_of_two(step->exponent), &s->sums[g]);
     }
     mg_put_reals(s, step, groups, NULL, 0, 0);
@@ -837,10 +841,11 @@ MG_INLINE void mg_align_real(const int rounding, mg_reals *s, const mg_step *ste
     const double last = mg_power_of_two(-step->fraction_bits[r]), window = plain || step->window[r] < 0 ? 0 : mg_power_of_two(-step->window[r]);
     const double spared = mg_power_of_two(plain || step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r]);
     const int limited = !plain && (step->window[r] >= 0 || step->spared[r] != MG_NOT_GIVEN), powers = s->rounder->later >> step->of[r] & 1;
-    if (plain && rounding == MG_ROUNDING_TOWARD_ZERO) { /* an integer of units, which a multiplication by a power of two makes; zeros alone have no unit */
+    if (plain && (rounding == MG_ROUNDING_TOWARD_ZERO || rounding == MG_ROUNDING_DOWN)) {
+        /* an integer of units, which a multiplication by a power of two makes; zeros alone have no unit */
         MG_EACH {
             const mg_f unit = maximum[l] * last, units = x->value[l] * (mg_f)(2 * MG_DOUBLE_ONE - (mg_w)unit);
-            x->value[l] = (mg_f)mg_cut_doubles(units) * unit;
+            x->value[l] = (mg_f)(rounding == MG_ROUNDING_DOWN ? mg_floor_doubles(units) : mg_cut_doubles(units)) * unit;
             if (powers) x->power[l] = mg_where((mg_w)(x->power[l] != 0), maximum[l], x->power[l]);
             s->unit[l] = unit;
         }
@@ -871,12 +876,11 @@ MG_INLINE void mg_align_real(const int rounding, mg_reals *s, const mg_step *ste
 
 /* The terms of one group. */
 MG_BLOCK_CALL void mg_align_group(mg_reals *s, const mg_step *step, const mg_f *maximum, mg_members m) {
-    int plain = step->cut == MG_CUT_DROPPED && !step->has_exponent && !step->maximum_count;
-    for (int r = 0; r < step->of_count; r++) plain &= step->window[r] < 0 && step->spared[r] == MG_NOT_GIVEN;
+    const int alike = step->cut == MG_CUT_DROPPED && !step->has_exponent && !step->maximum_count;
     for (; m.at < m.end; m.at += m.by) {
         const int r = s->owner[m.at];
         mg_real *x = s->terms[m.at];
-        if (plain) MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 1, maximum, r, x)
+        if (alike && step->window[r] < 0 && step->spared[r] == MG_NOT_GIVEN) MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 1, maximum, r, x)
         else MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 0, maximum, r, x)
     }
 }
@@ -934,8 +938,8 @@ MG_INLINE mg_many_halves mg_halves_of(const mg_format *f, const int signed_bytes
     return fields << up | (word << sign_up & sign) | ((mg_many_halves)(fields == nan) & quiet);
 }
 
-/* The elements of an operand at these places, in doubles, or `single`. */
-MG_INLINE void mg_load_halves_as(const mg_format *f, const int single, const int signed_bytes, const int makes_nans, const char *codes, const int32_t *places,
+/* The elements of an operand at these places, in doubles, or `single`, which may lack the power of two of their format (not `scales`). */
+MG_INLINE void mg_load_halves_as(const mg_format *f, const int single, const int scales, const int signed_bytes, const int makes_nans, const char *codes, const int32_t *places,
                                  int32_t count, void *numbers) {
     const mg_format format = *f; /* which no store can change */
     const double scale = mg_power_of_two(15 - f->bias);
@@ -944,16 +948,17 @@ MG_INLINE void mg_load_halves_as(const mg_format *f, const int single, const int
         const mg_many_halves half = mg_halves_of(&format, signed_bytes, makes_nans, codes + (places[i] * MG_BLOCK_LANES + lane) * (format.storage / 8));
         mg_wide_single *wide = (mg_wide_single *)((char *)((mg_singles *)numbers)[i] + lane * sizeof(float));
         mg_f *value = ((mg_real *)numbers)[i].value + lane / MG_WORDS;
-        if (single) for (int l = 0; l < 2; l++) wide[l] = (mg_wide_single)MG_NATIVE_SINGLES((const char *)&half + 4 * MG_WORDS * l) * single_scale;
+        if (single && !scales) for (int l = 0; l < 2; l++) wide[l] = (mg_wide_single)MG_NATIVE_SINGLES((const char *)&half + 4 * MG_WORDS * l);
+        else if (single) for (int l = 0; l < 2; l++) wide[l] = (mg_wide_single)MG_NATIVE_SINGLES((const char *)&half + 4 * MG_WORDS * l) * single_scale;
         else for (int l = 0; l < 4; l++) value[l] = (mg_f)MG_NATIVE_HALVES((const char *)&half + 2 * MG_WORDS * l) * scale;
     }
 }
 
-MG_INLINE void mg_load_halves(const mg_format *f, const int single, const char *codes, const int32_t *places, int32_t count, void *numbers) {
+MG_INLINE void mg_load_halves(const mg_format *f, const int single, const int scales, const char *codes, const int32_t *places, int32_t count, void *numbers) {
     const int signed_bytes = f->storage == 8 && f->sign_shift == 7 && f->fraction_bits > 1;
-    if (!signed_bytes) mg_load_halves_as(f, single, 0, 1, codes, places, count, numbers);
-    else if (f->specials == MG_SPECIALS_ALL_ONES_NAN) mg_load_halves_as(f, single, 1, 1, codes, places, count, numbers);
-    else mg_load_halves_as(f, single, 1, 0, codes, places, count, numbers);
+    if (!signed_bytes) mg_load_halves_as(f, single, scales, 0, 1, codes, places, count, numbers);
+    else if (f->specials == MG_SPECIALS_ALL_ONES_NAN) mg_load_halves_as(f, single, scales, 1, 1, codes, places, count, numbers);
+    else mg_load_halves_as(f, single, scales, 1, 0, codes, places, count, numbers);
 }
 #endif
 
@@ -964,7 +969,7 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
     if (mg_is_ieee(f, 5, 10)) {
         for (int32_t i = 0; i < count; i++) MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES(codes + places[i] * width + 2 * MG_WORDS * l);
     } else if (mg_fits_halves(f)) {
-        mg_load_halves(f, 0, codes, places, count, x);
+        mg_load_halves(f, 0, 1, codes, places, count, x);
     } else
 #endif
     if (mg_fits_single(f)) {
@@ -985,19 +990,31 @@ MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, cons
     for (int32_t i = 0; powers && i < count; i++) MG_EACH x[i].power[l] = mg_carried_power(x[i].value[l], mg_power_of_two(held->min_exponent));
 }
 
-/* The same in floats. */
-MG_BLOCK_CALL void mg_load_singles(const mg_format *f, const char *codes, const int32_t *places, int32_t count, mg_singles *x) {
+/* Whether elements of a format in floats are numbers of FP16 times a power of two, which can wait. */
+static int mg_has_late_power(const mg_format *f) {
+#ifdef MG_NATIVE_HALVES
+    return mg_fits_halves(f) && !mg_is_ieee(f, 5, 10) && f->bias > -64 && f->bias < 64; /* floats have the power */
+#else
+    (void)f;
+    return 0;
+#endif
+}
+
+/* The same in floats; a power that can wait is left out unless `scales`. */
+MG_BLOCK_CALL void mg_load_singles(const mg_format *f, int scales, const char *codes, const int32_t *places, int32_t count, mg_singles *x) {
     const ptrdiff_t width = MG_BLOCK_LANES * (f->storage / 8);
 #ifdef MG_NATIVE_HALVES
     if (mg_is_ieee(f, 5, 10)) {
         for (int32_t i = 0; i < count; i++) MG_EACH_WIDE ((mg_wide_single *)x[i])[l] = (mg_wide_single)MG_NATIVE_SINGLES(codes + places[i] * width + 4 * MG_WORDS * l);
         return;
     }
-    if (mg_fits_halves(f) && f->bias > -64 && f->bias < 64) { /* floats have the power */
-        mg_load_halves(f, 1, codes, places, count, x);
+    if (mg_has_late_power(f)) {
+        if (scales) mg_load_halves(f, 1, 1, codes, places, count, x);
+        else mg_load_halves(f, 1, 0, codes, places, count, x);
         return;
     }
 #endif
+    (void)scales;
     const mg_single_place place = mg_place_of_single(f);
     for (int32_t i = 0; i < count; i++) {
         const char *at = codes + places[i] * width;
@@ -1013,19 +1030,35 @@ MG_BLOCK_CALL void mg_load_singles(const mg_format *f, const char *codes, const 
 MG_INLINE void mg_load_elements(mg_reals *s, int name, const mg_format *f, const char *codes) {
     const mg_operation *o = s->operation;
     mg_note_written(s, name, o->k_count, o->has_operand_format ? &o->operand_format : f, 0);
-    if (MG_IS_SINGLE(s, name)) mg_load_singles(f, codes, o->k_index, o->k_count, (mg_singles *)s->registers[name]);
+    if (MG_IS_SINGLE(s, name)) mg_load_singles(f, s->single_scale == 0, codes, o->k_index, o->k_count, (mg_singles *)s->registers[name]);
     else mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->rounder->powers >> name & 1, s->registers[name]);
+}
+
+/* The product of two scales that are powers of two. */
+MG_BLOCK_CALL void mg_load_powers(const mg_format *a, const mg_format *b, const char *a_codes, const char *b_codes, mg_real *x) {
+    mg_words of_a, of_b;
+    mg_widen(a_codes, a->storage, of_a);
+    mg_widen(b_codes, b->storage, of_b);
+    MG_EACH {
+        x->value[l] = mg_power_of_codes(a, of_a[l]) * mg_power_of_codes(b, of_b[l]);
+        x->power[l] = (mg_f)((mg_w)x->value[l] & MG_DOUBLE_TOP);
+    }
 }
 
 /* The product of the two scales of each element, once for elements in a row that share them. */
 static void mg_load_scales(mg_reals *s) {
     const mg_program *p = s->program;
     const mg_operation *o = s->operation;
-    const int powers = s->rounder->powers >> MG_REGISTER_SCALES & 1;
+    const int powers = s->rounder->powers >> MG_REGISTER_SCALES & 1, are_powers = mg_are_powers(&p->scale_a) && mg_are_powers(&p->scale_b);
     mg_real *x = s->registers[MG_REGISTER_SCALES], y;
     for (int32_t i = 0, first = 0; i < o->k_count; i++) {
         if (!mg_other_scale(s, i, &first)) continue;
         const int32_t block = first / p->scale_block;
+        if (are_powers) {
+            mg_load_powers(&p->scale_a, &p->scale_b, s->codes->scale_a + block * MG_BLOCK_LANES * (p->scale_a.storage / 8),
+                           s->codes->scale_b + block * MG_BLOCK_LANES * (p->scale_b.storage / 8), x++);
+            continue;
+        }
         mg_load_reals(&p->scale_a, &p->scale_a, s->codes->scale_a, &block, 1, powers, x);
         mg_load_reals(&p->scale_b, &p->scale_b, s->codes->scale_b, &block, 1, powers, &y);
         MG_EACH x->value[l] *= y.value[l];
@@ -1075,6 +1108,7 @@ static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results
     s->operation = o;
     s->aligned = s->finite = 0;
     s->singles = s->rounder->singles;
+    s->single_scale = s->rounder->single_scale;
     s->sticks = 0;
     for (int i = 0; i < MG_REGISTER_COUNT; i++) s->count[i] = 0;
     mg_clear(s->done);
@@ -1134,6 +1168,17 @@ static int mg_find_singles(const mg_program *p, const mg_operation *o, const mg_
     return found;
 }
 
+/* Where only products read elements in floats, and these as numbers, not as zeros to be: what their sums lack when the powers of two of the formats are left out; else 0. */
+static double mg_late_scale(const mg_program *p, const mg_operation *o, int singles) {
+    double scale = 1;
+    for (const mg_step *step = o->steps; step < o->steps + o->step_count; step++)
+        if (step->op == MG_STEP_FMA || step->op == MG_STEP_FLUSH) return 0;
+    if (!(singles >> MG_REGISTER_A & 1)) return 0;
+    if (mg_has_late_power(&p->a)) scale *= mg_power_of_two(15 - p->a.bias);
+    if (mg_has_late_power(&p->b)) scale *= mg_power_of_two(15 - p->b.bias);
+    return scale;
+}
+
 /* What each step rounds by, laid down once. */
 MG_BLOCK_CALL void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) {
     for (int32_t i = 0; i < p->operation_count; i++) {
@@ -1153,7 +1198,10 @@ MG_BLOCK_CALL void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) 
             of->later = later;
             of->powers = later = mg_powers_read(o, j, later);
         }
-        if (o->step_count) r->singles = later >> MG_REGISTER_A & 1 ? 0 : mg_find_singles(p, o, r);
+        if (o->step_count) {
+            r->singles = later >> MG_REGISTER_A & 1 ? 0 : mg_find_singles(p, o, r);
+            r->single_scale = mg_late_scale(p, o, r->singles);
+        }
         r += o->step_count;
     }
 }

@@ -76,9 +76,8 @@ uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, 
 #define MG_PIECES 4
 #define MG_NATIVE_UNPACK(half, bits, x, y) _mm512_unpack##half##_epi##bits((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_PIECE(at) _mm_loadu_si128((const __m128i *)(at))
-#define MG_NATIVE_PIECES(from, n, at)                                                                                           \
-    _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE(from[0] + at)),             \
-                                                             MG_NATIVE_PIECE(from[n] + at), 1), MG_NATIVE_PIECE(from[2 * n] + at), 2), MG_NATIVE_PIECE(from[3 * n] + at), 3)
+#define MG_NATIVE_PIECES(x, y, z, u) \
+    _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE(x)), MG_NATIVE_PIECE(y), 1), MG_NATIVE_PIECE(z), 2), MG_NATIVE_PIECE(u), 3)
 #include "mg_transpose.h"
 
 const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512, {64, mg_transpose}};

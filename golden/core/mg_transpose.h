@@ -37,49 +37,53 @@
 
 typedef uint8_t mg_pieces __attribute__((vector_size(16 * MG_PIECES)));
 
-/* Pieces of rows that are n apart. */
-static inline mg_pieces mg_load_pieces(char *const *from, ptrdiff_t n, ptrdiff_t at) {
+/* Pieces at these places. */
+MG_INLINE mg_pieces mg_load_pieces(const char *x, const char *y, const char *z, const char *u) {
+    (void)y, (void)z, (void)u;
 #ifdef MG_NATIVE_PIECES
-    return (mg_pieces)MG_NATIVE_PIECES(from, n, at);
+    return (mg_pieces)MG_NATIVE_PIECES(x, y, z, u);
 #else
-    mg_pieces x;
-    for (int i = 0; i < MG_PIECES; i++) memcpy((char *)&x + 16 * i, from[i * n] + at, 16);
-    return x;
+    mg_pieces piece;
+    memcpy(&piece, x, sizeof piece);
+    return piece;
 #endif
 }
 
-/* The same of rows that end there after so many bytes: zeros follow, and no byte beyond is read. */
-static mg_pieces mg_load_ends(char *const *from, ptrdiff_t n, ptrdiff_t at, ptrdiff_t bytes) {
-    uint64_t words[2 * MG_PIECES] = {0};
-    mg_pieces x;
-    for (int i = 0; i < MG_PIECES; i++) {
-        const char *end = from[i * n] + at + bytes;
-        uint64_t *word = words + 2 * i;
-        if (bytes >= 8) memcpy(&word[0], end - bytes, 8);
-        if (bytes > 8) memcpy(&word[1], end - 8, 8);
-        if (bytes > 8) word[1] >>= 8 * (16 - bytes);
-        for (ptrdiff_t j = 1; bytes < 8 && j <= bytes; j++) word[0] = word[0] << 8 | (unsigned char)end[-j];
-    }
-    memcpy(&x, words, sizeof x);
-    return x;
+/* Pieces n lanes apart, from byte `at` of each row on. */
+MG_INLINE mg_pieces mg_load_rows(char *const *rows, ptrdiff_t n, ptrdiff_t at) {
+    return mg_load_pieces(rows[0] + at, MG_PIECES > 1 ? rows[n] + at : NULL, MG_PIECES > 2 ? rows[2 * n] + at : NULL, MG_PIECES > 2 ? rows[3 * n] + at : NULL);
+}
+
+/* Up to 16 bytes; zeros follow. No byte beyond them is read. */
+MG_INLINE void mg_load_end(const char *from, ptrdiff_t bytes, void *piece) {
+    uint64_t word[2] = {0, 0};
+    if (bytes >= 8) memcpy(&word[0], from, 8);
+    if (bytes > 8) memcpy(&word[1], from + bytes - 8, 8);
+    if (bytes > 8) word[1] >>= 8 * (16 - bytes);
+    for (ptrdiff_t i = bytes < 8 ? bytes : 0; i-- > 0;) word[0] = word[0] << 8 | (unsigned char)from[i];
+    memcpy(piece, word, 16);
 }
 
 /* `lanes`: a multiple of those that a vector has. */
 #define MG_TRANSPOSE(bits, n)                                                                                                              \
-    static void mg_transpose_##bits(char *const *from, ptrdiff_t count, ptrdiff_t lanes, char *out) {                                      \
+    MG_INLINE void mg_transpose_##bits(const mg_rows *rows, const int even, ptrdiff_t count, ptrdiff_t lanes, char *out) {                 \
         typedef uint##bits##_t vector __attribute__((vector_size(16 * MG_PIECES)));                                                        \
-        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole;                                                     \
+        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole, step = rows->step, across = even ? n * step : 0;    \
         vector x[n];                                                                                                                       \
-        for (ptrdiff_t first = 0; first < lanes; first += n * MG_PIECES, from += n * MG_PIECES, out += sizeof(vector)) {                   \
+        for (ptrdiff_t first = 0; first < lanes; first += n * MG_PIECES, out += sizeof(vector)) {                                          \
+            const char *start = even ? rows->first + first * step : NULL;                                                                  \
             for (ptrdiff_t k = 0; k < whole; k += n) {                                                                                     \
-                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) x[l] = (vector)mg_load_pieces(from + l, n, k * width);                \
+                const char *at = even ? start + k * width : NULL;                                                                          \
+                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++, at += even ? step : 0)                                                \
+                    x[l] = (vector)(even ? mg_load_pieces(at, at + across, at + 2 * across, at + 3 * across) : mg_load_rows(rows->at + first + l, n, k * width)); \
                 MG_STAGES(n, n, bits)                                                                                                      \
-                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + (k + i) * lanes * width, &x[i], sizeof(vector));           \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + (k + i) * lanes * width, &x[i], sizeof(vector));         \
             }                                                                                                                              \
             if (!some) continue;                                                                                                           \
-            for (int l = 0; l < n; l++) x[l] = (vector)mg_load_ends(from + l, n, whole * width, some * width);                             \
+            for (int l = 0; l < n * MG_PIECES; l++)                                                                                        \
+                mg_load_end((even ? start + l * step : rows->at[first + l]) + whole * width, some * width, (char *)&x[l % n] + l / n * 16); \
             MG_STAGES(n, n, bits)                                                                                                          \
-            for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * lanes * width, &x[i], sizeof(vector));                           \
+            for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * lanes * width, &x[i], sizeof(vector));                         \
         }                                                                                                                                  \
     }
 MG_TRANSPOSE(8, 16)
@@ -87,11 +91,17 @@ MG_TRANSPOSE(16, 8)
 MG_TRANSPOSE(32, 4)
 MG_TRANSPOSE(64, 2)
 
-static void mg_transpose(char *const *from, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out) {
-    switch (width) {
-    case 1: mg_transpose_8(from, count, lanes, out); return;
-    case 2: mg_transpose_16(from, count, lanes, out); return;
-    case 4: mg_transpose_32(from, count, lanes, out); return;
-    default: mg_transpose_64(from, count, lanes, out);
+static void mg_transpose(const mg_rows *given, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out) {
+    const mg_rows rows = *given; /* which no store can change */
+    const int even = rows.step != MG_UNEVEN;
+    switch (width * 2 + even) {
+    case 2: mg_transpose_8(&rows, 0, count, lanes, out); return;
+    case 3: mg_transpose_8(&rows, 1, count, lanes, out); return;
+    case 4: mg_transpose_16(&rows, 0, count, lanes, out); return;
+    case 5: mg_transpose_16(&rows, 1, count, lanes, out); return;
+    case 8: mg_transpose_32(&rows, 0, count, lanes, out); return;
+    case 9: mg_transpose_32(&rows, 1, count, lanes, out); return;
+    case 16: mg_transpose_64(&rows, 0, count, lanes, out); return;
+    default: mg_transpose_64(&rows, 1, count, lanes, out);
     }
 }
