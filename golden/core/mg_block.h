@@ -772,10 +772,6 @@ static void mg_write_numbers(mg_block *s, const mg_step *step, const mg_numbers 
 /* One IEEE addition: x becomes x + y. */
 static void mg_add_rounded(mg_block *s, const mg_step *step, const mg_rounder *r, mg_numbers *x, mg_numbers *y) {
     mg_numbers *pair[2] = {x, y}, sum;
-    if (step->first_nan) {
-        mg_leave_nans(s, x);
-        mg_leave_nans(s, y);
-    }
     mg_sum_lanes(s, pair, 2, step, 1, &sum);
     if (step->first_nan) mg_leave_nans(s, &sum);
     mg_round_in_place(s, r, &sum);
@@ -809,6 +805,7 @@ static void mg_sum_step(mg_block *s, const mg_step *step, int rounded_next) {
             continue;
         }
         for (int32_t i = 0; i < members; i++) {
+            if (step->first_nan) mg_leave_nans(s, picked[i]); /* also of a sum of one term */
             copies[i] = *picked[i];
             picked[i] = &copies[i];
         }

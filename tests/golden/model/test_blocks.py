@@ -197,6 +197,45 @@ def test_multiply_adds_round_as_they_are_told(
         assert not compared(own, operands), kind
 
 
+ROUNDED = {"order": "sequential", "rounding": "nearest_even"}
+
+
+@pytest.mark.parametrize("c", ["f32", "f64"])
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_a_sum_of_one_nan_hands_it_on(simd: str, c: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is added there, and the payload is that of the term."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = {"unit": "one_term", "shape": {"k": 3}, "formats": {"a": "e4m3", "b": "e4m3", "c": c, "d": "bf16"}}
+    unit["steps"] = [
+        {"multiply": {"to": "products"}},
+        {"sum": {"of": "products", "to": "groups", "format": "e4m3"} | ROUNDED},
+        {"sum": {"of": "groups", "to": "d", "first_nan": True} | ROUNDED},
+    ]
+    own = load(json.dumps(unit))
+    for kind, operands in drawn(own, 4):
+        assert not compared(own, operands), kind
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_elements_are_flushed_after_they_were_multiplied(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products are of the elements as they were."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    formats = {"a": "e4m3", "b": "e4m3", "c": "f32", "d": "f32"}
+    for order in (["flush", "multiply"], ["multiply", "flush"]):
+        steps: dict[str, Any] = {"flush": {"of": ["a", "b"], "sign": "signed"}, "multiply": {"to": "products"}}
+        rest = [
+            {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
+            {"sum": {"of": "products", "to": "groups", "group": {"contiguous": 2}, "exponent": 0}},
+            {"sum": {"of": ["groups", "c"], "to": "total"}},
+            {"round": {"of": "total", "rounding": "nearest_even", "overflow": "infinity", "zero": "positive"}},
+        ]
+        unit = {"unit": "flushed", "shape": {"k": 4}, "formats": formats}
+        own = load(json.dumps(unit | {"steps": [{name: steps[name]} for name in order] + rest}))
+        assert own.engine_of_one.in_doubles
+        for kind, operands in drawn(own, 5):
+            assert not compared(own, operands), (order, kind)
+
+
 LAYOUTS = {
     "in a run": lambda codes: codes,
     "with gaps": lambda codes: np.repeat(codes, 3, axis=0)[::3],
@@ -213,7 +252,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("fmt", long_after(2, ["e4m3", "f16", "f32"]))
+@pytest.mark.parametrize("fmt", long_after(3, ["e4m3", "f16", "f64", "f32"]))
 @pytest.mark.parametrize("simd", instruction_sets())
 def test_wherever_operands_lie(simd: str, fmt: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of every length that is brought side by side in a way of its own, some of them in blocks that are
@@ -235,7 +274,7 @@ def test_wherever_operands_lie(simd: str, fmt: str, layout: str, monkeypatch: py
                 {"round": {"of": "total", "rounding": rounding, "overflow": "infinity", "zero": "positive"}},
             ]
             own = load(json.dumps(unit))
-            for count in (1, 16, 31, 67):
+            for count in (1, 16, 31, 131):
                 kept = {
                     name: rng.integers(0, 1 << own.formats[name].bits, (count, k), np.uint64).astype(
                         own.formats[name].dtype
