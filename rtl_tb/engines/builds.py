@@ -1,6 +1,7 @@
 """Compiled DUTs, used again only for exactly the text that was compiled.
 
-    <build folder>/<engine>/<digest>/    a finished build; nothing writes into it again
+    <build folder>/<engine>/<digest>/    a finished build; nothing writes into it again, and contents.json
+                                         says what it holds: a damaged one is found out, and made anew
     <build folder>/<engine>/tmp_*/       a build in progress, or one that failed, with its log
     <build folder>/<engine>/once_*/      a build that serves one check only
     <build folder>/texts/                texts that a check makes of the unit's own, see `kept_text`
@@ -22,7 +23,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.sources import options
 from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.engines import contents
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator
@@ -199,7 +201,7 @@ def built(place: Path, recipe: Recipe) -> Path:
             _check_reach(recipe, scratch, library_modules(recipe.dut, inputs.files))
             finished = place / _digest(recipe, inputs)
             listed = _all_listed(recipe.dut, inputs)
-            if listed and (finished / recipe.product).is_file():
+            if listed and contents.intact(finished):
                 return finished
             recipe.compile(scratch)
             if not (scratch / recipe.product).is_file():
@@ -258,18 +260,38 @@ def check_whole(program: Path) -> None:
 
 
 def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
-    """Gives a build its name, in one step; where another process was faster, its build serves."""
+    """Gives a build its name, in one step; where another process was faster, its build serves, unless it is
+    damaged."""
     shutil.rmtree(scratch / OBJECTS, ignore_errors=True)
-    if not finished.name.startswith("once_"):
-        (scratch / OWNER).unlink()
-    try:
+    if finished.name.startswith("once_"):
+        return scratch.rename(finished)
+    (scratch / OWNER).unlink()
+    contents.write(scratch)
+    with _alone(finished.parent):
+        try:
+            return scratch.rename(finished)
+        except OSError:
+            if contents.intact(finished):
+                return finished
+        away = _own_folder(finished.parent)
+        finished.rename(away / "damaged")
         scratch.rename(finished)
-    except OSError:
-        if (finished / recipe.product).is_file():
-            return finished
-        finished.rename(scratch / "damaged")  # somebody took its product away
-        scratch.rename(finished)
+    shutil.rmtree(away, ignore_errors=True)
+    os.close(_owned.pop(away))
     return finished
+
+
+@contextlib.contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Holds a lock on a folder: of two processes that find the same damaged build, the second must not take
+    away what the first has put in its place."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 # Folders of one process -------------------------------------------------------------------------------------
@@ -359,8 +381,7 @@ class Inputs:
 
 def _content(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return contents.digest(path)
     except OSError:
         return ""
 

@@ -22,7 +22,8 @@ from long_run import long_after
 from rtl_tb import engines
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
-from rtl_tb.engines import builds
+from rtl_tb.dut.runs import NAME
+from rtl_tb.engines import builds, contents
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import simulators
@@ -230,6 +231,74 @@ def test_a_build_without_its_program_is_no_build(tmp_path, monkeypatch):
     cut.write_bytes(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")).read_bytes()[:-300])
     with pytest.raises(MachineError, match="only a part"):
         builds.check_whole(cut)
+
+
+def flip(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGES = [lambda content: content[: len(content) // 2], lambda content: bytes(len(content)), flip]
+"""Cut, zeros, another bit."""
+
+
+def program_in(engine, job):
+    """The file that a build runs."""
+    found = engines.build(engine, job)
+    return found / ("sim.vvp" if job.simulator == "icarus" else NAME) if found.is_dir() else found
+
+
+@pytest.mark.parametrize(("engine", "simulator"), long_after(2, EVERY_ENGINE))
+def test_a_damaged_build_is_found_out_before_it_runs(tmp_path, engine, simulator):
+    """The verdict is that of a new build, which the next check finds. The worst damage is the program of
+    another unit, which runs to its end and answers."""
+    dut = small.write_small(tmp_path)
+    job = job_of(dut, engine, simulator)
+    program = program_in(engine, job)
+    right = program.read_bytes()
+    before = sorted(path.name for path in program.parent.iterdir())
+    for damage in DAMAGES:
+        program.write_bytes(damage(right))
+        assert passes(dut, engine, simulator)
+    made = program.stat().st_mtime_ns
+    assert passes(dut, engine, simulator) and program.stat().st_mtime_ns == made
+    assert sorted(path.name for path in program.parent.iterdir()) == before
+    (tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG))
+    program_in(engine, job).write_bytes(right)
+    assert not passes(dut, engine, simulator)
+
+
+def test_damage_beside_the_program(tmp_path):
+    """The digests themselves, and the wrapper, whose first line says that a text was translated: without it,
+    a translation would pass for the source."""
+    dut = small.write_small(tmp_path)
+    folder = engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")).parent
+    for name in (contents.FILE, f"{NAME}.sv"):
+        for damage in [*DAMAGES, lambda _: b"{}"]:
+            (folder / name).write_bytes(damage((folder / name).read_bytes()))
+            assert not contents.intact(folder)
+            assert passes(dut, "selfcheck", "icarus") and contents.intact(folder)
+
+
+def test_many_find_one_damaged_build_at_once(tmp_path):
+    """Each builds it anew; one of these builds is left and nothing else, and no check meets a gap."""
+    dut = small.write_small(tmp_path)
+    program = engines.build("selfcheck", job_of(dut, "selfcheck", "icarus"))
+    passed: list[bool] = []
+    for _ in range(4):
+        program.write_bytes(flip(program.read_bytes()))
+        threads = [
+            threading.Thread(target=lambda: passed.append(passes(dut, "selfcheck", "icarus")))
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert contents.intact(program.parent)
+        left = [path for path in program.parent.parent.iterdir() if not path.name.startswith("run_")]
+        assert left == [program.parent]
+    assert passed == [True] * 24
 
 
 def test_many_threads_build_one_design(tmp_path):
