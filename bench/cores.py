@@ -163,7 +163,8 @@ def jobs(dots: int, units: int, seed: int) -> list[Job]:
     by_way: dict[str, list[str]] = defaultdict(list)
     for name, ins in programs().items():
         by_way[way(ins)].append(name)
-    by_way[RANDOM] = [f"{maker} {seed + i}" for maker in MAKERS for i in range(units)]
+    if units:
+        by_way[RANDOM] = [f"{maker} {seed + i}" for maker in MAKERS for i in range(units)]
     most = 8 * MOST * len(CLASSES)
     found = []
     for kind, names in by_way.items():
@@ -204,7 +205,7 @@ def main() -> int:
     parser.add_argument("old", help="the other build of the core")
     parser.add_argument("--dots", type=float, default=1e6, help="dot products for each way through the core")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop early after so many")
-    parser.add_argument("--units", type=int, default=400, help="random units of each maker")
+    parser.add_argument("--units", type=int, default=400, help="random units of each maker; 0: none")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="ways whose names hold this")
@@ -217,6 +218,9 @@ def main() -> int:
     parser.add_argument("--label", default="an earlier build", help="what the report calls the other build")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    for name, least in (("units", 0), ("dots", 1), ("jobs", 1)):
+        if (asked := getattr(options, name)) < least:
+            parser.error(f"argument --{name} is {asked:g}, expected {least} or more")
     todo = [job for job in jobs(int(options.dots), options.units, options.seed) if options.only in job[0]]
     done: dict[str, Counter[str]] = defaultdict(Counter)
     wrong: list[str] = []
