@@ -1,22 +1,55 @@
 typedef uvm_sequencer #({{ p }}_item) {{ p }}_sequencer;
 
-// Offers operands: in_valid stays high, and in_data as it is, until in_ready takes them. +idle=PERCENT of cycles offer none.
+// Decides, cycle by cycle, whether a side of the handshake waits: so many percent of cycles do. Single cycles of waiting at random
+// never show what a unit does in a long wait: a few of them last.
+class {{ p }}_waits;
+  localparam int unsigned FIRST_LONG = 64;  // the 64th cycle of waiting, and the 128th, the 256th ..., lasts
+  localparam int unsigned LONG = 300;       // so many more: more than an 8-bit counter counts
+  localparam int unsigned SLOW = 16;        // one cycle in so many of a long wait of the source takes a result
+  int unsigned percent, left;               // left: cycles that a long wait still has
+  protected int unsigned seen, next_long = FIRST_LONG;
+
+  function bit decide();
+    if (left != 0) begin
+      left--;
+      return 1'b1;
+    end
+    if ($urandom_range(99) >= percent) return 1'b0;
+    seen++;
+    if (seen == next_long) begin
+      left = LONG;
+      next_long = 2 * next_long;
+    end
+    return 1'b1;
+  endfunction
+
+  // Whether the other side should wait, too: random waits of a sink hardly meet a pipeline that has run empty behind the result
+  // that waits.
+  function bit slows();
+    return left % SLOW != 0;
+  endfunction
+endclass
+
+// Offers operands: in_valid stays high, and in_data as it is, until in_ready takes them. +idle=PERCENT of cycles offer none, beside
+// long waits.
 class {{ p }}_driver extends uvm_driver #({{ p }}_item);
   `uvm_component_utils({{ p }}_driver)
   virtual {{ p }}_if vif;
   uvm_analysis_port #({{ p }}_item) sent;
-  int unsigned idle = 25;
+  {{ p }}_waits waits;
 
   function new(string name, uvm_component parent);
     super.new(name, parent);
     sent = new("sent", this);
+    waits = new();
+    waits.percent = 25;
   endfunction
 
   virtual function void build_phase(uvm_phase phase);
     super.build_phase(phase);
     if (!uvm_config_db#(virtual {{ p }}_if)::get(this, "", "vif", vif)) `uvm_fatal("VIF", "no virtual interface 'vif'")
-    void'($value$plusargs("idle=%d", idle));
-    if (idle > 99) `uvm_fatal("IDLE", "+idle is a percentage from 0 to 99")
+    void'($value$plusargs("idle=%d", waits.percent));
+    if (waits.percent > 99) `uvm_fatal("IDLE", "+idle is a percentage from 0 to 99")
   endfunction
 
   virtual task run_phase(uvm_phase phase);
@@ -25,7 +58,7 @@ class {{ p }}_driver extends uvm_driver #({{ p }}_item);
     forever begin
       seq_item_port.get_next_item(req);
       sent.write(req);
-      while ($urandom_range(99) < idle) quiet();
+      while (waits.decide()) quiet();
       vif.driver_cb.in_valid <= 1'b1;
       vif.driver_cb.in_data <= req.word();
       do @(vif.driver_cb); while (vif.driver_cb.in_ready !== 1'b1);
@@ -42,35 +75,50 @@ class {{ p }}_driver extends uvm_driver #({{ p }}_item);
   endtask
 endclass
 
-// Takes results; {% if stalls %}+backpressure=PERCENT of cycles take none.{% else %}always: the unit cannot wait.{% endif %}
+// Takes results; {% if stalls %}+backpressure=PERCENT of cycles take none, beside long waits, its own and the source's.{% else %}always: the unit cannot wait.{% endif %}
 
 class {{ p }}_responder extends uvm_component;
   `uvm_component_utils({{ p }}_responder)
   virtual {{ p }}_if vif;
-  int unsigned backpressure = {{ 25 if stalls else 0 }};
+  {{ p }}_waits waits;
+  {{ p }}_waits source;  // those of the driver
 
   function new(string name, uvm_component parent);
     super.new(name, parent);
+    waits = new();
+    waits.percent = {{ 25 if stalls else 0 }};
   endfunction
 
   virtual function void build_phase(uvm_phase phase);
     super.build_phase(phase);
     if (!uvm_config_db#(virtual {{ p }}_if)::get(this, "", "vif", vif)) `uvm_fatal("VIF", "no virtual interface 'vif'")
 {% if stalls %}
-    void'($value$plusargs("backpressure=%d", backpressure));
-    if (backpressure > 99) `uvm_fatal("BACKPRESSURE", "+backpressure is a percentage from 0 to 99")
+    void'($value$plusargs("backpressure=%d", waits.percent));
+    if (waits.percent > 99) `uvm_fatal("BACKPRESSURE", "+backpressure is a percentage from 0 to 99")
 {% endif %}
   endfunction
 
   virtual task run_phase(uvm_phase phase);
     forever begin
-      vif.driver_cb.out_ready <= $urandom_range(99) >= backpressure;
+      vif.driver_cb.out_ready <= takes();
       @(vif.driver_cb);
     end
   endtask
+
+  protected function bit takes();
+    if (waits.left == 0 && waits.percent != 0 && source.slows()) return 1'b0;
+    return !waits.decide();
+  endfunction
+
+  // From now on every cycle takes a result.
+  function void hurry();
+    waits.percent = 0;
+    waits.left = 0;
+  endfunction
 endclass
 
-// Sees transfers on both sides and holds the unit to the handshake; +timeout=CYCLES without one while results are due end the test.
+// Sees transfers on both sides and holds the unit to the handshake; +timeout=CYCLES that could take a
+// result, without a transfer while one is due, end the test.
 class {{ p }}_monitor extends uvm_monitor;
   `uvm_component_utils({{ p }}_monitor)
   virtual {{ p }}_if vif;
@@ -96,10 +144,11 @@ class {{ p }}_monitor extends uvm_monitor;
     forever begin
       @(vif.monitor_cb);
       if (vif.rst_n === 1'b1) begin
-        quiet++;
+        if (taken == answered && vif.monitor_cb.in_valid !== 1'b1) quiet = 0;
+        else if (vif.monitor_cb.out_ready === 1'b1) quiet++;
         see_input();
         see_output();
-        if (quiet > timeout && (taken != answered || vif.monitor_cb.in_valid === 1'b1))
+        if (quiet > timeout)
           `uvm_fatal("TIMEOUT", $sformatf("no transfer in %0d cycles; %0d operands taken, %0d results", timeout, taken, answered))
       end
     end
@@ -157,6 +206,9 @@ class {{ p }}_agent extends uvm_agent;
 
   virtual function void connect_phase(uvm_phase phase);
     super.connect_phase(phase);
-    if (get_is_active() == UVM_ACTIVE) driver.seq_item_port.connect(sequencer.seq_item_export);
+    if (get_is_active() == UVM_ACTIVE) begin
+      driver.seq_item_port.connect(sequencer.seq_item_export);
+      responder.source = driver.waits;
+    end
   endfunction
 endclass

@@ -50,6 +50,7 @@ class {{ p }}_test extends uvm_test;
     vectors.start(env.agent.sequencer);
     random.start(env.agent.sequencer);
     while (env.scoreboard.due() != 0) @(env.agent.monitor.vif.monitor_cb);
+    env.agent.responder.hurry();
     repeat ({{ drain }}) @(env.agent.monitor.vif.monitor_cb);  // a result too many would come now
     if (env.agent.monitor.taken != vectors.played + random.count)
       `uvm_error("COUNT", $sformatf("%0d operands were sent, %0d taken", vectors.played + random.count, env.agent.monitor.taken))

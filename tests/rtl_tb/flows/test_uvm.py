@@ -109,6 +109,45 @@ def test_a_fault_fails(built, fault, said):
     assert said in done.text, done.text
 
 
+SPOILED = """
+    reg [8:0] stalled = 0, slept = 0, alone = 0;
+    always @(posedge clk) begin
+        stalled <= v3 && !out_ready ? stalled + (stalled != 500) : 0;
+        alone <= v3 && !out_ready && !in_valid ? alone + (alone != 500) : 0;
+        slept <= in_valid ? 0 : slept + (slept != 500);
+    end
+    wire late = $test$plusargs("spoils_stall") && stalled > 200;
+    wire last = $test$plusargs("spoils_last") && alone > 8;
+    wire sleepy = $test$plusargs("spoils_idle") && slept > 200;
+"""
+"""What a result that waits for long, one that waits while the source idles, and operands after a long idle
+time do to the small unit, by plusargs."""
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory):
+    """An environment of the small unit with such faults."""
+    folder = tmp_path_factory.mktemp("waits")
+    small.write_small(folder)
+    rtl = small.RTL.replace("    integer i;", f"{SPOILED}    integer i;").replace(
+        "total = c;", "total = c ^ sleepy;"
+    )
+    (folder / "small.sv").write_text(rtl.replace(": d3;", ": d3 ^ late ^ last;"))
+    uvm.write(load_dut(folder / "small.yaml"), folder / "uvm", COUNT, seed=3)
+    return folder / "uvm"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spoils", ["nothing", "stall", "last", "idle"])
+def test_long_waits_show_what_single_cycles_never_do(waiting, spoils):
+    """A sound unit keeps within a time limit that is shorter than a long wait."""
+    done = run(waiting, f"+spoils_{spoils}", "+timeout=100")
+    assert done.passed == (spoils == "nothing"), done.text
+    assert "[TIMEOUT]" not in done.text
+    calm = run(waiting, f"+spoils_{spoils}", "+idle=0", "+backpressure=0")
+    assert calm.passed, calm.text
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("edit", "said"),
