@@ -28,6 +28,8 @@ from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2
 _READABLE = (1, 2)
+_SHOWN = 5
+"""Files of a folder that a message names."""
 BIT_ORDER = (
     "fields from MSB to LSB as listed; element 0 of a field in its least significant bits; matrices "
     "row by row"
@@ -189,9 +191,7 @@ def load(path: str | Path) -> Manifest:
     """
     file = beside(path)
     if not file.exists():
-        raise FileFormatError(
-            f"{file}: cannot be read: there is no such file; a vector file needs its manifest beside it"
-        )
+        raise FileFormatError(_why_none(Path(path)))
     values = read_json(file)
     schema = values.get("schema") if isinstance(values, dict) else None
     if isinstance(schema, bool) or schema not in _READABLE:
@@ -205,6 +205,24 @@ def load(path: str | Path) -> Manifest:
         key: value for key, value in values.items() if key not in ("schema", "bit_order", "digest", "parts")
     }
     return Manifest(**told, parts=[Part(**part) for part in values["parts"]])
+
+
+def _why_none(path: Path) -> str:
+    """Why a vector file has no manifest: it is a folder, or not there; and what to do."""
+    if not path.is_dir():
+        what = "it has no manifest" if path.exists() else "there is no such file, nor its manifest"
+        return (
+            f"{path}: cannot be read: {what} ({beside(path).name}, which lies beside every file that mmagold "
+            "vectors --out writes); bring the file's own along, or write both anew"
+        )
+    ending = beside("").name
+    named = sorted(found.name.removesuffix(ending) for found in path.glob(f"?*{ending}"))
+    shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
+    return f"{path}: is a folder, expected a file that mmagold vectors --out wrote; " + (
+        f"name one of those in it: {shown}"
+        if named
+        else f"none lies in it: write one, --out {path / 'v.hex'}"
+    )
 
 
 def _check_values(values: dict[str, Any], file: Path) -> None:

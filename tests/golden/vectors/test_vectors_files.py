@@ -244,6 +244,19 @@ def test_truncated_and_longer_files_are_refused(form: str, tmp_path: Path) -> No
         files.read(file)
 
 
+def test_a_folder_is_no_vector_file(tmp_path: Path) -> None:
+    """The message names the vector files in it, or says how to write one."""
+    with pytest.raises(
+        golden.FileFormatError, match=r"is a folder, expected a file .* none lies in it: write one"
+    ):
+        files.check(tmp_path)
+    (tmp_path / "other.hex").touch()
+    for number in range(6):
+        (tmp_path / f"v{number}.hex.manifest.json").touch()
+    with pytest.raises(golden.FileFormatError, match=r"one of those in it: v0\.hex, .*v4\.hex, \.\.\.$"):
+        files.check(tmp_path)
+
+
 def test_missing_and_foreign_manifests(tmp_path: Path) -> None:
     file, beside = tmp_path / "v.hex", tmp_path / "v.hex.manifest.json"
     files.write_stream(file, HMMA, 20)
@@ -262,7 +275,7 @@ def test_missing_and_foreign_manifests(tmp_path: Path) -> None:
     with pytest.raises(golden.FileFormatError, match="no JSON"):
         files.read(file)
     beside.unlink()
-    with pytest.raises(golden.FileFormatError, match=r"manifest\.json: cannot be read.*needs its manifest"):
+    with pytest.raises(golden.FileFormatError, match=r"v\.hex: cannot be read.*no manifest \(v\.hex\.mani"):
         files.read(file)
 
 
@@ -478,7 +491,7 @@ def test_command_writes_and_checks(tmp_path: Path) -> None:
             (["hopper:HMMA.16816.F32", "--out", "v.hex", "--kinds", "tie=much"], "weight of 'tie' is 'much'"),
             (["hopper:HMMA.16816.F32", "--out", "v.hex", "--level", "fragmet"], "nearest: fragment"),
             (["hopper:HMMA.16816.F32", "--out", "no/folder/v.hex"], "no/folder/v.hex: cannot be written"),
-            (["--check", "nothing.hex"], "nothing.hex.manifest.json: cannot be read"),
+            (["--check", "nothing.hex"], "nothing.hex: cannot be read: there is no such file"),
         ],
     ),
 )
