@@ -740,30 +740,52 @@ static int mg_fuses(const mg_reals *s, const mg_step *step) {
     return fits;
 }
 
-/* Such a chain; 0 where a lane has the least normal number, which before it was rounded may have been one to flush, or a NaN,
- * unless they are looked after: `nans`. */
-MG_INLINE int mg_chain_fused(const mg_reals *s, const mg_step *step, const int nans, mg_members m, mg_f *total) {
+/* Such a chain of sums; 0 where a lane has a NaN, unless they are looked after (`nans`), or the least normal number, which before it was rounded
+ * may have been one to flush, unless the machine flushes by the rule of the step (`flushes`). */
+MG_INLINE int mg_chain_as(const mg_reals *s, const mg_step *step, const int nans, const int flushes, mg_members m, mg_wide_single *sum) {
     const int32_t least = 1 << 23, kept = s->rounder->tiny > 0 ? least : 0, infinity = 0xff << 23, made = (int32_t)s->rounder->codes.nan;
-    mg_singles start;
-    mg_wide_single sum[MG_PARTS / 2];
+    mg_wide_single numbers[MG_PARTS / 2] = {{0}};
     mg_wide_words unclear = {0};
-    MG_EACH start[l] = __builtin_convertvector(total[l], mg_single);
-    memcpy(sum, start, sizeof sum);
-    for (; m.at < m.end; m.at += m.by) MG_EACH_WIDE {
-        const mg_wide_single a = MG_WIDE_SINGLES(s, MG_REGISTER_A, m.at)[l], b = MG_WIDE_SINGLES(s, MG_REGISTER_B, m.at)[l], operands[3] = {a, b, sum[l]};
-        mg_wide_words code = (mg_wide_words)(mg_wide_single)MG_NATIVE_FUSED(a, b, sum[l]);
-        if (nans && step->nan_order_count) code = MG_CHOOSE((mg_wide_words)((code & INT32_MAX) > infinity), (mg_wide_words){0} + made, code);
-        for (int n = nans ? step->nan_order_count - 1 : -1; n >= 0; n--) {
-            const mg_wide_single x = operands[step->nan_order[n]];
-            code = MG_CHOOSE((mg_wide_words)(x != x), (mg_wide_words)x | 1 << 22, code);
+    for (; m.at < m.end; m.at += m.by) {
+        const mg_wide_single *a = MG_WIDE_SINGLES(s, MG_REGISTER_A, m.at), *b = MG_WIDE_SINGLES(s, MG_REGISTER_B, m.at), *const operands[3] = {a, b, sum};
+        const mg_wide_single *first[3] = {numbers, numbers, numbers}; /* whose NaN is handed on, if it is one */
+        for (int n = 0; nans && n < step->nan_order_count; n++) first[n] = operands[step->nan_order[n]];
+        MG_EACH_WIDE {
+            mg_wide_words code = (mg_wide_words)(mg_wide_single)MG_NATIVE_FUSED(a[l], b[l], sum[l]);
+            if (nans && step->nan_order_count) code = MG_CHOOSE((mg_wide_words)((code & INT32_MAX) > infinity), (mg_wide_words){0} + made, code);
+            for (int n = nans ? 2 : -1; n >= 0; n--) {
+                const mg_wide_single x = first[n][l];
+                code = MG_CHOOSE((mg_wide_words)(x != x), (mg_wide_words)x | 1 << 22, code);
+            }
+            const mg_wide_words size = code & INT32_MAX;
+            unclear |= ((mg_wide_words)(size == least) & -!flushes) | ((mg_wide_words)(size > infinity) & -!nans);
+            sum[l] = (mg_wide_single)(code & ((size >= kept) | INT32_MIN));
         }
-        const mg_wide_words size = code & INT32_MAX;
-        unclear |= (mg_wide_words)(size == least) | ((mg_wide_words)(size > infinity) & -!nans);
-        sum[l] = (mg_wide_single)(code & ((size >= kept) | INT32_MIN));
     }
-    if (mg_any_word((mg_w)unclear)) return 0;
-    MG_EACH total[l] = mg_doubles_of(((const mg_single *)sum)[l]);
-    return 1;
+    return !mg_any_word((mg_w)unclear);
+}
+
+/* One whose subnormal results the machine flushes: it does so by what rounding makes of them where exponents have no bound. */
+MG_BLOCK_CALL int mg_chain_flushing(const mg_reals *s, const mg_step *step, int nans, mg_members m, mg_wide_single *sum) {
+    return nans ? mg_chain_as(s, step, 1, 1, m, sum) : mg_chain_as(s, step, 0, 1, m, sum);
+}
+
+MG_BLOCK_CALL int mg_chain_keeping(const mg_reals *s, const mg_step *step, int nans, mg_members m, mg_wide_single *sum) {
+    return nans ? mg_chain_as(s, step, 1, 0, m, sum) : mg_chain_as(s, step, 0, 0, m, sum);
+}
+
+static int mg_chain_fused(const mg_reals *s, const mg_step *step, int nans, mg_members m, mg_f *total) {
+    mg_singles sum;
+    int done;
+    MG_EACH sum[l] = __builtin_convertvector(total[l], mg_single);
+    if (s->rounder->codes.flush == MG_FLUSH_UNBOUNDED) { /* a subnormal number takes the machine a hundred cycles, one that it flushes none */
+        const unsigned before = _mm_getcsr();
+        _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
+        done = mg_chain_flushing(s, step, nans, m, (mg_wide_single *)sum);
+        _mm_setcsr(before);
+    } else done = mg_chain_keeping(s, step, nans, m, (mg_wide_single *)sum);
+    if (done) MG_EACH total[l] = mg_doubles_of(sum[l]);
+    return done;
 }
 #endif
 
