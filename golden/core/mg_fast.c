@@ -170,6 +170,9 @@ static int mg_pairs_rows(const mg_fast_form *f, const mg_tile_kernel *kernel, in
     return f->tile.one_sum && o->combine != MG_OPERATION_XOR && in_line && !(odd & 3) && f->call->a.column == 1 && mg_multiplies_fours(kernel);
 }
 
+/* Lanes at once: the fewer, the longer a dot product, so that decoded operands stay in the first cache. */
+static int32_t mg_lanes_for(int32_t k) { return k > 64 ? MG_LANES : k > 32 ? 2 * MG_LANES : MG_MOST_BLOCK_LANES; }
+
 /* Chooses the length of vectors, and how the tile runs through them. */
 static void mg_plan_tile(mg_fast_form *f) {
     const mg_program *p = f->program;
@@ -198,7 +201,7 @@ static void mg_plan_tile(mg_fast_form *f) {
         t->rows = m >> paired;
     }
     t->per_lane = !t->rows;
-    t->columns = t->per_lane ? MG_LANES : n;
+    t->columns = t->per_lane ? mg_lanes_for(p->k) : n;
     t->rows = t->per_lane ? 1 : t->rows;
     for (f->filled = kernels; t->columns % f->filled->lanes;) f->filled++;
     t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
@@ -247,7 +250,7 @@ static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_sou
     s->table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
     s->depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
     s->rows = lanes || of_b ? s->depth : f->tile.rows;
-    s->columns = lanes ? MG_LANES : of_b ? f->tile.columns : s->depth << s->by_row;
+    s->columns = lanes || of_b ? f->tile.columns : s->depth << s->by_row;
     s->row = s->array->row;
     s->column = s->array->column;
     s->flushes = operand == MG_OPERAND_A ? mg_is_flushed(p->operations->steps, MG_REGISTER_A) : operand == MG_OPERAND_B && mg_is_flushed(p->operations->steps, MG_REGISTER_B);
@@ -408,7 +411,7 @@ static void mg_run_kernel(mg_fast_form *f) {
     if (directed) fesetround(FE_TONEAREST);
 }
 
-int mg_takes_matrices(const mg_fast_form *f) { return !f->tile.per_lane; }
+int32_t mg_fast_lanes(const mg_fast_form *f) { return f->tile.per_lane ? f->tile.columns : 0; }
 
 void mg_run_matrices(mg_fast_form *f, int64_t batch) {
     const mg_program *p = f->program;
@@ -473,7 +476,7 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     f->selected = mg_take(&at, &bytes, k * sizeof(int32_t));
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
-    f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : 0);
+    f->gathered = mg_take(&at, &bytes, t->per_lane ? columns * k * 8 : 0);
     f->turned = mg_take(&at, &bytes, t->paired ? a_rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;

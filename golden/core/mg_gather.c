@@ -37,6 +37,25 @@ static ptrdiff_t mg_step_of(char *const *at, int32_t count) {
     return even ? at[1] - at[0] : MG_UNEVEN;
 }
 
+/* Where entry `batch` of each dimension is. */
+static void mg_place_entry(const mg_call *call, int64_t batch, int64_t *place) {
+    for (int32_t d = call->batch_dims - 1; d >= 0; d--) {
+        place[d] = batch % call->batch_shape[d];
+        batch /= call->batch_shape[d];
+    }
+}
+
+/* Moves an operand to the entry of the batch that follows: a division for each dimension takes longer. */
+static char *mg_next_entry(const mg_call *call, const mg_array *array, int64_t *place, char *start) {
+    for (int32_t d = call->batch_dims - 1; d >= 0; d--) {
+        start += array->batch_stride[d];
+        if (++place[d] < call->batch_shape[d]) return start;
+        start -= call->batch_shape[d] * array->batch_stride[d];
+        place[d] = 0;
+    }
+    return start;
+}
+
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t last, mg_lanes *lanes) {
     const int64_t n = call->n, size = call->m * n;
     const int32_t count = lanes->count, used = last - first < count ? (int32_t)(last - first) : count;
@@ -48,7 +67,7 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t l
         }
         return;
     }
-    int64_t batch[MG_MOST_BLOCK_LANES], row[MG_MOST_BLOCK_LANES], column[MG_MOST_BLOCK_LANES];
+    int64_t batch[MG_MOST_BLOCK_LANES], row[MG_MOST_BLOCK_LANES], column[MG_MOST_BLOCK_LANES], place[MG_MAX_BATCH_DIMS];
     batch[0] = first / size;
     row[0] = first % size / n;
     column[0] = first % n;
@@ -73,8 +92,9 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t l
         const int64_t by_row = mg_moves[i].by_row * array->row, by_column = mg_moves[i].by_column * array->column;
         char *start = mg_matrix(call, array, batch[0]);
         if (!start) continue;
+        mg_place_entry(call, batch[0], place);
         for (int32_t l = 0; l < count; l++) {
-            if (l && batch[l] != batch[l - 1]) start = mg_matrix(call, array, batch[l]);
+            if (l && batch[l] != batch[l - 1]) start = mg_next_entry(call, array, place, start);
             lanes->at[i][l] = start + row[l] * by_row + column[l] * by_column;
         }
         lanes->step[i] = mg_step_of(lanes->at[i], count);

@@ -251,8 +251,8 @@ const mg_kernels *mg_choose(void);
 typedef struct mg_fast_form mg_fast_form;
 /* One piece of memory, to be freed; null when that is short. */
 mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call);
-/* Whether it runs whole matrices of one batch entry, or else lanes. */
-int mg_takes_matrices(const mg_fast_form *f);
+/* Lanes at once, or 0: it runs whole matrices of one batch entry. */
+int32_t mg_fast_lanes(const mg_fast_form *f);
 void mg_run_matrices(mg_fast_form *f, int64_t batch);
 void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 

@@ -46,6 +46,10 @@ MG_INLINE mg_df MG_ODD(mg_whole)(mg_df x) {
 
 /* The same rounded down. */
 MG_INLINE mg_df MG_ODD(mg_floor)(mg_df x) {
+#ifdef MG_NATIVE_FLOOR
+    return (mg_df)MG_NATIVE_FLOOR(x);
+#else
     const mg_df whole = MG_ODD(mg_whole)(x), one = (mg_df){0} + 1;
     return whole - (mg_df)((mg_dw)(whole > x) & (mg_dw)one);
+#endif
 }

@@ -42,7 +42,7 @@ typedef struct {
     double least, largest, overflow[2], tiny; /* the normal numbers; below `tiny` results are flushed */
     int64_t made; /* the NaN that comes of numbers */
     int met_nans; /* some chain of the block before met one, as the next may */
-    double single_scale; /* of the first step: what sums of products of floats are multiplied by, where those lack the powers of two of their formats; else 0 */
+    double single_scale; /* of the first step: what sums of products of floats are multiplied by, which lack the powers of two of their formats unless it is 1 */
     int64_t clear, clear_exact, clear_flushed; /* masks: zeros that lose their signs, all, those of nothing, and those that something became */
 } mg_real_rounder;
 
@@ -681,13 +681,12 @@ MG_INLINE void mg_power_of_products(const mg_reals *s, mg_members m, double powe
 MG_BLOCK_CALL void mg_sum_singles(mg_reals *s, const mg_step *step) {
     const int powers = s->rounder->later >> step->to & 1;
     const int32_t count = s->count[step->of[0]], groups = mg_group_count(step, count);
-    const double scale = s->single_scale == 0 ? 1 : s->single_scale;
     for (int32_t g = 0; g < groups; g++) {
         const mg_members members = mg_members_of(step, count, g);
         mg_fs total;
         MG_KEPT total[l] = -(mg_f){0}; /* which changes no sign of a zero */
         for (mg_members m = members; m.at < m.end; m.at += m.by) MG_KEPT total[l] += mg_product_of_singles(s, m.at, l);
-        MG_KEPT s->sums[g].value[l] = total[l] * scale;
+        MG_KEPT s->sums[g].value[l] = total[l] * s->single_scale;
         if (powers) mg_power_of_products(s, members, mg_power_of_two(step->exponent), &s->sums[g]);
     }
     mg_put_reals(s, step, groups, NULL, 0, 0);
@@ -1052,7 +1051,7 @@ MG_BLOCK_CALL void mg_load_singles(const mg_format *f, int scales, const char *c
 MG_INLINE void mg_load_elements(mg_reals *s, int name, const mg_format *f, const char *codes) {
     const mg_operation *o = s->operation;
     mg_note_written(s, name, o->k_count, o->has_operand_format ? &o->operand_format : f, 0);
-    if (MG_IS_SINGLE(s, name)) mg_load_singles(f, s->single_scale == 0, codes, o->k_index, o->k_count, (mg_singles *)s->registers[name]);
+    if (MG_IS_SINGLE(s, name)) mg_load_singles(f, s->single_scale == 1, codes, o->k_index, o->k_count, (mg_singles *)s->registers[name]);
     else mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->rounder->powers >> name & 1, s->registers[name]);
 }
 
@@ -1190,14 +1189,18 @@ static int mg_find_singles(const mg_program *p, const mg_operation *o, const mg_
     return found;
 }
 
-/* Where only products read elements in floats, and these as numbers, not as zeros to be: what their sums lack when the powers of two of the formats are left out; else 0. */
+/* What sums of products of floats lack when the powers of two of both formats are left out: FP16's numbers alone, whose products FP32 has, too,
+ * and that only such products read. Else 1. */
 static double mg_late_scale(const mg_program *p, const mg_operation *o, int singles) {
+    const mg_format *const formats[] = {&p->a, &p->b};
     double scale = 1;
+    if (!(singles >> MG_REGISTER_A & 1)) return 1;
     for (const mg_step *step = o->steps; step < o->steps + o->step_count; step++)
-        if (step->op == MG_STEP_FMA || step->op == MG_STEP_FLUSH) return 0;
-    if (!(singles >> MG_REGISTER_A & 1)) return 0;
-    if (mg_has_late_power(&p->a)) scale *= mg_power_of_two(15 - p->a.bias);
-    if (mg_has_late_power(&p->b)) scale *= mg_power_of_two(15 - p->b.bias);
+        if (step->op == MG_STEP_FMA || step->op == MG_STEP_FLUSH) return 1;
+    for (int i = 0; i < 2; i++) {
+        if (!mg_is_ieee(formats[i], 5, 10) && !mg_has_late_power(formats[i])) return 1;
+        scale *= mg_power_of_two(15 - formats[i]->bias);
+    }
     return scale;
 }
 

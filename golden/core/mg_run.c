@@ -98,6 +98,7 @@ static int mg_prepare(mg_worker *w) {
     if (w->call->force_general || w->call->flags.data || w->watch) return 0;
     if (program->all_fast && program->operation_count <= MG_TILE_OPERATIONS) {
         w->fast = mg_fast_new(program, w->call);
+        if (w->fast && mg_fast_lanes(w->fast)) w->lanes.count = mg_fast_lanes(w->fast);
         return w->fast ? 0 : -1;
     }
     if (mg_fits_block(program)) {
@@ -116,7 +117,7 @@ static void mg_run_queue(mg_worker *w) {
     while ((first = __atomic_fetch_add(&w->queue->next, w->queue->some, __ATOMIC_RELAXED)) < w->queue->total) {
         const int64_t last = first + w->queue->some < w->queue->total ? first + w->queue->some : w->queue->total;
 #ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
-        for (; w->fast && mg_takes_matrices(w->fast) && first < last; first++) mg_run_matrices(w->fast, first);
+        for (; w->fast && !mg_fast_lanes(w->fast) && first < last; first++) mg_run_matrices(w->fast, first);
 #endif
         mg_run_elements(w, first * size, last * size);
     }

@@ -1399,6 +1399,7 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_LOOK_UP
 #undef MG_NATIVE_FOUR_ROWS
 #undef MG_NATIVE_CUT
+#undef MG_NATIVE_FLOOR
 #undef MG_NATIVE_CUT_FLOATS
 #undef MG_NATIVE_WHOLES
 #undef MG_NATIVE_FLOATS_OF_WHOLES

@@ -15,6 +15,7 @@
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_CUT(x) _mm256_round_pd((__m256d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define MG_NATIVE_FLOOR(x) _mm256_round_pd((__m256d)(x), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_CUT_FLOATS(x) _mm256_round_ps((__m256)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_DOUBLES(x) _mm256_cvtps_pd((__m128)(x))
 #define MG_NATIVE_JOIN(x, y) _mm256_insertf128_ps(_mm256_castps128_ps256((__m128)(x)), (__m128)(y), 1)

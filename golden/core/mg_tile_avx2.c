@@ -36,7 +36,7 @@ uint64_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, co
 #define MG_PIECES 2
 #define MG_NATIVE_UNPACK(half, bits, x, y) _mm256_unpack##half##_epi##bits((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_PIECE(at) _mm_loadu_si128((const __m128i *)(at))
-#define MG_NATIVE_PIECES(x, y, ...) _mm256_inserti128_si256(_mm256_castsi128_si256(MG_NATIVE_PIECE(x)), MG_NATIVE_PIECE(y), 1)
+#define MG_NATIVE_PIECES(at) _mm256_inserti128_si256(_mm256_castsi128_si256(MG_NATIVE_PIECE((at)[0])), MG_NATIVE_PIECE((at)[1]), 1)
 #include "mg_transpose.h"
 
 const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 0}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx2, {32, mg_transpose}};

@@ -32,6 +32,7 @@
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
 #define MG_NATIVE_CUT(x) _mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#define MG_NATIVE_FLOOR(x) _mm512_roundscale_pd((__m512d)(x), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_CUT_FLOATS(x) _mm512_roundscale_ps((__m512)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 #define MG_NATIVE_WHOLES(x) _mm512_cvttps_epi64((__m256)(x))
 #define MG_NATIVE_FLOATS_OF_WHOLES(x) _mm512_cvt_roundepi64_ps((__m512i)(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
@@ -76,8 +77,9 @@ uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, 
 #define MG_PIECES 4
 #define MG_NATIVE_UNPACK(half, bits, x, y) _mm512_unpack##half##_epi##bits((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_PIECE(at) _mm_loadu_si128((const __m128i *)(at))
-#define MG_NATIVE_PIECES(x, y, z, u) \
-    _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE(x)), MG_NATIVE_PIECE(y), 1), MG_NATIVE_PIECE(z), 2), MG_NATIVE_PIECE(u), 3)
+#define MG_NATIVE_PIECES(at)                                                                                                                  \
+    _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE((at)[0])), MG_NATIVE_PIECE((at)[1]), 1), \
+                                          MG_NATIVE_PIECE((at)[2]), 2), MG_NATIVE_PIECE((at)[3]), 3)
 #include "mg_transpose.h"
 
 const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512, {64, mg_transpose}};

@@ -37,29 +37,31 @@
 
 typedef uint8_t mg_pieces __attribute__((vector_size(16 * MG_PIECES)));
 
-/* Pieces at these places. */
-MG_INLINE mg_pieces mg_load_pieces(const char *x, const char *y, const char *z, const char *u) {
-    (void)y, (void)z, (void)u;
-#ifdef MG_NATIVE_PIECES
-    return (mg_pieces)MG_NATIVE_PIECES(x, y, z, u);
-#else
-    mg_pieces piece;
-    memcpy(&piece, x, sizeof piece);
-    return piece;
-#endif
-}
+/* Where the row of a lane begins. */
+MG_INLINE const char *mg_row(const mg_rows *rows, const int even, ptrdiff_t lane) { return even ? rows->first + lane * rows->step : rows->at[lane]; }
 
-/* Pieces n lanes apart, from byte `at` of each row on. */
-MG_INLINE mg_pieces mg_load_rows(char *const *rows, ptrdiff_t n, ptrdiff_t at) {
-    return mg_load_pieces(rows[0] + at, MG_PIECES > 1 ? rows[n] + at : NULL, MG_PIECES > 2 ? rows[2 * n] + at : NULL, MG_PIECES > 2 ? rows[3 * n] + at : NULL);
+/* Pieces of the rows of lanes that are n apart, from byte `at` of each on. */
+MG_INLINE mg_pieces mg_load_pieces(const mg_rows *rows, const int even, ptrdiff_t lane, ptrdiff_t n, ptrdiff_t at) {
+    mg_pieces x;
+#ifdef MG_NATIVE_PIECES
+    const char *from[MG_PIECES];
+    _Pragma("GCC unroll 4") for (int i = 0; i < MG_PIECES; i++) from[i] = mg_row(rows, even, lane + i * n) + at;
+    x = (mg_pieces)MG_NATIVE_PIECES(from);
+#else
+    (void)n;
+    memcpy(&x, mg_row(rows, even, lane) + at, sizeof x);
+#endif
+    return x;
 }
 
 /* Up to 16 bytes; zeros follow. No byte beyond them is read. */
 MG_INLINE void mg_load_end(const char *from, ptrdiff_t bytes, void *piece) {
     uint64_t word[2] = {0, 0};
     if (bytes >= 8) memcpy(&word[0], from, 8);
-    if (bytes > 8) memcpy(&word[1], from + bytes - 8, 8);
-    if (bytes > 8) word[1] >>= 8 * (16 - bytes);
+    if (bytes > 8) {
+        memcpy(&word[1], from + bytes - 8, 8);
+        word[1] >>= 8 * (16 - bytes);
+    }
     for (ptrdiff_t i = bytes < 8 ? bytes : 0; i-- > 0;) word[0] = word[0] << 8 | (unsigned char)from[i];
     memcpy(piece, word, 16);
 }
@@ -68,20 +70,17 @@ MG_INLINE void mg_load_end(const char *from, ptrdiff_t bytes, void *piece) {
 #define MG_TRANSPOSE(bits, n)                                                                                                              \
     MG_INLINE void mg_transpose_##bits(const mg_rows *rows, const int even, ptrdiff_t count, ptrdiff_t lanes, char *out) {                 \
         typedef uint##bits##_t vector __attribute__((vector_size(16 * MG_PIECES)));                                                        \
-        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole, step = rows->step, across = even ? n * step : 0;    \
+        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole;                                                     \
         vector x[n];                                                                                                                       \
         for (ptrdiff_t first = 0; first < lanes; first += n * MG_PIECES, out += sizeof(vector)) {                                          \
-            const char *start = even ? rows->first + first * step : NULL;                                                                  \
             for (ptrdiff_t k = 0; k < whole; k += n) {                                                                                     \
-                const char *at = even ? start + k * width : NULL;                                                                          \
-                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++, at += even ? step : 0)                                                \
-                    x[l] = (vector)(even ? mg_load_pieces(at, at + across, at + 2 * across, at + 3 * across) : mg_load_rows(rows->at + first + l, n, k * width)); \
+                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) x[l] = (vector)mg_load_pieces(rows, even, first + l, n, k * width);   \
                 MG_STAGES(n, n, bits)                                                                                                      \
                 _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + (k + i) * lanes * width, &x[i], sizeof(vector));         \
             }                                                                                                                              \
             if (!some) continue;                                                                                                           \
             for (int l = 0; l < n * MG_PIECES; l++)                                                                                        \
-                mg_load_end((even ? start + l * step : rows->at[first + l]) + whole * width, some * width, (char *)&x[l % n] + l / n * 16); \
+                mg_load_end(mg_row(rows, even, first + l) + whole * width, some * width, (char *)&x[l % n] + l / n * 16);                  \
             MG_STAGES(n, n, bits)                                                                                                          \
             for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * lanes * width, &x[i], sizeof(vector));                         \
         }                                                                                                                                  \

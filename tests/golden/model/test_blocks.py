@@ -222,18 +222,67 @@ def test_elements_are_flushed_after_they_were_multiplied(simd: str, monkeypatch:
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     formats = {"a": "e4m3", "b": "e4m3", "c": "f32", "d": "f32"}
     for order in (["flush", "multiply"], ["multiply", "flush"]):
-        steps: dict[str, Any] = {"flush": {"of": ["a", "b"], "sign": "signed"}, "multiply": {"to": "products"}}
+        steps: dict[str, Any] = {
+            "flush": {"of": ["a", "b"], "sign": "signed"},
+            "multiply": {"to": "products"},
+        }
         rest = [
             {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
             {"sum": {"of": "products", "to": "groups", "group": {"contiguous": 2}, "exponent": 0}},
             {"sum": {"of": ["groups", "c"], "to": "total"}},
-            {"round": {"of": "total", "rounding": "nearest_even", "overflow": "infinity", "zero": "positive"}},
+            {
+                "round": {
+                    "of": "total",
+                    "rounding": "nearest_even",
+                    "overflow": "infinity",
+                    "zero": "positive",
+                }
+            },
         ]
         unit = {"unit": "flushed", "shape": {"k": 4}, "formats": formats}
         own = load(json.dumps(unit | {"steps": [{name: steps[name]} for name in order] + rest}))
         assert own.engine_of_one.in_doubles
         for kind, operands in drawn(own, 5):
             assert not compared(own, operands), (order, kind)
+
+
+@pytest.mark.parametrize(("near", "far"), [(-20, 127), (-60, 127), (60, -12), (40, 40)])
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_formats_whose_powers_of_two_lie_far_apart(
+    simd: str, near: int, far: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of which is FP16's but for its bias, and the other is not, or is, too."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    for exponent_bits, storage in ((3, 8), (5, 16)):
+        formats = {
+            "first": {"exponent_bits": 5, "fraction_bits": 10, "bias": near, "storage": 16},
+            "second": {"exponent_bits": exponent_bits, "fraction_bits": 3, "bias": far, "storage": storage},
+        }
+        unit = {
+            "unit": "far_apart",
+            "shape": {"k": 2},
+            "define_formats": {
+                name: {"kind": "float", "specials": "ieee"} | fields for name, fields in formats.items()
+            },
+            "formats": {"a": "first", "b": "second", "c": "f32", "d": "f32"},
+            "steps": [
+                {"multiply": {"to": "products"}},
+                {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
+                {"sum": {"of": "products", "to": "groups"}},
+                {"sum": {"of": ["groups", "c"], "to": "total"}},
+                {
+                    "round": {
+                        "of": "total",
+                        "rounding": "nearest_even",
+                        "overflow": "infinity",
+                        "zero": "positive",
+                    }
+                },
+            ],
+        }
+        own = load(json.dumps(unit))
+        for kind, operands in drawn(own, 6):
+            assert not compared(own, operands), (exponent_bits, kind)
 
 
 LAYOUTS = {
