@@ -5,6 +5,7 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <xmmintrin.h>
 #endif
 
 #include "mg_internal.h"
@@ -53,9 +54,22 @@ struct mg_fast_form {
 /* Whether it converts FP16, which __builtin_cpu_supports of Clang 14 does not know. */
 static int mg_converts_halves;
 
+int mg_flushes_rounded;
+
+/* A number just below the least normal one is flushed, and one that rounds to that is not; emulators may differ. */
+static int mg_ask_flush(void) {
+    const volatile float x[] = {0x1p-63f, 0x1.000002p-63f}, y[] = {0x1.fffffep-64f, 0x1.fffffcp-64f};
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
+    const volatile float below = x[0] * y[0], rounded = x[1] * y[1];
+    _mm_setcsr(before);
+    return below == 0 && rounded == 0x1p-126f;
+}
+
 __attribute__((constructor)) static void mg_ask_processor(void) {
     unsigned a, b, c = 0, d;
     mg_converts_halves = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    mg_flushes_rounded = mg_ask_flush();
 }
 #endif
 

@@ -240,6 +240,7 @@ typedef struct {
 extern const mg_kernels mg_kernels_portable;
 #if defined(__x86_64__)
 extern const mg_kernels mg_kernels_avx2, mg_kernels_avx512;
+extern int mg_flushes_rounded; /* whether the processor's own flushing (MXCSR.FTZ) goes by what rounding makes of a number */
 uint64_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 #endif

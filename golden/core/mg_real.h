@@ -777,7 +777,7 @@ static int mg_chain_fused(const mg_reals *s, const mg_step *step, int nans, mg_m
     mg_singles sum;
     int done;
     MG_EACH sum[l] = __builtin_convertvector(total[l], mg_single);
-    if (s->rounder->codes.flush == MG_FLUSH_UNBOUNDED) { /* a subnormal number takes the machine a hundred cycles, one that it flushes none */
+    if (s->rounder->codes.flush == MG_FLUSH_UNBOUNDED && mg_flushes_rounded) { /* a subnormal number takes the machine a hundred cycles, one that it flushes none */
         const unsigned before = _mm_getcsr();
         _mm_setcsr(before | _MM_FLUSH_ZERO_ON);
         done = mg_chain_flushing(s, step, nans, m, (mg_wide_single *)sum);

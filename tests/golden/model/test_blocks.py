@@ -246,6 +246,40 @@ def test_elements_are_flushed_after_they_were_multiplied(simd: str, monkeypatch:
             assert not compared(own, operands), (order, kind)
 
 
+def about(rng: np.random.Generator, shape: tuple[int, ...], exponent: int) -> Any:
+    """Codes of f32 of either sign with this exponent field or one beside it, many at ends of the fraction."""
+    fraction = rng.integers(0, 1 << 23, shape)
+    ends = rng.choice([0, 1, (1 << 23) - 2, (1 << 23) - 1], shape)
+    fraction = np.where(rng.random(shape) < 0.5, ends, fraction)
+    field = exponent + rng.integers(-1, 2, shape)
+    return (rng.integers(0, 2, shape) << 31 | field << 23 | fraction).astype(np.uint32)
+
+
+@pytest.mark.parametrize("tiny", ["unbounded", "subnormal_result", "before_rounding"])
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_chains_at_the_least_normal_number(simd: str, tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of these sums round up to it, which the rules of flushing see in different ways."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng = np.random.default_rng(7)
+    for start, k in (("c", 1), ("zero", 1), ("c", 2), ("zero", 5)):
+        fma = {"to": "d", "start": start, "rounding": "nearest_even", "flush": "signed", "tiny": tiny}
+        unit = {"unit": "chain", "shape": {"k": k}, "formats": dict.fromkeys("abcd", "f32")}
+        own = load(json.dumps(unit | {"steps": [{"fma": fma | {"nan": 0x7FC00000}}]}))
+        a, c = about(rng, (3000, k), 64), about(rng, (3000,), 1)
+        # products within three half ulps of the least normal number
+        size = (
+            2.0**-126
+            * (1 + rng.integers(-3, 4, a.shape) * 2.0**-25)
+            / np.abs(a.view(np.float32), dtype=float)
+        )
+        b = np.where(
+            rng.random(a.shape) < 0.7, size.astype(np.float32).view(np.uint32), about(rng, a.shape, 64)
+        )
+        assert not compared(
+            own, {"a": a, "b": b, "c": np.where(rng.random(3000) < 0.5, 0, c).astype(np.uint32)}
+        )
+
+
 @pytest.mark.parametrize(("near", "far"), [(-20, 127), (-60, 127), (60, -12), (40, 40)])
 @pytest.mark.parametrize("simd", instruction_sets())
 def test_formats_whose_powers_of_two_lie_far_apart(
@@ -283,6 +317,40 @@ def test_formats_whose_powers_of_two_lie_far_apart(
         own = load(json.dumps(unit))
         for kind, operands in drawn(own, 6):
             assert not compared(own, operands), (exponent_bits, kind)
+
+
+@pytest.mark.parametrize("k", [4, 33, 65])
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_batches_of_many_dimensions(simd: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In lanes, some of whose dimensions repeat, run backwards or have one entry."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    rng = np.random.default_rng(8)
+    for cut in ("dropped", "sticky_or"):  # the fast form, and blocks
+        of = ["products", "c"]
+        unit = {
+            "unit": "batches",
+            "shape": {"k": k},
+            "formats": {"a": "f16", "b": "f16", "c": "f32", "d": "f32"},
+        }
+        unit["steps"] = [
+            {"multiply": {"to": "products"}},
+            {"special_values": {"of": of, "nan": 0x7FC00000}},
+            {"align": {"of": of, "fraction_bits": 24, "rounding": "toward_zero", "cut": cut}},
+            {"sum": {"of": of, "to": "total"}},
+            {"round": {"of": "total", "rounding": "toward_zero", "overflow": "infinity", "zero": "positive"}},
+        ]
+        own = load(json.dumps(unit))
+        a = rng.integers(0, 1 << 16, (3, 1, 5, 1, k), np.uint64).astype(np.uint16)[::-1, :, ::2]
+        b = rng.integers(0, 1 << 16, (1, 4, 1, 7, k), np.uint64).astype(np.uint16)[:, :, :, ::-1]
+        c = rng.integers(0, 1 << 32, (3, 4, 3, 7), np.uint64).astype(np.uint32).transpose(0, 1, 3, 2)
+        c = c.reshape(3, 4, 7, 3).swapaxes(2, 3)
+        wide = {
+            "a": np.broadcast_to(a, (3, 4, 3, 7, k)).reshape(-1, k),
+            "b": np.broadcast_to(b, (3, 4, 3, 7, k)).reshape(-1, k),
+            "c": c.reshape(-1),
+        }
+        wanted = own.engine.compute(wide, False, general=True)
+        assert np.array_equal(own.dot(a, b, c).reshape(-1), wanted)
 
 
 LAYOUTS = {
