@@ -50,8 +50,8 @@ ONE, TWO, AVX2 = "1 thread", "2 threads", "AVX2"
 RATIOS = {TWO: 1.8, AVX2: 0.5}
 """The least ratio to one thread of two, and of AVX2 where the machine has AVX-512."""
 LONG, LONG_BLOCKS, LONG_SLOW = 1 << 21, 1 << 20, 1 << 16
-"""The same of calls that two threads share: they take milliseconds, since who helps begins tens of microseconds
-late."""
+"""The same of calls that two threads share: they take milliseconds, since who helps begins tens of
+microseconds late."""
 EXAMPLE_TARGET, INTERPRETED_TARGET = 60.0, 15.0
 """Of a unit of one's own, and of one that has no fast form and that doubles do not hold."""
 
@@ -207,7 +207,11 @@ def measure_threads() -> dict[str, float]:
     ratios = {}
     for case in CASES:
         ins = case.load()
-        given = operands(ins, KINDS[0], batch_of(ins, LONG, LONG_BLOCKS, LONG_SLOW))
+        short = operands(ins, KINDS[0], batch_of(ins, DOTS, BLOCK_DOTS, SLOW_DOTS))
+        times = batch_of(ins, LONG, LONG_BLOCKS, LONG_SLOW) // len(short["a"])
+        given = {
+            name: np.concatenate([array] * times) for name, array in short.items()
+        }  # to draw as many takes minutes
 
         def run(threads: int, ins: Instruction = ins, given: dict[str, Bits] = given) -> object:
             os.environ["MMAGOLD_THREADS"] = str(threads)
