@@ -198,6 +198,10 @@ def test_multiply_adds_round_as_they_are_told(
 
 
 ROUNDED = {"order": "sequential", "rounding": "nearest_even"}
+GROUPS_AND_C: list[dict[str, Any]] = [
+    {"sum": {"of": ["groups", "c"], "to": "total"}},
+    {"round": {"of": "total", "rounding": "nearest_even", "overflow": "infinity", "zero": "positive"}},
+]
 
 
 @pytest.mark.parametrize("c", ["f32", "f64"])
@@ -229,15 +233,7 @@ def test_elements_are_flushed_after_they_were_multiplied(simd: str, monkeypatch:
         rest = [
             {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
             {"sum": {"of": "products", "to": "groups", "group": {"contiguous": 2}, "exponent": 0}},
-            {"sum": {"of": ["groups", "c"], "to": "total"}},
-            {
-                "round": {
-                    "of": "total",
-                    "rounding": "nearest_even",
-                    "overflow": "infinity",
-                    "zero": "positive",
-                }
-            },
+            *GROUPS_AND_C,
         ]
         unit = {"unit": "flushed", "shape": {"k": 4}, "formats": formats}
         own = load(json.dumps(unit | {"steps": [{name: steps[name]} for name in order] + rest}))
@@ -303,15 +299,7 @@ def test_formats_whose_powers_of_two_lie_far_apart(
                 {"multiply": {"to": "products"}},
                 {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
                 {"sum": {"of": "products", "to": "groups"}},
-                {"sum": {"of": ["groups", "c"], "to": "total"}},
-                {
-                    "round": {
-                        "of": "total",
-                        "rounding": "nearest_even",
-                        "overflow": "infinity",
-                        "zero": "positive",
-                    }
-                },
+                *GROUPS_AND_C,
             ],
         }
         own = load(json.dumps(unit))
