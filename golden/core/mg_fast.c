@@ -179,7 +179,7 @@ static int mg_plan_bytes(const mg_fast_form *f) {
 /* Whether two rows of A may share a vector, where k lies in line. Integers do where four of them share a word, and mg_integer_rows runs them. */
 static int mg_pairs_rows(const mg_fast_form *f, const mg_tile_kernel *kernel, int in_line, int32_t odd) {
     const mg_operation *o = f->program->operations;
-    if (!kernel->pairs || f->call->n % kernel->lanes == 0 || f->program->sparsity || o->fast == MG_FAST_FMA) return 0;
+    if (!kernel->pair_rows || f->call->n % kernel->lanes == 0 || f->program->sparsity || o->fast == MG_FAST_FMA) return 0;
     if (o->fast != MG_FAST_INTEGER) return 1;
     return f->tile.one_sum && o->combine != MG_OPERATION_XOR && in_line && !(odd & 3) && f->call->a.column == 1 && mg_multiplies_fours(kernel);
 }
@@ -341,7 +341,7 @@ static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes 
     char *data = lanes ? f->gathered : mg_matrix(f->call, s->array, batch);
     if (lanes) mg_gather(f->program, f->call, lanes, f->wide, s->operand, f->gathered);
     if (s->by_row) {
-        mg_pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
+        f->kernel->pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
         data = f->turned;
     }
     if (!s->integers) return mg_load_plane(f, s, data, f->tile.significands);

@@ -136,31 +136,6 @@ static int mg_shuffle(const char *from, ptrdiff_t count, ptrdiff_t width, ptrdif
     return 1;
 }
 
-/* Interleaves pairs of rows: element k of the one, element k of the other. */
-typedef uint64_t mg_bytes __attribute__((vector_size(16)));
-#define MG_PAIR(bits, n)                                                                                           \
-    for (int32_t i = 0; i < rows; i += 2, data += 2 * row) {                                                       \
-        typedef uint##bits##_t vector __attribute__((vector_size(16)));                                            \
-        int32_t k = 0;                                                                                             \
-        for (; column == width && k + n / 2 <= columns; k += n / 2, out += 16) {                                   \
-            const mg_bytes x = {mg_load(data + k * column, 64), 0}, y = {mg_load(data + row + k * column, 64), 0}; \
-            const vector z = MG_UNPACK(lo, bits, (vector)x, (vector)y);                                            \
-            memcpy(out, &z, 16);                                                                                   \
-        }                                                                                                          \
-        for (; k < columns; k++, out += 2 * bits / 8) {                                                            \
-            memcpy(out, data + k * column, bits / 8);                                                              \
-            memcpy(out + bits / 8, data + row + k * column, bits / 8);                                             \
-        }                                                                                                          \
-    }
-
-void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out) {
-    switch (width) {
-    case 1: MG_PAIR(8, 16) break;
-    case 2: MG_PAIR(16, 8) break;
-    default: MG_PAIR(32, 4)
-    }
-}
-
 /* Any layout: elements `step` bytes apart, or in the rows given of each lane. */
 #define MG_COLLECT(type)                                                                                              \
     for (int32_t l = 0; l < lanes->count; l++)                                                                        \

@@ -108,8 +108,6 @@ typedef struct {
 
 /* The codes of an operand as [k][lane], in their storage. */
 void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, const mg_transposer *wide, int operand, char *out);
-/* The codes of rows, two rows by turns: [pair][k][2]. */
-void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out);
 /* Codes of d to where they belong. */
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes);
 /* The rows of B that a sparse row of A meets. */
@@ -215,7 +213,8 @@ typedef struct {
     void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,
                      int64_t other, int64_t turns, int32_t flip, void *words);
     int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
-    int32_t pairs; /* whether two rows of half as many columns can share a vector */
+    void (*pair_rows)(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out); /* codes of rows, two rows
+        by turns, [pair][k][2]: two rows of half as many columns can share a vector; null: they cannot */
     int32_t fours; /* whether it multiplies bytes, where the processor can */
 } mg_tile_kernel;
 

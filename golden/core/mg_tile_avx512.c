@@ -82,7 +82,36 @@ uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, 
                                           MG_NATIVE_PIECE((at)[2]), 2), MG_NATIVE_PIECE((at)[3]), 3)
 #include "mg_transpose.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, 1, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512, {64, mg_transpose}};
+/* Interleaves pairs of rows: element k of the one, element k of the other. */
+#define MG_PAIR(bits)                                                                                                                            \
+    for (int32_t i = 0; i < rows; i += 2, data += 2 * row) {                                                                                     \
+        const int32_t packed = column == width ? columns : 0;                                                                                    \
+        int32_t k = 0;                                                                                                                           \
+        for (; k + 256 / bits <= packed; k += 256 / bits, out += 64) {                                                                           \
+            const __m256i x = _mm256_loadu_si256((const __m256i *)(data + k * width)), y = _mm256_loadu_si256((const __m256i *)(data + row + k * width)); \
+            const __m256i low = _mm256_unpacklo_epi##bits(x, y), high = _mm256_unpackhi_epi##bits(x, y);                                         \
+            _mm256_storeu_si256((__m256i *)out, _mm256_permute2x128_si256(low, high, 0x20));                                                     \
+            _mm256_storeu_si256((__m256i *)(out + 32), _mm256_permute2x128_si256(low, high, 0x31));                                              \
+        }                                                                                                                                        \
+        for (; k + 64 / bits <= packed; k += 64 / bits, out += 16) {                                                                             \
+            const __m128i x = _mm_loadl_epi64((const __m128i *)(data + k * width)), y = _mm_loadl_epi64((const __m128i *)(data + row + k * width)); \
+            _mm_storeu_si128((__m128i *)out, _mm_unpacklo_epi##bits(x, y));                                                                      \
+        }                                                                                                                                        \
+        for (; k < columns; k++, out += 2 * bits / 8) {                                                                                          \
+            memcpy(out, data + k * column, bits / 8);                                                                                            \
+            memcpy(out + bits / 8, data + row + k * column, bits / 8);                                                                           \
+        }                                                                                                                                        \
+    }
+
+static void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out) {
+    switch (width) {
+    case 1: MG_PAIR(8) break;
+    case 2: MG_PAIR(16) break;
+    default: MG_PAIR(32)
+    }
+}
+
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_decode_bytes_16, mg_decode_integers_16, mg_reaches_16, mg_pair_rows, 1}, {8, mg_run_tile_8, mg_decode_plane_8, mg_decode_bytes_8, mg_decode_integers_8, mg_reaches_8, 0, 1}}, MG_BLOCK_LANES, mg_run_block_steps, mg_run_real_block, mg_run_wide_block_avx512, {64, mg_transpose}};
 #endif
 #if defined(__clang__)
 #pragma clang attribute pop
