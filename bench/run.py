@@ -209,9 +209,8 @@ def measure_threads() -> dict[str, float]:
         ins = case.load()
         short = operands(ins, KINDS[0], batch_of(ins, DOTS, BLOCK_DOTS, SLOW_DOTS))
         times = batch_of(ins, LONG, LONG_BLOCKS, LONG_SLOW) // len(short["a"])
-        given = {
-            name: np.concatenate([array] * times) for name, array in short.items()
-        }  # to draw as many takes minutes
+        # repeated: to draw as many takes minutes
+        given = {name: np.concatenate([array] * times) for name, array in short.items()}
 
         def run(threads: int, ins: Instruction = ins, given: dict[str, Bits] = given) -> object:
             os.environ["MMAGOLD_THREADS"] = str(threads)
