@@ -172,8 +172,10 @@ static int mg_plan_bytes(const mg_fast_form *f) {
     const mg_call *call = f->call;
     const mg_tile *t = &f->tile;
     const int table = (p->table_a && p->table_a->looked_up) || (p->table_b && p->table_b->looked_up);
-    return f->widest->decode_bytes && mg_fits_bytes(&p->a) && mg_fits_bytes(&p->b) && !table && call->a.column == 1 && call->b.column == 1 && !t->per_lane && !t->paired &&
-           p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2) && t->plain && f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
+    const int packed = call->b.column * 8 == p->b.storage && (t->paired || call->a.column * 8 == p->a.storage);
+    const int halves = !t->paired && p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2);
+    return f->widest->decode_bytes && mg_fits_bytes(&p->a) && mg_fits_bytes(&p->b) && !table && packed && !t->per_lane && (t->quick || halves) && t->plain &&
+           f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
 }
 
 /* Whether two rows of A may share a vector, where k lies in line. Integers do where four of them share a word, and mg_integer_rows runs them. */

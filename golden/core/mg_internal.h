@@ -166,7 +166,7 @@ static inline int mg_fits_halves(const mg_format *f) {
 }
 
 /* Whether exponents of such a format, which are small, can stand in bytes (MG_BYTE_BIAS). */
-static inline int mg_fits_bytes(const mg_format *f) { return f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32; }
+static inline int mg_fits_bytes(const mg_format *f) { return mg_is_ieee(f, 5, 10) || (f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32); }
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 

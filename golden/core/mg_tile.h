@@ -20,6 +20,7 @@
 #define mg_wraps MG_OF(mg_wraps)
 #define mg_fours MG_OF(mg_fours)
 #define mg_half MG_OF(mg_half)
+#define mg_short MG_OF(mg_short)
 #define mg_vs MG_OF(mg_vs)
 typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -27,6 +28,7 @@ typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias)
 typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
 typedef int16_t mg_many __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint16_t mg_wraps __attribute__((vector_size(4 * MG_V), aligned(4), may_alias)); /* of mg_many, sums modulo 2^16 */
+typedef uint8_t mg_short __attribute__((vector_size(2 * MG_V), aligned(1), may_alias));
 typedef int8_t mg_fours __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint8_t mg_bytes __attribute__((vector_size(4 * MG_V), aligned(1), may_alias));
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
@@ -52,6 +54,11 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
 
+/* What a shuffle of bytes takes: byte k, eight times; 16 bytes of which the first and the last eight take turns. */
+#define MG_EIGHT_OF(k) (k) * UINT64_C(0x0101010101010101), ((k) + 1) * UINT64_C(0x0101010101010101)
+static const uint64_t mg_picks[] __attribute__((unused)) = {MG_EIGHT_OF(0), MG_EIGHT_OF(2), MG_EIGHT_OF(4), MG_EIGHT_OF(6), MG_EIGHT_OF(8), MG_EIGHT_OF(10), MG_EIGHT_OF(12), MG_EIGHT_OF(14)};
+static const uint8_t mg_turns[] __attribute__((unused)) = {0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
+
 /* How codes are decoded: by their fields, or shorter ways: as FP16, moved to where FP16 has them, or to where FP32 has. */
 enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SMALL, MG_DECODE_SINGLE };
 
@@ -60,16 +67,15 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SMALL, MG_DECODE_SINGLE };
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
  * operation lie side by side; `share` and `swapped`, how integers that follow each other in k share a word (mg_plan_integers); `groups`, a program is one sum of scaled
- * groups, of so many; `halves`, a quick sum has up to twice as many products as 32 bits hold. */
+ * groups, of so many; `bytes`, exponents are bytes; `halves`, a quick sum has up to twice as many products as 32 bits hold. */
 typedef struct {
-    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups, halves;
+    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups, bytes, halves;
     const float *a, *b;
-    const int32_t *a_exponent, *b_exponent;
+    const int32_t *a_exponent, *b_exponent; /* or, with `bytes`, where bytes are */
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
     const ptrdiff_t *row_of_b;         /* where the row of B begins that element k of A meets */
     const float *scale_a, *scale_b;
     const int32_t *scale_a_exponent, *scale_b_exponent; /* groups with scales */
-    const uint8_t *tops;               /* largest exponents of products in bytes (mg_byte_tops), or null */
 } mg_part;
 #endif
 
@@ -318,8 +324,8 @@ MG_INLINE mg_vi MG_OF(mg_integers_of)(const mg_format *f, const int8_t *units, i
     mg_fours x = (mg_fours)codes;
     if (f) x &= (int8_t)((1 << bits) - 1);
     if (units) {
-#ifdef MG_NATIVE_LOOK_UP
-        x = (mg_fours)MG_NATIVE_LOOK_UP(units, x);
+#ifdef MG_NATIVE_SHUFFLE
+        x = (mg_fours)MG_NATIVE_SHUFFLE(MG_NATIVE_SPREAD(units), x);
 #else
         for (int h = 0; h < 4 * MG_V; h++) x[h] = units[x[h]];
 #endif
@@ -450,8 +456,32 @@ MG_INLINE int MG_OF(mg_decode_bytes_as)(const mg_format *f, const int signed_byt
     return any;
 }
 
+/* The same of FP16. */
+MG_INLINE int MG_OF(mg_decode_halves)(const char *data, ptrdiff_t count, float *value, uint8_t *exponent) {
+    mg_wraps top = {0};
+    int any = 0;
+    for (ptrdiff_t i = 0; i < count; i += 2 * MG_V) {
+        const ptrdiff_t left = count - i;
+        char some[4 * MG_V];
+        const char *at = data + 2 * i;
+        if (left < 2 * MG_V) at = memcpy(memset(some, 0, sizeof some), at, (size_t)(2 * left));
+        mg_wraps magnitude;
+        memcpy(&magnitude, at, sizeof magnitude);
+        magnitude &= 0x7fff;
+        const mg_wraps field = magnitude >> 10, least = (mg_wraps)(field == 0) & 1;
+        const mg_short byte = __builtin_convertvector((field + least + (MG_BYTE_BIAS - 15)) & (mg_wraps)(magnitude != 0), mg_short);
+        memcpy(exponent + i, &byte, sizeof byte);
+        top |= (mg_wraps)(magnitude >= 0x7c00);
+        *(mg_vf *)(value + i) = (mg_vf)MG_NATIVE_HALF(at);
+        if (left > MG_V) *(mg_vf *)(value + i + MG_V) = (mg_vf)MG_NATIVE_HALF(at + 2 * MG_V);
+    }
+    for (int l = 0; l < 2 * MG_V; l++) any |= top[l];
+    return any != 0;
+}
+
 /* NaNs are looked after where there is one, or, as some operand before had one, may be. */
 static int MG_OF(mg_decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value, uint8_t *exponent) {
+    if (f->storage == 16) return MG_OF(mg_decode_halves)(data, count, value, exponent);
     if (f->sign_shift != 7 || f->fraction_bits < 2) return MG_OF(mg_decode_bytes_as)(f, 0, 1, data, count, value, exponent);
     if (!specials && !MG_OF(mg_decode_bytes_as)(f, 1, 0, data, count, value, exponent)) return 0;
     return MG_OF(mg_decode_bytes_as)(f, 1, 1, data, count, value, exponent);
@@ -580,25 +610,46 @@ MG_INLINE mg_vi MG_OF(mg_with_specials)(const mg_operation *o, mg_vf end, mg_vi 
 
 /* Sums of products -------------------------------------------------------------------------------------------------- */
 
+#ifdef MG_NATIVE_PIECES
+/* mg_tops where exponents are bytes, of MG_ROWS rows of A: four times as many sums at once as of words. 16 bytes of a vector are a row, or two
+ * that have eight columns each, and a shuffle repeats the exponent of element k for all of them. Rows that take turns do so in the end. A zero
+ * becomes less than any floor of a quick sum. */
+MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, mg_vi *top) {
+    const int32_t columns = MG_V >> x->paired;
+    const uint8_t *a = (const uint8_t *)x->a_exponent, *b = (const uint8_t *)x->b_exponent;
+    mg_bytes most = {0};
+    for (int32_t first = 0; first < o->k_count; first += columns) { /* a piece of a row has as many elements */
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, first);
+        const mg_bytes pieces = (mg_bytes)MG_NATIVE_PIECES(a + (k << x->paired), x->a_row);
+        const int32_t last = o->k_count < first + columns ? o->k_count : first + columns;
+        for (int32_t i = first + from; i < last; i += step) {
+            const uint8_t *at = b + (k + i - first) * x->b_row;
+            const mg_bytes one = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD(mg_picks + 2 * (i - first)) : MG_NATIVE_SPREAD_EIGHT(mg_picks + (i - first)));
+            const mg_bytes y = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD_EIGHT(at) : MG_NATIVE_SPREAD(at));
+            most = MG_OF(mg_max_bytes)(most, (mg_bytes)MG_NATIVE_SHUFFLE(pieces, one) + y);
+        }
+    }
+    most &= (mg_bytes)(most > 127);
+    if (x->paired) most = (mg_bytes)MG_NATIVE_SHUFFLE(most, MG_NATIVE_SPREAD(mg_turns));
+    uint8_t bytes[MG_ROWS][MG_V];
+    memcpy(bytes, &most, sizeof bytes);
+    MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_load)((const char *)bytes[r], 8) - 2 * MG_BYTE_BIAS);
+}
+#endif
+
 /* Raises `top` to the largest exponent of the products from, from + step, ... of an operation. */
 MG_INLINE void MG_OF(mg_tops)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, mg_vi *top) {
+#ifdef MG_NATIVE_PIECES
+    if (x->bytes) {
+        MG_OF(mg_byte_tops)(o, x, from, step, top);
+        return;
+    }
+#endif
     for (int32_t i = from; i < o->k_count; i += step) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
         const mg_vi b = MG_OF(mg_of_b)(x, x->b_exponent + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + b);
     }
-}
-
-/* The largest exponents of all products of MG_ROWS rows of A and 4 * MG_V columns of B: of element i of a row of A the sum with that of B, in
- * bytes, four times as many at once as words. */
-MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const mg_tile *t, ptrdiff_t row, ptrdiff_t column, uint8_t tops[MG_ROWS][4 * MG_V]) {
-    const uint8_t *a = (const uint8_t *)t->a.exponent + row * t->a_row + o->k_index[0], *b = (const uint8_t *)t->b.exponent + o->k_index[0] * (ptrdiff_t)t->columns + column;
-    mg_bytes top[MG_ROWS] = {{0}};
-    for (ptrdiff_t k = 0; k < o->k_count; k++) {
-        const mg_bytes y = MG_AT(mg_bytes, b + k * t->columns);
-        MG_UNROLL for (int r = 0; r < MG_ROWS; r++) top[r] = MG_OF(mg_max_bytes)(top[r], y + a[r * t->a_row + k]);
-    }
-    MG_UNROLL for (int r = 0; r < MG_ROWS; r++) *(mg_bytes *)tops[r] = top[r];
 }
 
 /* Products as large as that are infinite. */
@@ -716,14 +767,7 @@ MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, 
         end[r] = (mg_vf){0};
         rest[r] = (mg_vi){0};
     }
-    if (x->tops) {
-        MG_EACH_ROW {
-            const mg_vi sum = MG_OF(mg_load)((const char *)x->tops + r * 4 * MG_V, 8);
-            top[r] = MG_OF(mg_max)(top[r], MG_PICK((mg_vi)(sum > 127), sum - 2 * MG_BYTE_BIAS, MG_SPLAT(MG_E_ZERO)));
-        }
-    } else {
-        MG_OF(mg_tops)(o, x, 0, 1, top);
-    }
+    MG_OF(mg_tops)(o, x, 0, 1, top);
     MG_EACH_ROW units[r] = kept - top[r];
     MG_OF(mg_totals)(o, x, 0, 1, units, total, NULL, end);
     if (x->halves) MG_OF(mg_totals)(o, x, o->chunk, 1, units, rest, NULL, end);
@@ -1285,16 +1329,13 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
     const mg_program *p = t->program;
     const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
     const ptrdiff_t width = (ptrdiff_t)t->columns << paired, a_row = groups ? MG_GROUPED / 4 << paired : t->a_row, scale_row = groups ? MG_GROUPED / groups << paired : t->scale_row;
-    uint8_t tops[MG_ROWS][4 * MG_V];
     for (ptrdiff_t i = 0; i < t->rows; i += rows)
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
-            if (bytes && j % (4 * MG_V) == 0) MG_OF(mg_byte_tops)(p->operations, t, i, j, tops);
-            const ptrdiff_t a = per_lane ? j : i * a_row, s = per_lane ? j : i * scale_row, b = j >> paired;
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, bytes == 2, t->a.value + a, t->b.value + b,
-                                  t->a.exponent + a, t->b.exponent + b, a_row, t->columns, scale_row, t->row_of_b + i * t->row_step,
-                                  t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b,
-                                  bytes ? tops[0] + j % (4 * MG_V) : NULL}, *x = &part;
+            const ptrdiff_t a = per_lane ? j : i * a_row, s = per_lane ? j : i * scale_row, b = j >> paired, wide = bytes ? 1 : sizeof(int32_t);
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, bytes, bytes == 2, t->a.value + a, t->b.value + b,
+                                  (const int32_t *)((const char *)t->a.exponent + a * wide), (const int32_t *)((const char *)t->b.exponent + b * wide), a_row, t->columns, scale_row,
+                                  t->row_of_b + i * t->row_step, t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
                 results[0][r] = MG_OF(mg_load_rows)(t->c + ((i + r) << paired) * t->c_row + b * (c_storage / 8), t->c_row, c_storage, paired);
                 results[1][r] = (mg_vi){0};
@@ -1307,6 +1348,10 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 /* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
 static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
     if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 2);
+#ifdef MG_HALF
+    else if (t->paired && t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 0, 1, 1, 1, 0, 1);
+    else if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 0, 0, 1, 1, 0, 1);
+#endif
     else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 1);
     else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 0, 1, 1, 0, 1);
 }
@@ -1396,7 +1441,10 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_DOT_BYTES
 #undef MG_NATIVE_ADD_DOT_FOURS
 #undef MG_NATIVE_TRUNCATED
-#undef MG_NATIVE_LOOK_UP
+#undef MG_NATIVE_SPREAD
+#undef MG_NATIVE_SPREAD_EIGHT
+#undef MG_NATIVE_SHUFFLE
+#undef MG_NATIVE_PIECES
 #undef MG_NATIVE_FOUR_ROWS
 #undef MG_NATIVE_CUT
 #undef MG_NATIVE_FLOOR

@@ -10,7 +10,12 @@
 #define MG_NATIVE_FOUR_ROWS(at) /* of eight bytes, as words of a column each */                                                                     \
     _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)(at)), _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)), \
                         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)))
-#define MG_NATIVE_LOOK_UP(table, x) _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table))), (__m256i)(x))
+#define MG_NATIVE_SHUFFLE(x, places) _mm256_shuffle_epi8((__m256i)(x), (__m256i)(places))
+#define MG_NATIVE_SPREAD(at) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_SPREAD_EIGHT(at) _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)(at)))
+#define MG_NATIVE_TWO_PIECES(at, next) _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)(at)), _mm_loadl_epi64((const __m128i *)((at) + (next))))
+#define MG_NATIVE_PIECES(at, next) /* eight bytes of each of four rows, two by turns */ \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(MG_NATIVE_TWO_PIECES(at, next)), MG_NATIVE_TWO_PIECES((at) + 2 * (next), next), 1)
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))

@@ -27,7 +27,14 @@
 #define MG_NATIVE_ADD_DOT_FOURS MG_ADD_DOT_FOURS
 #define MG_NATIVE_DOT_PAIRS(x, y) _mm512_madd_epi16((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_DOT_BYTES(x, y) _mm512_maddubs_epi16((__m512i)(x), (__m512i)(y))
-#define MG_NATIVE_LOOK_UP(table, x) _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(table))), (__m512i)(x))
+#define MG_NATIVE_SHUFFLE(x, places) _mm512_shuffle_epi8((__m512i)(x), (__m512i)(places))
+#define MG_NATIVE_SPREAD(at) _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_SPREAD_EIGHT(at) _mm512_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)(at)))
+#define MG_NATIVE_PIECE(at) _mm_loadu_si128((const __m128i *)(at))
+#define MG_NATIVE_FOUR(x, y, z, w) /* pieces of 16 bytes */                                                                              \
+    _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE(x)), MG_NATIVE_PIECE(y), 1), MG_NATIVE_PIECE(z), 2), \
+                       MG_NATIVE_PIECE(w), 3)
+#define MG_NATIVE_PIECES(at, next) MG_NATIVE_FOUR(at, (at) + (next), (at) + 2 * (next), (at) + 3 * (next))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
@@ -76,10 +83,7 @@ uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, 
 #include "mg_real.h"
 #define MG_PIECES 4
 #define MG_NATIVE_UNPACK(half, bits, x, y) _mm512_unpack##half##_epi##bits((__m512i)(x), (__m512i)(y))
-#define MG_NATIVE_PIECE(at) _mm_loadu_si128((const __m128i *)(at))
-#define MG_NATIVE_PIECES(at)                                                                                                                  \
-    _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE((at)[0])), MG_NATIVE_PIECE((at)[1]), 1), \
-                                          MG_NATIVE_PIECE((at)[2]), 2), MG_NATIVE_PIECE((at)[3]), 3)
+#define MG_NATIVE_PIECES(at) MG_NATIVE_FOUR((at)[0], (at)[1], (at)[2], (at)[3])
 #include "mg_transpose.h"
 
 /* Interleaves pairs of rows: element k of the one, element k of the other. */
