@@ -173,7 +173,7 @@ static int mg_plan_bytes(const mg_fast_form *f) {
     const mg_tile *t = &f->tile;
     const int table = (p->table_a && p->table_a->looked_up) || (p->table_b && p->table_b->looked_up);
     const int packed = call->b.column * 8 == p->b.storage && (t->paired || call->a.column * 8 == p->a.storage);
-    const int halves = !t->paired && p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2);
+    const int halves = !t->paired && p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2) && p->operations->seed == 0 && p->c.storage == 32;
     return f->widest->decode_bytes && mg_fits_bytes(&p->a) && mg_fits_bytes(&p->b) && !table && packed && !t->per_lane && (t->quick || halves) && t->plain &&
            f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
 }
@@ -197,7 +197,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     const int32_t m = f->call->m, n = f->call->n;
     int32_t odd = p->k, in_line = 1;
     t->program = p;
-    t->quick = 1;
+    t->quick = p->c.storage == 32 && p->d.storage == 32;
     t->one_sum = p->operations->fast == MG_FAST_INTEGER && p->operation_count == 1 && p->operations->seed == 0 && p->c.storage == 32;
     f->kernel = kernels;
     f->widest = kernels;
@@ -205,7 +205,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     f->significands = mg_needs_significands(p);
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
-        t->quick &= mg_is_quick(o, f->significands, 1);
+        t->quick &= mg_is_quick(o, f->significands, 1) && o->seed == (i ? i + 1 : 0); /* of the one before */
         for (int32_t k = 0; k < o->k_count; k++) in_line &= o->k_index[k] == o->k_index[0] + k;
         odd |= (o->k_count ? o->k_index[0] : 0) | o->k_count | o->group;
     }

@@ -1304,10 +1304,6 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
             c[r].significand = (mg_vf)((mg_vi)(c[r].exponent > -127) & seed[r]);
         }
         MG_OF(mg_scaled_groups)(o, x, seed, c, out);
-    } else if (x->quick && !x->significands && o->fast == MG_FAST_FDRDA) {
-        MG_OF(mg_quick_rounded_down)(o, x, seed, out);
-    } else if (x->quick) {
-        MG_OF(mg_quick_dot_add)(o, x, seed, out);
     } else if (o->fast == MG_FAST_INTEGER) {
         MG_OF(mg_integer_dot_add)(o, x, seed, out);
     } else if (o->fast == MG_FAST_EXACT) {
@@ -1324,18 +1320,19 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
     }
 }
 
-MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials,
-                                  const int quick, const int plain, const int groups, const int bytes) {
+MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials, const int plain,
+                                  const int groups) {
     const mg_program *p = t->program;
     const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
     const ptrdiff_t width = (ptrdiff_t)t->columns << paired, a_row = groups ? MG_GROUPED / 4 << paired : t->a_row, scale_row = groups ? MG_GROUPED / groups << paired : t->scale_row;
     for (ptrdiff_t i = 0; i < t->rows; i += rows)
         for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
-            const ptrdiff_t a = per_lane ? j : i * a_row, s = per_lane ? j : i * scale_row, b = j >> paired, wide = bytes ? 1 : sizeof(int32_t);
-            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, groups ? 2 : t->share, t->swapped, groups, bytes, bytes == 2, t->a.value + a, t->b.value + b,
-                                  (const int32_t *)((const char *)t->a.exponent + a * wide), (const int32_t *)((const char *)t->b.exponent + b * wide), a_row, t->columns, scale_row,
-                                  t->row_of_b + i * t->row_step, t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
+            const ptrdiff_t a = per_lane ? j : i * a_row, s = per_lane ? j : i * scale_row, b = j >> paired;
+            const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .plain = plain, .share = groups ? 2 : t->share,
+                                  .swapped = t->swapped, .groups = groups, .a = t->a.value + a, .b = t->b.value + b, .a_exponent = t->a.exponent + a, .b_exponent = t->b.exponent + b,
+                                  .a_row = a_row, .b_row = t->columns, .scale_row = scale_row, .row_of_b = t->row_of_b + i * t->row_step, .scale_a = t->scale_a.value + s,
+                                  .scale_b = t->scale_b.value + b, .scale_a_exponent = t->scale_a.exponent + s, .scale_b_exponent = t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
                 results[0][r] = MG_OF(mg_load_rows)(t->c + ((i + r) << paired) * t->c_row + b * (c_storage / 8), t->c_row, c_storage, paired);
                 results[1][r] = (mg_vi){0};
@@ -1345,25 +1342,48 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         }
 }
 
+/* Quick sums, of which each takes the one before it, and the first one c. */
+MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials, const int bytes) {
+    const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
+    const ptrdiff_t columns = t->columns, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, wide = bytes ? 1 : sizeof(int32_t);
+    const char *c = t->c;
+    char *d = t->d;
+    for (ptrdiff_t i = 0; i < t->rows; i += rows, c += (rows << paired) * c_row, d += (rows << paired) * d_row)
+        for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
+            const ptrdiff_t a = per_lane ? j : i * a_row;
+            const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .quick = 1, .plain = 1, .bytes = bytes,
+                                  .halves = bytes == 2, .a = t->a.value + a, .b = t->b.value + j, .a_exponent = (const int32_t *)((const char *)t->a.exponent + a * wide),
+                                  .b_exponent = (const int32_t *)((const char *)t->b.exponent + j * wide), .a_row = a_row, .b_row = columns}, *x = &part;
+            mg_vi before[MG_ROWS], sum[MG_ROWS];
+            MG_EACH_ROW sum[r] = MG_OF(mg_load_rows)(c + (r << paired) * c_row + 4 * j, c_row, 32, paired);
+            for (const mg_operation *o = operations; o < end; o++) {
+                MG_EACH_ROW before[r] = sum[r];
+                if (!significands && bytes != 2 && o->fast == MG_FAST_FDRDA) MG_OF(mg_quick_rounded_down)(o, x, before, sum);
+                else MG_OF(mg_quick_dot_add)(o, x, before, sum);
+            }
+            MG_EACH_ROW MG_OF(mg_store_rows)(d + (r << paired) * d_row + 4 * j, d_row, 32, paired, sum[r]);
+        }
+}
+
 /* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
 static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
-    if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 2);
+    if (!t->quick) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 1, 2);
 #ifdef MG_HALF
-    else if (t->paired && t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 0, 1, 1, 1, 0, 1);
-    else if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 0, 0, 1, 1, 0, 1);
+    else if (t->paired && t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 1, 1);
+    else if (t->paired) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 0, 1);
 #endif
-    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1, 1, 0, 1);
-    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 0, 1, 1, 0, 1);
+    else if (t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 1, 1);
+    else MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 0, 1);
 }
 
 #ifdef MG_HALF
 #define MG_RUN_GROUPS(significands, specials, groups)                                                            \
     {                                                                                                            \
-        if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, significands, specials, 0, 1, groups, 0);             \
-        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 0, 1, groups, 0);                       \
+        if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, significands, specials, 1, groups);             \
+        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 1, groups);                       \
     }
 #else
-#define MG_RUN_GROUPS(significands, specials, groups) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 0, 1, groups, 0);
+#define MG_RUN_GROUPS(significands, specials, groups) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 1, groups);
 #endif
 
 /* Sums of scaled groups; returns whether there is such a form of them. Apart, as mg_run_bytes. */
@@ -1381,11 +1401,11 @@ static __attribute__((noinline)) int MG_OF(mg_run_groups)(const mg_tile *t) {
 /* Rows of A that all columns share, compiled once for each combination that has to be quick. */
 MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     const int significands = t->significands;
-    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0, 0, 0);
-    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1, 0, 0);
-    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1, 0, 0);
-    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1, 0, 0);
-    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 1, 1, 0, 0);
+    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0);
+    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 1, 0);
+    else if (significands) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, paired, 1, 1, 0);
+    else if (t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, paired, 0, 1, 0);
+    else MG_OF(mg_quick_rows)(t, MG_ROWS, 0, paired, 0, 0, 0);
 }
 
 static int MG_OF(mg_run_tile)(const mg_tile *t) {
@@ -1411,8 +1431,8 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     if (in_rows && t->share) {
         if (differ) MG_OF(mg_integer_rows)(t, 1, 0, 1, 0);
         else MG_OF(mg_integer_rows)(t, 1, 0, 0, 0);
-    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1, 0, 0);
-    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0, 0, 0);
+    } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_quick_rows)(t, 1, 1, 0, 0, 1, 0);
+    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0);
     else if (t->groups && t->plain && MG_OF(mg_run_groups)(t)) return 0;
     else if (t->bytes) MG_OF(mg_run_bytes)(t);
 #ifdef MG_HALF
