@@ -25,7 +25,9 @@ typedef struct {
     const mg_format *format;
     const mg_table *table;
     mg_plane *plane;
+    ptrdiff_t count;  /* of the plane, for one matrix */
     int32_t depth, rows, columns, share, flip, flushes;
+    int32_t one_run;  /* rows follow each other, and are one */
     int64_t row, column, other, turns;
     const mg_tile_kernel *integers; /* or null */
 } mg_source;
@@ -40,6 +42,7 @@ struct mg_fast_form {
     mg_tile tile;
     mg_source sources[4]; /* a, b and their scales */
     int32_t scales;   /* of a dot product */
+    int32_t stack;    /* matrices of a tile, at most */
     int32_t integers; /* whether elements become integers */
     char *c, *d;      /* a tile's, where the caller's are not packed */
     int32_t *selected; /* rows of B that one row of A meets */
@@ -229,7 +232,28 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->scale_row = (ptrdiff_t)f->scales << t->paired;
 }
 
+/* How many matrices make a tile: small ones that follow each other in memory, so that what a tile costs once is shared. */
+#define MG_STACK_BYTES 16384 /* of decoded operands, which leaves room in the first cache */
+static void mg_plan_stack(mg_fast_form *f) {
+    const mg_program *p = f->program;
+    const mg_call *call = f->call;
+    const mg_array *const arrays[] = {&call->a, &call->b, &call->scale_a, &call->scale_b};
+    const int64_t rows[] = {call->m, p->logical_k, call->m, f->scales};
+    const int64_t bytes = (int64_t)(sizeof(float) + sizeof(int32_t)) * ((int64_t)call->m * p->k + (int64_t)p->logical_k * call->n);
+    int stacks = call->batch_dims == 1 && !f->tile.per_lane && !p->sparsity && call->c.column * 8 == p->c.storage && call->d.column * 8 == p->d.storage;
+    for (int i = 0; i < (f->scales ? 4 : 2); i++) stacks &= arrays[i]->batch_stride[0] == rows[i] * arrays[i]->row;
+    const int64_t fit = stacks ? MG_STACK_BYTES / bytes : 1, most = fit < call->batch_shape[0] ? fit : call->batch_shape[0];
+    f->stack = most < 1 ? 1 : (int32_t)most;
+    f->tile.c_next = stacks ? call->c.batch_stride[0] : 0;
+    f->tile.d_next = stacks ? call->d.batch_stride[0] : 0;
+}
+
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
+
+static void mg_join_rows(mg_source *s) {
+    s->columns *= s->rows;
+    s->rows = s->one_run = 1;
+}
 
 /* Plans how integers become words that `share`, where rows and columns of codes are known; `by_k`: those that lie in a column. */
 static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
@@ -241,7 +265,7 @@ static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
         s->row *= 1 << share;
         s->rows >>= share;
     } else if (share) {
-        if (s->turns == MG_NO_TURNS && s->row == s->columns) s->columns *= s->rows, s->rows = 1; /* one run */
+        if (s->turns == MG_NO_TURNS && s->row == s->columns) mg_join_rows(s);
         s->other = 1;
         s->column = 1 << share;
         s->columns >>= share;
@@ -260,7 +284,7 @@ static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_sou
     const mg_program *p = f->program;
     const mg_call *call = f->call;
     const int of_b = operand == MG_OPERAND_B || operand == MG_OPERAND_SCALE_B, is_scale = operand >= MG_OPERAND_SCALE_A, lanes = f->tile.per_lane;
-    *s = (mg_source){.turns = MG_NO_TURNS, .operand = operand, .by_row = f->tile.paired && !of_b, .plane = plane};
+    *s = (mg_source){.turns = MG_NO_TURNS, .operand = operand, .by_row = f->tile.paired && !of_b, .plane = plane, .count = plane->count};
     s->array = is_scale ? (of_b ? &call->scale_b : &call->scale_a) : of_b ? &call->b : &call->a;
     s->format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
     s->table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
@@ -280,21 +304,21 @@ static void mg_plan_source(mg_fast_form *f, int operand, mg_plane *plane, mg_sou
         s->row = s->columns * (s->column = width);
     }
     if (words) mg_plan_words(f, s, f->tile.share && (lanes || of_b));
-    else if (s->column == width && s->row == width * s->columns) s->columns *= s->rows, s->rows = 1; /* one run in memory */
+    else if (s->column == width && s->row == width * s->columns) mg_join_rows(s);
 }
 
 /* Decodes rows x columns of an operand; raw codes, which the hardware's own arithmetic takes, are brought side by side where they are not.
  * Returns whether there is an infinity or a NaN. */
-static int mg_load_plane(const mg_fast_form *f, const mg_source *s, char *data, int significands) {
+static int mg_load_plane(const mg_fast_form *f, const mg_source *s, ptrdiff_t rows, ptrdiff_t columns, char *data, int significands) {
     mg_plane *plane = s->plane;
-    const ptrdiff_t width = s->format->storage / 8, columns = s->columns;
+    const ptrdiff_t width = s->format->storage / 8;
     const int64_t column = s->column;
     int specials = 0;
-    if (plane->raw && s->rows == 1 && column == width && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
+    if (plane->raw && rows == 1 && column == width && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
         plane->raw = data;
         return 0;
     }
-    for (ptrdiff_t i = 0; i < s->rows; i++) {
+    for (ptrdiff_t i = 0; i < rows; i++) {
         const char *at = data + i * s->row;
         if (f->tile.bytes) specials |= f->widest->decode_bytes(s->format, at, columns, f->tile.specials, plane->value + i * columns, (uint8_t *)plane->exponent + i * columns);
         else if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)(columns * width));
@@ -316,10 +340,10 @@ static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
     const mg_program *p = f->program;
     if (p->operations[0].fast == MG_FAST_GDFS) return; /* those of groups stay apart */
     const int32_t lanes = t->per_lane ? t->columns : 1 << t->paired, block = p->scale_block, b_block = t->per_lane ? block : block * (p->logical_k / p->k);
-    for (int32_t i = 0; i < t->rows; i++)
+    for (int32_t i = 0; i < t->matrices * t->rows; i++)
         for (int32_t k = 0; k < p->k; k++)
             for (int32_t l = 0; l < lanes; l++) mg_scale(&t->a, (i * p->k + k) * lanes + l, t->scale_a.exponent[(i * f->scales + k / block) * lanes + l]);
-    for (int32_t k = 0; k < (t->per_lane ? p->k : p->logical_k); k++)
+    for (int32_t k = 0; k < (t->per_lane ? p->k : t->matrices * p->logical_k); k++)
         for (int32_t j = 0; j < t->columns; j++) mg_scale(&t->b, (ptrdiff_t)k * t->columns + j, t->scale_b.exponent[k / b_block * t->columns + j]);
 }
 
@@ -341,13 +365,15 @@ static __attribute__((noinline)) void mg_flush_plane(const mg_program *p, const 
 /* Returns as mg_load_plane. */
 static int mg_decode_source(mg_fast_form *f, const mg_source *s, const mg_lanes *lanes, int64_t batch) {
     char *data = lanes ? f->gathered : mg_matrix(f->call, s->array, batch);
+    const int32_t matrices = f->tile.matrices, rows = s->one_run ? 1 : s->rows * matrices, columns = s->one_run ? s->columns * matrices : s->columns;
+    s->plane->count = s->count * matrices;
     if (lanes) mg_gather(f->program, f->call, lanes, f->wide, s->operand, f->gathered);
     if (s->by_row) {
-        f->kernel->pair_rows(data, s->array->row, s->array->column, f->tile.rows << 1, s->depth, s->format->storage / 8, f->turned);
+        f->kernel->pair_rows(data, s->array->row, s->array->column, f->tile.rows * matrices << 1, s->depth, s->format->storage / 8, f->turned);
         data = f->turned;
     }
-    if (!s->integers) return mg_load_plane(f, s, data, f->tile.significands);
-    s->integers->integers(s->format, s->table, data, s->row, s->rows, s->column, s->columns, s->share, s->other, s->turns, s->flip, s->plane->value);
+    if (!s->integers) return mg_load_plane(f, s, rows, columns, data, f->tile.significands);
+    s->integers->integers(s->format, s->table, data, s->row, rows, s->column, columns, s->share, s->other, s->turns, s->flip, s->plane->value);
     return 0;
 }
 
@@ -411,11 +437,14 @@ static void mg_copy(const char *from, int64_t from_row, int64_t from_column, cha
             memcpy(d, &total, sizeof total);                                                                                          \
         }
 
-static __attribute__((noinline)) void mg_chains_again(const mg_tile *t) {
-    const mg_operation *o = &t->program->operations[0];
+static __attribute__((noinline)) void mg_chains_again(const mg_tile *stack) {
+    const mg_operation *o = &stack->program->operations[0];
     const mg_step *step = o->steps;
-    if (o->out_format.storage == 64) MG_CHAINS_AGAIN(double, uint64_t, fma)
-    else MG_CHAINS_AGAIN(float, uint32_t, fmaf)
+    for (int32_t n = 0; n < stack->matrices; n++) {
+        const mg_tile one = mg_matrix_of(stack, n), *t = &one;
+        if (o->out_format.storage == 64) MG_CHAINS_AGAIN(double, uint64_t, fma)
+        else MG_CHAINS_AGAIN(float, uint32_t, fmaf)
+    }
 }
 
 static void mg_run_kernel(mg_fast_form *f) {
@@ -429,28 +458,32 @@ static void mg_run_kernel(mg_fast_form *f) {
 
 int32_t mg_fast_lanes(const mg_fast_form *f) { return f->tile.per_lane ? f->tile.columns : 0; }
 
-void mg_run_matrices(mg_fast_form *f, int64_t batch) {
+void mg_run_matrices(mg_fast_form *f, int64_t first, int64_t last) {
     const mg_program *p = f->program;
     const mg_call *call = f->call;
     mg_tile *t = &f->tile;
     const int32_t c_width = p->c.storage / 8, d_width = p->d.storage / 8, rows = t->rows << t->paired, columns = t->columns;
     const int own_c = call->c.column != c_width, own_d = call->d.column != d_width;
-    char *c = mg_matrix(call, &call->c, batch), *d = mg_matrix(call, &call->d, batch);
-    mg_decode_tile(f, NULL, batch);
-    for (int32_t i = 0; p->sparsity && i < rows; i++) {
-        mg_select(p, call, batch, i, f->selected);
-        for (int32_t k = 0; k < p->k; k++) t->row_of_b[(ptrdiff_t)i * p->k + k] = (ptrdiff_t)f->selected[k] * columns;
-    }
-    t->c = own_c ? f->c : c;
     t->c_row = own_c ? (ptrdiff_t)columns * c_width : call->c.row;
-    t->d = own_d ? f->d : d;
     t->d_row = own_d ? (ptrdiff_t)columns * d_width : call->d.row;
-    if (own_c) mg_copy(c, call->c.row, call->c.column, f->c, t->c_row, c_width, rows, columns, c_width);
-    mg_run_kernel(f);
-    if (own_d) mg_copy(f->d, t->d_row, d_width, d, call->d.row, call->d.column, rows, columns, d_width);
+    for (int64_t batch = first; batch < last; batch += t->matrices) {
+        t->matrices = last - batch < f->stack ? (int32_t)(last - batch) : f->stack;
+        char *c = mg_matrix(call, &call->c, batch), *d = mg_matrix(call, &call->d, batch);
+        mg_decode_tile(f, NULL, batch);
+        for (int32_t i = 0; p->sparsity && i < rows; i++) {
+            mg_select(p, call, batch, i, f->selected);
+            for (int32_t k = 0; k < p->k; k++) t->row_of_b[(ptrdiff_t)i * p->k + k] = (ptrdiff_t)f->selected[k] * columns;
+        }
+        t->c = own_c ? f->c : c;
+        t->d = own_d ? f->d : d;
+        if (own_c) mg_copy(c, call->c.row, call->c.column, f->c, t->c_row, c_width, rows, columns, c_width);
+        mg_run_kernel(f);
+        if (own_d) mg_copy(f->d, t->d_row, d_width, d, call->d.row, call->d.column, rows, columns, d_width);
+    }
 }
 
 void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes) {
+    f->tile.matrices = 1;
     mg_decode_tile(f, lanes, 0);
     mg_gather(f->program, f->call, lanes, f->wide, MG_OPERAND_C, f->c);
     f->tile.c = f->c;
@@ -469,31 +502,31 @@ static void *mg_take(char **at, size_t *bytes, size_t size) {
     return taken;
 }
 
-static void mg_take_plane(char **at, size_t *bytes, mg_plane *plane, size_t count, int32_t raw) {
+static void mg_take_plane(char **at, size_t *bytes, mg_plane *plane, size_t count, size_t stack, int32_t raw) {
     plane->count = (ptrdiff_t)count;
-    plane->value = raw ? NULL : mg_take(at, bytes, count * sizeof(float));
-    plane->exponent = raw ? NULL : mg_take(at, bytes, count * sizeof(int32_t));
-    plane->raw = raw ? mg_take(at, bytes, count * (size_t)raw) : NULL;
+    plane->value = raw ? NULL : mg_take(at, bytes, stack * count * sizeof(float));
+    plane->exponent = raw ? NULL : mg_take(at, bytes, stack * count * sizeof(int32_t));
+    plane->raw = raw ? mg_take(at, bytes, stack * count * (size_t)raw) : NULL;
 }
 
 /* Lays the scratch out; with a null `at` it only counts the bytes. */
 static size_t mg_lay_out(mg_fast_form *f, char *at) {
     const mg_program *p = f->program;
     mg_tile *t = &f->tile;
-    const size_t k = (size_t)p->k, scales = (size_t)f->scales;
+    const size_t k = (size_t)p->k, scales = (size_t)f->scales, stack = (size_t)f->stack;
     size_t bytes = 0;
     const size_t columns = (size_t)t->columns, rows = (size_t)t->rows << t->paired, a_rows = t->per_lane ? columns : rows, b_rows = t->per_lane ? k : (size_t)p->logical_k;
     const int32_t raw = p->operations[0].fast == MG_FAST_FMA ? p->a.storage / 8 : 0;
-    mg_take_plane(&at, &bytes, &t->a, a_rows * k, raw);
-    mg_take_plane(&at, &bytes, &t->b, b_rows * columns, raw);
-    mg_take_plane(&at, &bytes, &t->scale_a, a_rows * scales, 0);
-    mg_take_plane(&at, &bytes, &t->scale_b, scales * columns, 0);
+    mg_take_plane(&at, &bytes, &t->a, a_rows * k, stack, raw);
+    mg_take_plane(&at, &bytes, &t->b, b_rows * columns, stack, raw);
+    mg_take_plane(&at, &bytes, &t->scale_a, a_rows * scales, stack, 0);
+    mg_take_plane(&at, &bytes, &t->scale_b, scales * columns, stack, 0);
     t->row_of_b = mg_take(&at, &bytes, (t->row_step ? rows : 1) * k * sizeof(ptrdiff_t));
     f->selected = mg_take(&at, &bytes, k * sizeof(int32_t));
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
     f->gathered = mg_take(&at, &bytes, t->per_lane ? columns * k * 8 : 0);
-    f->turned = mg_take(&at, &bytes, t->paired ? a_rows * k * 4 : 0);
+    f->turned = mg_take(&at, &bytes, t->paired ? stack * a_rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;
 }
@@ -501,6 +534,7 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
 mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call) {
     mg_fast_form plan = {.program = p, .call = call, .scales = p->scale_block ? p->k / p->scale_block : 0}, *f;
     mg_plan_tile(&plan);
+    mg_plan_stack(&plan);
     f = malloc(sizeof *f + 64 + mg_lay_out(&plan, NULL));
     if (!f) return NULL;
     *f = plan;

@@ -184,11 +184,12 @@ typedef struct {
     ptrdiff_t count;
 } mg_plane;
 
-/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes. `per_lane`: one
+/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes; so many matrices, whose planes follow
+ * each other. `per_lane`: one
  * row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
-    int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
+    int32_t matrices, rows, columns, per_lane, paired, significands, specials, quick, plain;
     int32_t bytes; /* whether exponents of a and b are bytes (mg_plan_bytes); a sum that is not quick then is one in two halves */
     int32_t one_sum; /* a program is one sum of integers that a c of 32 bits joins (mg_integer_rows) */
     int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
@@ -198,8 +199,32 @@ typedef struct {
     ptrdiff_t row_step;
     const char *c;
     char *d;
-    ptrdiff_t c_row, d_row; /* bytes */
+    ptrdiff_t c_row, d_row, c_next, d_next; /* bytes from a row to the next, from a matrix to the next */
 } mg_tile;
+
+static inline void mg_move_plane(mg_plane *plane, int32_t n, int32_t matrices, int32_t share, int32_t bytes, int32_t width) {
+    plane->count /= matrices;
+    const ptrdiff_t moved = n * plane->count;
+    if (plane->raw) {
+        plane->raw += moved * width;
+    } else if (plane->value) {
+        plane->value += moved >> share;
+        plane->exponent = (int32_t *)((char *)plane->exponent + (bytes ? moved : moved * (ptrdiff_t)sizeof(int32_t)));
+    }
+}
+
+/* Matrix `n` of a tile alone. */
+static inline mg_tile mg_matrix_of(const mg_tile *t, int32_t n) {
+    mg_tile one = *t;
+    mg_move_plane(&one.a, n, t->matrices, t->share, t->bytes, t->program->a.storage / 8);
+    mg_move_plane(&one.b, n, t->matrices, t->share, t->bytes, t->program->b.storage / 8);
+    mg_move_plane(&one.scale_a, n, t->matrices, 0, 0, 0);
+    mg_move_plane(&one.scale_b, n, t->matrices, 0, 0, 0);
+    one.c += n * t->c_next;
+    one.d += n * t->d_next;
+    one.matrices = 1;
+    return one;
+}
 
 typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
                           float *value, int32_t *exponent);
@@ -253,7 +278,7 @@ typedef struct mg_fast_form mg_fast_form;
 mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call);
 /* Lanes at once, or 0: it runs whole matrices of one batch entry. */
 int32_t mg_fast_lanes(const mg_fast_form *f);
-void mg_run_matrices(mg_fast_form *f, int64_t batch);
+void mg_run_matrices(mg_fast_form *f, int64_t first, int64_t last);
 void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 
 /* Blocks (mg_block.c, mg_block.h, mg_real.h) ------------------------------------------------------------------------ */

@@ -117,9 +117,10 @@ static void mg_run_queue(mg_worker *w) {
     while ((first = __atomic_fetch_add(&w->queue->next, w->queue->some, __ATOMIC_RELAXED)) < w->queue->total) {
         const int64_t last = first + w->queue->some < w->queue->total ? first + w->queue->some : w->queue->total;
 #ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
-        for (; w->fast && !mg_fast_lanes(w->fast) && first < last; first++) mg_run_matrices(w->fast, first);
+        if (w->fast && !mg_fast_lanes(w->fast)) mg_run_matrices(w->fast, first, last);
+        else
 #endif
-        mg_run_elements(w, first * size, last * size);
+            mg_run_elements(w, first * size, last * size);
     }
 }
 

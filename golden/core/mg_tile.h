@@ -1178,19 +1178,20 @@ MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, con
  * chains overlap. Returns whether some result is a NaN. */
 #define MG_FMA_ROWS(type, word, fma, per_lane, some) {                                                                 \
     word nans[MG_V] = {0};                                                                                             \
+    for (ptrdiff_t n = 0; n < t->matrices; n++)                                                                        \
     for (ptrdiff_t i = 0; i < rows; i += some)                                                                         \
         for (ptrdiff_t j = 0; j < columns; j += MG_V) {                                                                \
-            const mg_loose_##type *a = (const mg_loose_##type *)t->a.raw + (per_lane ? j : i * a_row), *b = (const mg_loose_##type *)t->b.raw + j; \
+            const mg_loose_##type *a = (const mg_loose_##type *)t->a.raw + (per_lane ? j : (n * rows + i) * a_row), *b = (const mg_loose_##type *)t->b.raw + n * next + j; \
             const ptrdiff_t at = j * (ptrdiff_t)sizeof(type);                                                          \
             type sum[some][MG_V];                                                                                      \
-            MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) memcpy(sum[r], t->c + (i + r) * c_row + at, sizeof sum[r]); \
+            MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) memcpy(sum[r], t->c + n * t->c_next + (i + r) * c_row + at, sizeof sum[r]); \
             for (int32_t k = 0; k < count; k++) {                                                                      \
                 const ptrdiff_t row = index[k] * columns;                                                              \
                 MG_UNROLL for (ptrdiff_t r = 0; r < some; r++)                                                         \
                     MG_EACH_LANE sum[r][l] = fma(a[per_lane ? row + l : r * a_row + index[k]], b[row + l], sum[r][l]); \
             }                                                                                                          \
             MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) {                                                           \
-                memcpy(t->d + (i + r) * d_row + at, sum[r], sizeof sum[r]);                                            \
+                memcpy(t->d + n * t->d_next + (i + r) * d_row + at, sum[r], sizeof sum[r]);                            \
                 MG_EACH_LANE nans[l] |= -(word)(sum[r][l] != sum[r][l]);                                               \
             }                                                                                                          \
         }                                                                                                              \
@@ -1200,7 +1201,7 @@ MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, con
 static int MG_OF(mg_fma_chain)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
     const int32_t count = o->k_count, *index = o->k_index;
-    const ptrdiff_t columns = t->columns, rows = t->rows, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row;
+    const ptrdiff_t columns = t->columns, rows = t->rows, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, next = t->b.count / t->matrices;
     int any = 0;
     if (o->out_format.storage == 64 && t->per_lane) MG_FMA_ROWS(double, int64_t, __builtin_fma, 1, 1)
     else if (o->out_format.storage == 64) MG_FMA_ROWS(double, int64_t, __builtin_fma, 0, MG_ROWS)
@@ -1265,12 +1266,18 @@ MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const i
     const ptrdiff_t c_row = t->c_row, d_row = t->d_row, saturate = o->saturate;
     const mg_part part = {.paired = paired}, *x = &part;
     const mg_vi flip = MG_SPLAT(t->flip);
-    const float *a = t->a.value;
+    const float *a = t->a.value, *of_b = t->b.value;
     const char *c = t->c;
     char *d = t->d;
-    for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * next, c += (MG_ROWS << paired) * c_row, d += (MG_ROWS << paired) * d_row)
+    for (ptrdiff_t i = 0, left = rows, all = t->matrices * rows; i < all; i += MG_ROWS, left -= MG_ROWS, a += MG_ROWS * next, c += (MG_ROWS << paired) * c_row, d += (MG_ROWS << paired) * d_row) {
+        if (!left) { /* the next matrix */
+            left = rows;
+            of_b += (t->b.count / t->matrices) >> share;
+            c += t->c_next - (left << paired) * c_row;
+            d += t->d_next - (left << paired) * d_row;
+        }
         for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
-            const float *b = t->b.value + j;
+            const float *b = of_b + j;
             mg_vi sum[MG_ROWS] = {{0}}, moved = {0}; /* what moved bytes of a bring */
             MG_UNROLL for (ptrdiff_t k = first; k < last; k++) {
                 const mg_vi y = MG_OF(mg_of_b)(x, b + k * columns);
@@ -1283,6 +1290,7 @@ MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const i
             MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r] - moved, MG_OF(mg_load_rows)(c + (r << paired) * c_row + j * 4, c_row, 32, paired));
             MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store_rows)(d + (r << paired) * d_row + j * 4, d_row, 32, paired, sum[r]);
         }
+    }
 }
 
 #ifdef MG_NATIVE_ADD_DOT_FOURS
@@ -1346,14 +1354,21 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials, const int bytes) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
     const ptrdiff_t columns = t->columns, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, wide = bytes ? 1 : sizeof(int32_t);
+    const ptrdiff_t all = t->matrices * (ptrdiff_t)t->rows, next = t->b.count / t->matrices;
     const char *c = t->c;
     char *d = t->d;
-    for (ptrdiff_t i = 0; i < t->rows; i += rows, c += (rows << paired) * c_row, d += (rows << paired) * d_row)
+    for (ptrdiff_t i = 0, left = t->rows, of_b = 0; i < all; i += rows, left -= rows, c += (rows << paired) * c_row, d += (rows << paired) * d_row) {
+        if (!left) { /* the next matrix */
+            left = t->rows;
+            of_b += next;
+            c += t->c_next - (left << paired) * c_row;
+            d += t->d_next - (left << paired) * d_row;
+        }
         for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
-            const ptrdiff_t a = per_lane ? j : i * a_row;
+            const ptrdiff_t a = per_lane ? j : i * a_row, b = of_b + j;
             const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .quick = 1, .plain = 1, .bytes = bytes,
-                                  .halves = bytes == 2, .a = t->a.value + a, .b = t->b.value + j, .a_exponent = (const int32_t *)((const char *)t->a.exponent + a * wide),
-                                  .b_exponent = (const int32_t *)((const char *)t->b.exponent + j * wide), .a_row = a_row, .b_row = columns}, *x = &part;
+                                  .halves = bytes == 2, .a = t->a.value + a, .b = t->b.value + b, .a_exponent = (const int32_t *)((const char *)t->a.exponent + a * wide),
+                                  .b_exponent = (const int32_t *)((const char *)t->b.exponent + b * wide), .a_row = a_row, .b_row = columns}, *x = &part;
             mg_vi before[MG_ROWS], sum[MG_ROWS];
             MG_EACH_ROW sum[r] = MG_OF(mg_load_rows)(c + (r << paired) * c_row + 4 * j, c_row, 32, paired);
             for (const mg_operation *o = operations; o < end; o++) {
@@ -1363,6 +1378,7 @@ MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int 
             }
             MG_EACH_ROW MG_OF(mg_store_rows)(d + (r << paired) * d_row + 4 * j, d_row, 32, paired, sum[r]);
         }
+    }
 }
 
 /* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
@@ -1413,6 +1429,13 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
     if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
     const int differ = o->combine == MG_OPERATION_XOR, in_rows = t->one_sum && !t->per_lane;
+    if (t->matrices > 1 && !(t->bytes || (t->quick && t->plain) || (in_rows && t->share))) { /* forms that have one at a time */
+        for (int32_t n = 0; n < t->matrices; n++) {
+            const mg_tile one = mg_matrix_of(t, n);
+            MG_OF(mg_run_tile)(&one);
+        }
+        return 0;
+    }
     if (t->groups == 16) MG_OF(mg_begin_fours)(t);
     else if (t->share == 2 && o->fast == MG_FAST_GDFS) MG_OF(mg_begin_groups)(t, o->group / 4);
 #ifdef MG_NATIVE_ADD_DOT_FOURS
