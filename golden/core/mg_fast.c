@@ -234,6 +234,7 @@ static void mg_plan_tile(mg_fast_form *f) {
 
 /* How many matrices make a tile: small ones that follow each other in memory, so that what a tile costs once is shared. */
 #define MG_STACK_BYTES 16384 /* of decoded operands, which leaves room in the first cache */
+#define MG_MOST_STACKED 64   /* as many as a word has bits */
 static void mg_plan_stack(mg_fast_form *f) {
     const mg_program *p = f->program;
     const mg_call *call = f->call;
@@ -242,7 +243,9 @@ static void mg_plan_stack(mg_fast_form *f) {
     const int64_t bytes = (int64_t)(sizeof(float) + sizeof(int32_t)) * ((int64_t)call->m * p->k + (int64_t)p->logical_k * call->n);
     int stacks = call->batch_dims == 1 && !f->tile.per_lane && !p->sparsity && call->c.column * 8 == p->c.storage && call->d.column * 8 == p->d.storage;
     for (int i = 0; i < (f->scales ? 4 : 2); i++) stacks &= arrays[i]->batch_stride[0] == rows[i] * arrays[i]->row;
-    const int64_t fit = stacks ? MG_STACK_BYTES / bytes : 1, most = fit < call->batch_shape[0] ? fit : call->batch_shape[0];
+    int64_t most = stacks ? MG_STACK_BYTES / bytes : 1;
+    if (most > MG_MOST_STACKED) most = MG_MOST_STACKED;
+    if (stacks && most > call->batch_shape[0]) most = call->batch_shape[0];
     f->stack = most < 1 ? 1 : (int32_t)most;
     f->tile.c_next = stacks ? call->c.batch_stride[0] : 0;
     f->tile.d_next = stacks ? call->d.batch_stride[0] : 0;
@@ -437,10 +440,11 @@ static void mg_copy(const char *from, int64_t from_row, int64_t from_column, cha
             memcpy(d, &total, sizeof total);                                                                                          \
         }
 
-static __attribute__((noinline)) void mg_chains_again(const mg_tile *stack) {
+static __attribute__((noinline)) void mg_chains_again(const mg_tile *stack, uint64_t matrices) {
     const mg_operation *o = &stack->program->operations[0];
     const mg_step *step = o->steps;
     for (int32_t n = 0; n < stack->matrices; n++) {
+        if (!(matrices >> n & 1)) continue;
         const mg_tile one = mg_matrix_of(stack, n), *t = &one;
         if (o->out_format.storage == 64) MG_CHAINS_AGAIN(double, uint64_t, fma)
         else MG_CHAINS_AGAIN(float, uint32_t, fmaf)
@@ -452,7 +456,8 @@ static void mg_run_kernel(mg_fast_form *f) {
     const mg_operation *o = &f->program->operations[0];
     const int directed = o->fast == MG_FAST_FMA && o->steps[0].rounding != MG_ROUNDING_NEAREST_EVEN;
     if (directed) fesetround(MG_HARDWARE_ROUNDING(o->steps[0].rounding));
-    if (f->kernel->run(&f->tile)) mg_chains_again(&f->tile);
+    const uint64_t nans = f->kernel->run(&f->tile);
+    if (nans) mg_chains_again(&f->tile, nans);
     if (directed) fesetround(FE_TONEAREST);
 }
 
@@ -526,6 +531,7 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
     f->gathered = mg_take(&at, &bytes, t->per_lane ? columns * k * 8 : 0);
+    t->tops = mg_take(&at, &bytes, t->bytes ? stack * rows * columns * (size_t)p->operation_count * MG_MOST_MAXIMA : 0);
     f->turned = mg_take(&at, &bytes, t->paired ? stack * a_rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;

@@ -42,6 +42,7 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 #define MG_E_SPECIAL (1 << 19)   /* at or above: infinity or NaN */
 #define MG_E_NAN_LEAST (1 << 23) /* at or above: NaN */
 #define MG_NO_TURNS INT64_MIN  /* as `turns` of mg_tile_kernel's integers: rows one after the other */
+#define MG_MOST_MAXIMA 2       /* of an operation: groups of products that have their own */
 #define MG_MOST_UNITS 126        /* of a quick sum, as a power of two */
 
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
@@ -195,6 +196,7 @@ typedef struct {
     int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
+    uint8_t *tops;                  /* for largest exponents of products, in bytes (mg_fill_tops) */
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
     ptrdiff_t row_step;
     const char *c;
@@ -232,7 +234,7 @@ typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char 
 /* The fast form for one length of vectors. */
 typedef struct {
     int32_t lanes; /* 0: no more */
-    int (*run)(const mg_tile *tile); /* whether a chain of fused multiply-adds made a NaN, whose word is still to be found */
+    uint64_t (*run)(const mg_tile *tile); /* the matrices where a chain of fused multiply-adds made a NaN, whose word is still to be found, a bit each */
     mg_decoder decode;
     int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value, uint8_t *exponent); /* null: it has none */
     void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,

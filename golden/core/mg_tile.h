@@ -67,15 +67,16 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SMALL, MG_DECODE_SINGLE };
  * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits to f32 (mg_is_quick); `plain`, B is dense and the k of an
  * operation lie side by side; `share` and `swapped`, how integers that follow each other in k share a word (mg_plan_integers); `groups`, a program is one sum of scaled
- * groups, of so many; `bytes`, exponents are bytes; `halves`, a quick sum has up to twice as many products as 32 bits hold. */
+ * groups, of so many; `halves`, a quick sum has up to twice as many products as 32 bits hold. */
 typedef struct {
-    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups, bytes, halves;
+    int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups, halves;
     const float *a, *b;
-    const int32_t *a_exponent, *b_exponent; /* or, with `bytes`, where bytes are */
+    const int32_t *a_exponent, *b_exponent;
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
     const ptrdiff_t *row_of_b;         /* where the row of B begins that element k of A meets */
     const float *scale_a, *scale_b;
     const int32_t *scale_a_exponent, *scale_b_exponent; /* groups with scales */
+    const uint8_t **tops; /* where the largest exponents of the next products are (mg_fill_tops), or null */
 } mg_part;
 #endif
 
@@ -611,40 +612,51 @@ MG_INLINE mg_vi MG_OF(mg_with_specials)(const mg_operation *o, mg_vf end, mg_vi 
 /* Sums of products -------------------------------------------------------------------------------------------------- */
 
 #ifdef MG_NATIVE_PIECES
-/* mg_tops where exponents are bytes, of MG_ROWS rows of A: four times as many sums at once as of words. 16 bytes of a vector are a row, or two
- * that have eight columns each, and a shuffle repeats the exponent of element k for all of them. Rows that take turns do so in the end. A zero
- * becomes less than any floor of a quick sum. */
-MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, mg_vi *top) {
-    const int32_t columns = MG_V >> x->paired;
-    const uint8_t *a = (const uint8_t *)x->a_exponent, *b = (const uint8_t *)x->b_exponent;
+/* The largest exponents of the products from, from + step, ... of an operation and MG_ROWS rows, in bytes, or less than MG_BYTE_ZERO where all
+ * are zero: four times as many sums at once as of words. 16 bytes of a vector are a row, or two that have eight columns each, and a shuffle
+ * repeats the exponent of element k for all of them. Rows that take turns do so in the end. */
+MG_INLINE mg_bytes MG_OF(mg_byte_tops)(const mg_operation *o, const int paired, const uint8_t *a, ptrdiff_t a_row, const uint8_t *b, ptrdiff_t b_row, int32_t from, int32_t step) {
+    const int32_t columns = MG_V >> paired;
     mg_bytes most = {0};
     for (int32_t first = 0; first < o->k_count; first += columns) { /* a piece of a row has as many elements */
-        const ptrdiff_t k = MG_OF(mg_k)(o, x, first);
-        const mg_bytes pieces = (mg_bytes)MG_NATIVE_PIECES(a + (k << x->paired), x->a_row);
-        const int32_t last = o->k_count < first + columns ? o->k_count : first + columns;
-        for (int32_t i = first + from; i < last; i += step) {
-            const uint8_t *at = b + (k + i - first) * x->b_row;
-            const mg_bytes one = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD(mg_picks + 2 * (i - first)) : MG_NATIVE_SPREAD_EIGHT(mg_picks + (i - first)));
+        const ptrdiff_t k = o->k_index[0] + first;
+        const mg_bytes pieces = (mg_bytes)MG_NATIVE_PIECES(a + (k << paired), a_row);
+        const int32_t last = o->k_count - first < columns ? o->k_count - first : columns;
+        for (int32_t i = from; i < last; i += step) {
+            const uint8_t *at = b + (k + i) * b_row;
+            const mg_bytes one = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD(mg_picks + 2 * i) : MG_NATIVE_SPREAD_EIGHT(mg_picks + i));
             const mg_bytes y = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD_EIGHT(at) : MG_NATIVE_SPREAD(at));
             most = MG_OF(mg_max_bytes)(most, (mg_bytes)MG_NATIVE_SHUFFLE(pieces, one) + y);
         }
     }
     most &= (mg_bytes)(most > 127);
-    if (x->paired) most = (mg_bytes)MG_NATIVE_SHUFFLE(most, MG_NATIVE_SPREAD(mg_turns));
-    uint8_t bytes[MG_ROWS][MG_V];
-    memcpy(bytes, &most, sizeof bytes);
-    MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_load)((const char *)bytes[r], 8) - 2 * MG_BYTE_BIAS);
+    return paired ? (mg_bytes)MG_NATIVE_SHUFFLE(most, MG_NATIVE_SPREAD(mg_turns)) : most;
+}
+
+/* Those of a tile, in the order in which mg_quick_rows takes them. */
+MG_INLINE void MG_OF(mg_fill_tops)(const mg_tile *t, const int paired) {
+    const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
+    const ptrdiff_t columns = t->columns, a_row = t->a_row, rows = t->rows, next = t->b.count / t->matrices;
+    const uint8_t *a = (const uint8_t *)t->a.exponent, *b = (const uint8_t *)t->b.exponent;
+    uint8_t *out = t->tops;
+    for (int32_t n = 0; n < t->matrices; n++, b += next)
+        for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * a_row)
+            for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired)
+                for (const mg_operation *o = operations; o < end; o++) {
+                    const int32_t groups = o->fast == MG_FAST_FDRDA ? o->group : 1;
+                    for (int32_t g = 0; g < groups; g++, out += sizeof(mg_bytes)) *(mg_bytes *)out = MG_OF(mg_byte_tops)(o, paired, a, a_row, b + j, columns, g, groups);
+                }
 }
 #endif
 
 /* Raises `top` to the largest exponent of the products from, from + step, ... of an operation. */
 MG_INLINE void MG_OF(mg_tops)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, mg_vi *top) {
-#ifdef MG_NATIVE_PIECES
-    if (x->bytes) {
-        MG_OF(mg_byte_tops)(o, x, from, step, top);
+    if (x->tops) {
+        const char *at = (const char *)*x->tops;
+        MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_load)(at + r * MG_V, 8) - 2 * MG_BYTE_BIAS);
+        *x->tops += MG_ROWS * MG_V;
         return;
     }
-#endif
     for (int32_t i = from; i < o->k_count; i += step) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
         const mg_vi b = MG_OF(mg_of_b)(x, x->b_exponent + MG_OF(mg_row_of_b)(x, k));
@@ -1175,39 +1187,42 @@ MG_INLINE void MG_OF(mg_ieee_steps)(const mg_operation *o, const mg_part *x, con
 }
 
 /* Chains of IEEE fused multiply-adds, rounded as the hardware is told to (mg_run_kernel), on the hardware's own: MG_V columns of packed codes, and `some` rows at once, whose
- * chains overlap. Returns whether some result is a NaN. */
-#define MG_FMA_ROWS(type, word, fma, per_lane, some) {                                                                 \
-    word nans[MG_V] = {0};                                                                                             \
-    for (ptrdiff_t n = 0; n < t->matrices; n++)                                                                        \
-    for (ptrdiff_t i = 0; i < rows; i += some)                                                                         \
-        for (ptrdiff_t j = 0; j < columns; j += MG_V) {                                                                \
-            const mg_loose_##type *a = (const mg_loose_##type *)t->a.raw + (per_lane ? j : (n * rows + i) * a_row), *b = (const mg_loose_##type *)t->b.raw + n * next + j; \
-            const ptrdiff_t at = j * (ptrdiff_t)sizeof(type);                                                          \
-            type sum[some][MG_V];                                                                                      \
-            MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) memcpy(sum[r], t->c + n * t->c_next + (i + r) * c_row + at, sizeof sum[r]); \
-            for (int32_t k = 0; k < count; k++) {                                                                      \
-                const ptrdiff_t row = index[k] * columns;                                                              \
-                MG_UNROLL for (ptrdiff_t r = 0; r < some; r++)                                                         \
-                    MG_EACH_LANE sum[r][l] = fma(a[per_lane ? row + l : r * a_row + index[k]], b[row + l], sum[r][l]); \
+ * chains overlap. Returns the matrices where some result is a NaN, a bit each. */
+#define MG_FMA_ROWS(type, word, fma, per_lane, some)                                                                   \
+    for (ptrdiff_t n = 0; n < t->matrices; n++, of_a += rows * a_row * (ptrdiff_t)sizeof(type), of_b += next * (ptrdiff_t)sizeof(type), c += t->c_next, d += t->d_next) { \
+        word nans[MG_V] = {0}, any = 0;                                                                                \
+        for (ptrdiff_t i = 0; i < rows; i += some)                                                                     \
+            for (ptrdiff_t j = 0; j < columns; j += MG_V) {                                                            \
+                const mg_loose_##type *a = (const mg_loose_##type *)of_a + (per_lane ? j : i * a_row), *b = (const mg_loose_##type *)of_b + j; \
+                const ptrdiff_t at = j * (ptrdiff_t)sizeof(type);                                                      \
+                type sum[some][MG_V];                                                                                  \
+                MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) memcpy(sum[r], c + (i + r) * c_row + at, sizeof sum[r]); \
+                for (int32_t k = 0; k < count; k++) {                                                                  \
+                    const ptrdiff_t row = index[k] * columns;                                                          \
+                    MG_UNROLL for (ptrdiff_t r = 0; r < some; r++)                                                     \
+                        MG_EACH_LANE sum[r][l] = fma(a[per_lane ? row + l : r * a_row + index[k]], b[row + l], sum[r][l]); \
+                }                                                                                                      \
+                MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) {                                                       \
+                    memcpy(d + (i + r) * d_row + at, sum[r], sizeof sum[r]);                                           \
+                    MG_EACH_LANE nans[l] |= -(word)(sum[r][l] != sum[r][l]);                                           \
+                }                                                                                                      \
             }                                                                                                          \
-            MG_UNROLL for (ptrdiff_t r = 0; r < some; r++) {                                                           \
-                memcpy(t->d + n * t->d_next + (i + r) * d_row + at, sum[r], sizeof sum[r]);                            \
-                MG_EACH_LANE nans[l] |= -(word)(sum[r][l] != sum[r][l]);                                               \
-            }                                                                                                          \
-        }                                                                                                              \
-    MG_EACH_LANE any |= nans[l] != 0;                                                                                  \
-}
+        MG_EACH_LANE any |= nans[l];                                                                                   \
+        found |= (uint64_t)(any != 0) << n;                                                                            \
+    }
 
-static int MG_OF(mg_fma_chain)(const mg_tile *t) {
+static uint64_t MG_OF(mg_fma_chain)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
     const int32_t count = o->k_count, *index = o->k_index;
     const ptrdiff_t columns = t->columns, rows = t->rows, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, next = t->b.count / t->matrices;
-    int any = 0;
+    const char *of_a = t->a.raw, *of_b = t->b.raw, *c = t->c;
+    char *d = t->d;
+    uint64_t found = 0;
     if (o->out_format.storage == 64 && t->per_lane) MG_FMA_ROWS(double, int64_t, __builtin_fma, 1, 1)
     else if (o->out_format.storage == 64) MG_FMA_ROWS(double, int64_t, __builtin_fma, 0, MG_ROWS)
     else if (t->per_lane) MG_FMA_ROWS(float, int32_t, __builtin_fmaf, 1, 1)
     else MG_FMA_ROWS(float, int32_t, __builtin_fmaf, 0, MG_ROWS)
-    return any;
+    return found;
 }
 
 /* What sums of bytes begin with, in the exponents of b, which integers lack: bytes of a that were moved by 128 bring so often those of b. */
@@ -1353,7 +1368,8 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 /* Quick sums, of which each takes the one before it, and the first one c. */
 MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials, const int bytes) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
-    const ptrdiff_t columns = t->columns, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, wide = bytes ? 1 : sizeof(int32_t);
+    const ptrdiff_t columns = t->columns, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row;
+    const uint8_t *tops = t->tops;
     const ptrdiff_t all = t->matrices * (ptrdiff_t)t->rows, next = t->b.count / t->matrices;
     const char *c = t->c;
     char *d = t->d;
@@ -1366,9 +1382,9 @@ MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int 
         }
         for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
             const ptrdiff_t a = per_lane ? j : i * a_row, b = of_b + j;
-            const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .quick = 1, .plain = 1, .bytes = bytes,
-                                  .halves = bytes == 2, .a = t->a.value + a, .b = t->b.value + b, .a_exponent = (const int32_t *)((const char *)t->a.exponent + a * wide),
-                                  .b_exponent = (const int32_t *)((const char *)t->b.exponent + b * wide), .a_row = a_row, .b_row = columns}, *x = &part;
+            const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .quick = 1, .plain = 1, .halves = bytes == 2,
+                                  .a = t->a.value + a, .b = t->b.value + b, .a_exponent = t->a.exponent + a, .b_exponent = t->b.exponent + b, .a_row = a_row, .b_row = columns,
+                                  .tops = bytes ? &tops : NULL}, *x = &part;
             mg_vi before[MG_ROWS], sum[MG_ROWS];
             MG_EACH_ROW sum[r] = MG_OF(mg_load_rows)(c + (r << paired) * c_row + 4 * j, c_row, 32, paired);
             for (const mg_operation *o = operations; o < end; o++) {
@@ -1383,6 +1399,13 @@ MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int 
 
 /* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
 static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
+#ifdef MG_HALF
+    if (t->paired) MG_OF(mg_fill_tops)(t, 1);
+    else
+#endif
+#ifdef MG_NATIVE_PIECES
+        MG_OF(mg_fill_tops)(t, 0);
+#endif
     if (!t->quick) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 1, 2);
 #ifdef MG_HALF
     else if (t->paired && t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 1, 1);
@@ -1424,7 +1447,7 @@ MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
     else MG_OF(mg_quick_rows)(t, MG_ROWS, 0, paired, 0, 0, 0);
 }
 
-static int MG_OF(mg_run_tile)(const mg_tile *t) {
+static uint64_t MG_OF(mg_run_tile)(const mg_tile *t) {
     const int significands = t->significands;
     const mg_operation *o = &t->program->operations[0];
     if (o->fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
