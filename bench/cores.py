@@ -17,6 +17,7 @@ import os
 import random
 import sys
 import time
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -44,8 +45,9 @@ from golden.instruction import Instruction  # noqa: E402
 from golden.model import engine  # noqa: E402
 
 LEVELS = instruction_sets()
-SHAPES = ((96, 160), (96, 152), (95, 157))
-"""Rows and columns of matrices, by seed: columns fill vectors, or half of one, or rows are a lane each."""
+SHAPES = ((1, 96, 160), (120, 16, 8), (1, 95, 157), (60, 16, 16), (1, 96, 152), (239, 8, 8))
+"""How many matrices, and their rows and columns, by seed: columns fill vectors, or half of one, or rows are a
+lane each; small matrices share a tile, and the last of them are fewer."""
 MOST = 96 * 160
 """Elements of a matrix, at most; the way of a class decides how many matrices there are."""
 WITHOUT_C = ("normal", "random_bits", "finite_bits")
@@ -95,7 +97,7 @@ def matrices(
     ins: Instruction,
     core: ctypes.CDLL,
     operands: dict[str, Any],
-    shape: tuple[int, int],
+    shape: Sequence[int],
     lanes: bool,
     fast: bool = True,
 ) -> Any:
@@ -138,22 +140,24 @@ def run(path: str, lacks: Sequence[str], job: Job) -> tuple[str, str, int, list[
         ins = programs()[name]
     known = not way(ins).endswith(tuple(lacks))
     rng, done = np.random.default_rng([seed, len(name)]), 0
-    shape = SHAPES[seed % len(SHAPES)]
-    size = shape[0] * shape[1]
-    tiles = Tiles(ins, rng, *shape)
+    batch, *shape = SHAPES[(seed + zlib.crc32(name.encode())) % len(SHAPES)]
+    size = batch * shape[0] * shape[1]
+    tiles = Tiles(ins, rng, *shape, batch)
     classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else WITHOUT_C
     while done < dots:
         what = classes[done // size % len(classes)]
-        operands = ins.complete({name: array[0] for name, array in getattr(tiles, what)().items()}, True)
+        operands = ins.complete(getattr(tiles, what)(), True)
         lanes = done // (size * len(classes)) % 8 == 7
         os.environ["MMAGOLD_SIMD"] = LEVELS[-1]
         wanted = matrices(ins, other(path), operands, shape, lanes, known)
         for level in LEVELS:
             os.environ["MMAGOLD_SIMD"] = level
             got = matrices(ins, engine.library(), operands, shape, lanes)
-            for row, column in np.argwhere(got != wanted)[:1]:
-                codes = f"{int(got[row, column]):#x}, not {int(wanted[row, column]):#x}"
-                wrong.append(f"{name}, {what}, {level}, seed {seed}, row {row}, column {column}: {codes}")
+            for matrix, row, column in np.argwhere(got != wanted)[:1]:
+                at = matrix, row, column
+                codes = f"{int(got[at]):#x}, not {int(wanted[at]):#x}"
+                place = f"matrix {matrix}, row {row}, column {column}"
+                wrong.append(f"{name}, {what}, {level}, seed {seed}, {place}: {codes}")
         done += size
     return kind, name, done, wrong
 
