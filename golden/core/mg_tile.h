@@ -612,40 +612,59 @@ MG_INLINE mg_vi MG_OF(mg_with_specials)(const mg_operation *o, mg_vf end, mg_vi 
 /* Sums of products -------------------------------------------------------------------------------------------------- */
 
 #ifdef MG_NATIVE_PIECES
-/* The largest exponents of the products from, from + step, ... of an operation and MG_ROWS rows, in bytes, or less than MG_BYTE_ZERO where all
- * are zero: four times as many sums at once as of words. 16 bytes of a vector are a row, or two that have eight columns each, and a shuffle
- * repeats the exponent of element k for all of them. Rows that take turns do so in the end. */
-MG_INLINE mg_bytes MG_OF(mg_byte_tops)(const mg_operation *o, const int paired, const uint8_t *a, ptrdiff_t a_row, const uint8_t *b, ptrdiff_t b_row, int32_t from, int32_t step) {
+/* The largest exponents of the products from, from + step, ... of an operation, in bytes, or 0 where all are zero: four times as many sums at
+ * once as of words. 16 bytes of a vector are a row, or two that have eight columns each, and a shuffle repeats the exponent of element k for all of
+ * them. Rows that take turns do so in the end. `high` times MG_ROWS rows and `wide` vectors of columns, whose maxima lie `down` and `right` bytes
+ * from each other, share what they load. */
+MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const int paired, const int high, const int wide, const uint8_t *a, ptrdiff_t a_row, const uint8_t *b, ptrdiff_t b_row,
+                                   int32_t from, int32_t step, uint8_t *out, ptrdiff_t down, ptrdiff_t right) {
     const int32_t columns = MG_V >> paired;
-    mg_bytes most = {0};
+    mg_bytes most[4] = {{0}}, pieces[2];
     for (int32_t first = 0; first < o->k_count; first += columns) { /* a piece of a row has as many elements */
         const ptrdiff_t k = o->k_index[0] + first;
-        const mg_bytes pieces = (mg_bytes)MG_NATIVE_PIECES(a + (k << paired), a_row);
         const int32_t last = o->k_count - first < columns ? o->k_count - first : columns;
+        MG_UNROLL for (int h = 0; h < high; h++) pieces[h] = (mg_bytes)MG_NATIVE_PIECES(a + h * MG_ROWS * a_row + (k << paired), a_row);
         for (int32_t i = from; i < last; i += step) {
             const uint8_t *at = b + (k + i) * b_row;
             const mg_bytes one = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD(mg_picks + 2 * i) : MG_NATIVE_SPREAD_EIGHT(mg_picks + i));
-            const mg_bytes y = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD_EIGHT(at) : MG_NATIVE_SPREAD(at));
-            most = MG_OF(mg_max_bytes)(most, (mg_bytes)MG_NATIVE_SHUFFLE(pieces, one) + y);
+            MG_UNROLL for (int h = 0; h < high; h++) {
+                const mg_bytes x = (mg_bytes)MG_NATIVE_SHUFFLE(pieces[h], one);
+                MG_UNROLL for (int w = 0; w < wide; w++) {
+                    const mg_bytes y = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD_EIGHT(at + w * columns) : MG_NATIVE_SPREAD(at + w * columns));
+                    most[h * wide + w] = MG_OF(mg_max_bytes)(most[h * wide + w], x + y);
+                }
+            }
         }
     }
-    most &= (mg_bytes)(most > 127);
-    return paired ? (mg_bytes)MG_NATIVE_SHUFFLE(most, MG_NATIVE_SPREAD(mg_turns)) : most;
+    MG_UNROLL for (int h = 0; h < high; h++)
+        MG_UNROLL for (int w = 0; w < wide; w++) {
+            const mg_bytes top = most[h * wide + w] & (mg_bytes)(most[h * wide + w] > 127);
+            *(mg_bytes *)(out + h * down + w * right) = paired ? (mg_bytes)MG_NATIVE_SHUFFLE(top, MG_NATIVE_SPREAD(mg_turns)) : top;
+        }
 }
 
 /* Those of a tile, in the order in which mg_quick_rows takes them. */
-MG_INLINE void MG_OF(mg_fill_tops)(const mg_tile *t, const int paired) {
+MG_INLINE void MG_OF(mg_fill_tops_as)(const mg_tile *t, const int paired, const int high, const int wide) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
     const ptrdiff_t columns = t->columns, a_row = t->a_row, rows = t->rows, next = t->b.count / t->matrices;
     const uint8_t *a = (const uint8_t *)t->a.exponent, *b = (const uint8_t *)t->b.exponent;
     uint8_t *out = t->tops;
-    for (int32_t n = 0; n < t->matrices; n++, b += next)
-        for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * a_row)
-            for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired)
-                for (const mg_operation *o = operations; o < end; o++) {
-                    const int32_t groups = o->fast == MG_FAST_FDRDA ? o->group : 1;
-                    for (int32_t g = 0; g < groups; g++, out += sizeof(mg_bytes)) *(mg_bytes *)out = MG_OF(mg_byte_tops)(o, paired, a, a_row, b + j, columns, g, groups);
-                }
+    ptrdiff_t right = 0, at = 0; /* bytes of all operations */
+    for (const mg_operation *o = operations; o < end; o++) right += sizeof(mg_bytes) * (o->fast == MG_FAST_FDRDA ? o->group : 1);
+    const ptrdiff_t down = columns / (MG_V >> paired) * right;
+    for (const mg_operation *o = operations; o < end; o++)
+        for (int32_t g = 0, groups = o->fast == MG_FAST_FDRDA ? o->group : 1; g < groups; g++, at += sizeof(mg_bytes))
+            for (ptrdiff_t n = 0; n < t->matrices; n++)
+                for (ptrdiff_t i = 0; i < rows; i += high * MG_ROWS)
+                    for (ptrdiff_t j = 0; j < columns; j += wide * (MG_V >> paired))
+                        MG_OF(mg_byte_tops)(o, paired, high, wide, a + (n * rows + i) * a_row, a_row, b + n * next + j, columns, g, groups,
+                                            out + at + (n * rows + i) / MG_ROWS * down + j / (MG_V >> paired) * right, down, right);
+}
+
+MG_INLINE void MG_OF(mg_fill_tops)(const mg_tile *t, const int paired) {
+    if (t->columns % (4 * MG_V >> paired) == 0) MG_OF(mg_fill_tops_as)(t, paired, 1, 4);
+    else if (t->rows % (2 * MG_ROWS) == 0) MG_OF(mg_fill_tops_as)(t, paired, 2, 1);
+    else MG_OF(mg_fill_tops_as)(t, paired, 1, 1);
 }
 #endif
 
