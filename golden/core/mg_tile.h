@@ -661,7 +661,7 @@ MG_INLINE void MG_OF(mg_fill_tops_as)(const mg_tile *t, const int paired, const 
                                             out + at + (n * rows + i) / MG_ROWS * down + j / (MG_V >> paired) * right, down, right);
 }
 
-MG_INLINE void MG_OF(mg_fill_tops)(const mg_tile *t, const int paired) {
+static __attribute__((noinline)) void MG_OF(mg_fill_tops)(const mg_tile *t, const int paired) {
     if (t->columns % (4 * MG_V >> paired) == 0) MG_OF(mg_fill_tops_as)(t, paired, 1, 4);
     else if (t->rows % (2 * MG_ROWS) == 0) MG_OF(mg_fill_tops_as)(t, paired, 2, 1);
     else MG_OF(mg_fill_tops_as)(t, paired, 1, 1);
@@ -1301,29 +1301,27 @@ MG_INLINE void MG_OF(mg_integer_rows)(const mg_tile *t, const int share, const i
     const mg_part part = {.paired = paired}, *x = &part;
     const mg_vi flip = MG_SPLAT(t->flip);
     const float *a = t->a.value, *of_b = t->b.value;
-    const char *c = t->c;
-    char *d = t->d;
-    for (ptrdiff_t i = 0, left = rows, all = t->matrices * rows; i < all; i += MG_ROWS, left -= MG_ROWS, a += MG_ROWS * next, c += (MG_ROWS << paired) * c_row, d += (MG_ROWS << paired) * d_row) {
-        if (!left) { /* the next matrix */
-            left = rows;
-            of_b += (t->b.count / t->matrices) >> share;
-            c += t->c_next - (left << paired) * c_row;
-            d += t->d_next - (left << paired) * d_row;
-        }
-        for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
-            const float *b = of_b + j;
-            mg_vi sum[MG_ROWS] = {{0}}, moved = {0}; /* what moved bytes of a bring */
-            MG_UNROLL for (ptrdiff_t k = first; k < last; k++) {
-                const mg_vi y = MG_OF(mg_of_b)(x, b + k * columns);
-                if (share == 2 && !differ) moved = MG_OF(mg_add_dot)(2, swapped, moved, flip, y);
-                MG_UNROLL for (int r = 0; r < MG_ROWS; r++) {
-                    const mg_vi z = MG_OF(mg_of_a)(x, a + r * next, k);
-                    sum[r] = differ ? MG_OF(mg_add_dot)(share, 0, sum[r], z ^ y, z ^ y) : MG_OF(mg_add_dot)(share, swapped, sum[r], z, y);
+    for (ptrdiff_t n = 0; n < t->matrices; n++, of_b += (t->b.count / t->matrices) >> share) {
+        const char *c = t->c + n * t->c_next;
+        char *d = t->d + n * t->d_next;
+        for (ptrdiff_t i = 0; i < rows; i += MG_ROWS, a += MG_ROWS * next, c += (MG_ROWS << paired) * c_row, d += (MG_ROWS << paired) * d_row)
+            for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
+                const float *b = of_b + j;
+                mg_vi sum[MG_ROWS] = {{0}}, moved = {0}; /* what moved bytes of a bring */
+                MG_UNROLL for (ptrdiff_t k = first; k < last; k++) {
+                    const mg_vi y = MG_OF(mg_of_b)(x, b + k * columns);
+                    if (share == 2 && !differ) moved = MG_OF(mg_add_dot)(2, swapped, moved, flip, y);
+                    MG_UNROLL for (int r = 0; r < MG_ROWS; r++) {
+                        const mg_vi z = MG_OF(mg_of_a)(x, a + r * next, k);
+                        sum[r] = differ ? MG_OF(mg_add_dot)(share, 0, sum[r], z ^ y, z ^ y) : MG_OF(mg_add_dot)(share, swapped, sum[r], z, y);
+                    }
                 }
+                MG_UNROLL for (int r = 0; r < MG_ROWS; r++) {
+                    const mg_vi late = MG_OF(mg_load_rows)(c + (r << paired) * c_row + j * 4, c_row, 32, paired);
+                    sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r] - moved, late);
+                }
+                MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store_rows)(d + (r << paired) * d_row + j * 4, d_row, 32, paired, sum[r]);
             }
-            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) sum[r] = MG_OF(mg_integer_sum)(saturate, sum[r] - moved, MG_OF(mg_load_rows)(c + (r << paired) * c_row + j * 4, c_row, 32, paired));
-            MG_UNROLL for (int r = 0; r < MG_ROWS; r++) MG_OF(mg_store_rows)(d + (r << paired) * d_row + j * 4, d_row, 32, paired, sum[r]);
-        }
     }
 }
 
@@ -1387,32 +1385,26 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
 /* Quick sums, of which each takes the one before it, and the first one c. */
 MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials, const int bytes) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
-    const ptrdiff_t columns = t->columns, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row;
+    const ptrdiff_t columns = t->columns, all = t->rows, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, of_b = t->b.count / t->matrices;
     const uint8_t *tops = t->tops;
-    const ptrdiff_t all = t->matrices * (ptrdiff_t)t->rows, next = t->b.count / t->matrices;
-    const char *c = t->c;
-    char *d = t->d;
-    for (ptrdiff_t i = 0, left = t->rows, of_b = 0; i < all; i += rows, left -= rows, c += (rows << paired) * c_row, d += (rows << paired) * d_row) {
-        if (!left) { /* the next matrix */
-            left = t->rows;
-            of_b += next;
-            c += t->c_next - (left << paired) * c_row;
-            d += t->d_next - (left << paired) * d_row;
-        }
-        for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
-            const ptrdiff_t a = per_lane ? j : i * a_row, b = of_b + j;
-            const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .quick = 1, .plain = 1, .halves = bytes == 2,
-                                  .a = t->a.value + a, .b = t->b.value + b, .a_exponent = t->a.exponent + a, .b_exponent = t->b.exponent + b, .a_row = a_row, .b_row = columns,
-                                  .tops = bytes ? &tops : NULL}, *x = &part;
-            mg_vi before[MG_ROWS], sum[MG_ROWS];
-            MG_EACH_ROW sum[r] = MG_OF(mg_load_rows)(c + (r << paired) * c_row + 4 * j, c_row, 32, paired);
-            for (const mg_operation *o = operations; o < end; o++) {
-                MG_EACH_ROW before[r] = sum[r];
-                if (!significands && bytes != 2 && o->fast == MG_FAST_FDRDA) MG_OF(mg_quick_rounded_down)(o, x, before, sum);
-                else MG_OF(mg_quick_dot_add)(o, x, before, sum);
+    for (ptrdiff_t n = 0; n < t->matrices; n++) {
+        const char *c = t->c + n * t->c_next;
+        char *d = t->d + n * t->d_next;
+        for (ptrdiff_t i = 0; i < all; i += rows, c += (rows << paired) * c_row, d += (rows << paired) * d_row)
+            for (ptrdiff_t j = 0; j < columns; j += MG_V >> paired) {
+                const ptrdiff_t a = per_lane ? j : (n * all + i) * a_row, b = n * of_b + j;
+                const mg_part part = {.rows = rows, .per_lane = per_lane, .paired = paired, .significands = significands, .specials = specials, .quick = 1, .plain = 1, .halves = bytes == 2,
+                                      .a = t->a.value + a, .b = t->b.value + b, .a_exponent = t->a.exponent + a, .b_exponent = t->b.exponent + b, .a_row = a_row, .b_row = columns,
+                                      .tops = bytes ? &tops : NULL}, *x = &part;
+                mg_vi before[MG_ROWS], sum[MG_ROWS];
+                MG_EACH_ROW sum[r] = MG_OF(mg_load_rows)(c + (r << paired) * c_row + 4 * j, c_row, 32, paired);
+                for (const mg_operation *o = operations; o < end; o++) {
+                    MG_EACH_ROW before[r] = sum[r];
+                    if (!significands && bytes != 2 && o->fast == MG_FAST_FDRDA) MG_OF(mg_quick_rounded_down)(o, x, before, sum);
+                    else MG_OF(mg_quick_dot_add)(o, x, before, sum);
+                }
+                MG_EACH_ROW MG_OF(mg_store_rows)(d + (r << paired) * d_row + 4 * j, d_row, 32, paired, sum[r]);
             }
-            MG_EACH_ROW MG_OF(mg_store_rows)(d + (r << paired) * d_row + 4 * j, d_row, 32, paired, sum[r]);
-        }
     }
 }
 
