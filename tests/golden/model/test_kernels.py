@@ -288,3 +288,61 @@ def test_operands_of_scaled_groups_whose_rows_or_columns_are_one(
         given = operands | {name: np.broadcast_to(one, whole.shape)}
         copied = given | {name: given[name].copy()}
         assert np.array_equal(ins(**given), ins.engine.compute(copied, True, general=True))
+
+
+STACKED = {
+    "hopper mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 23,
+    "hopper mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16": 9,
+    "hopper mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32": 23,
+    "ampere mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 11,
+    "ada mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32": 7,
+    "cdna3 v_mfma_f32_16x16x16_f16": 5,
+    "cdna3 v_mfma_f32_16x16x32_fp8_bf8": 4,
+    "cdna1 v_mfma_f32_16x16x16f16": 5,
+    "ampere mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32": 21,
+    "ampere mma.sync.aligned.m16n8k32.row.col.s32.u4.s4.s32": 12,
+    "ampere mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": 70,
+    "rtx_blackwell mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4"
+    ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3": 4,
+    "rtx_blackwell mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4"
+    ".block_scale.f32.e4m3.e3m2.f32.ue8m0": 6,
+}
+"""Instructions whose matrices are so small that a tile has several, and more of them than it has."""
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("name", STACKED)
+def test_small_matrices_share_a_tile(name: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as fit and what is left over; specials, zeros or large exponents in one of them alone; and with
+    gaps between them, or operands that all of them share."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    ins = golden.instruction(*name.split(" "))
+    assert ins.engine.fast
+    count = STACKED[name]
+    every = {what: getattr(Tiles(ins, rng_of(what), batch=count), what)() for what in CLASSES}
+    plain = every["normal"]
+    mixed = []
+    for what in ("random_bits", "specials", "zeros", "tiny", "overflowing"):
+        for place in {0, count // 2, count - 1}:
+            among = {key: codes.copy() for key, codes in plain.items()}
+            for key in among:
+                among[key][place] = every[what][key][place]
+            mixed.append(among)
+    for operands in (*every.values(), *mixed):
+        wanted = ins.engine.compute(operands, True, general=True)
+        assert np.array_equal(ins(**operands), wanted)
+    for key, codes in plain.items():
+        gaps = np.zeros((2 * count, *codes.shape[1:]), codes.dtype)[::2]
+        gaps[:] = codes
+        shared = np.broadcast_to(codes[:1], codes.shape)
+        turned = np.ascontiguousarray(codes.swapaxes(1, 2)).swapaxes(1, 2)
+        reverse = codes[::-1].copy()[::-1]
+        for other in (gaps, shared, turned, reverse):
+            given = plain | {key: other}
+            wanted = ins.engine.compute(given | {key: other.copy()}, True, general=True)
+            assert np.array_equal(ins(**given), wanted), key
+
+
+def rng_of(what: str) -> np.random.Generator:
+    """A generator of its own for each class."""
+    return np.random.default_rng(zlib.crc32(what.encode()))
