@@ -46,8 +46,8 @@ OWN = (*sorted((ROOT / "spec" / "examples").glob("*.yaml")), ROOT / "bench" / "i
 PLAIN_LOOP = Path(__file__).with_name("plain_loop.c")
 PLAIN, PLAIN_DOTS = "of plain loop", 1 << 15
 TARGETS_PLAIN = 80.0
-"""M dot products a second of the plain loop where the targets were set, a Sapphire Rapids at 3.9 GHz: a target
-divided by it is what the ratio has to be elsewhere."""
+"""M dot products a second of the plain loop where the targets were set, a Sapphire Rapids at 3.9 GHz: a
+target divided by it is what the ratio has to be elsewhere."""
 CHAIN, CHAIN_CYCLES = 10_000_000, 3
 ONE, TWO, AVX2 = "1 thread", "2 threads", "AVX2"
 RATIOS = {TWO: 1.8, AVX2: 0.5}
@@ -225,8 +225,8 @@ def measure_threads() -> dict[str, float]:
 
 
 def measure_speed() -> dict[str, Any]:
-    """Million dot products a second of every case and kind of operand, and the ratios to the plain loop, which
-    runs on normal data beside both."""
+    """Million dot products a second of every case and kind of operand, and the ratios to the plain loop,
+    which runs on normal data beside both."""
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         plain = plain_loop(compiled(folder))
