@@ -240,7 +240,7 @@ static void mg_plan_stack(mg_fast_form *f) {
     const mg_call *call = f->call;
     const mg_array *const arrays[] = {&call->a, &call->b, &call->scale_a, &call->scale_b};
     const int64_t rows[] = {call->m, p->logical_k, call->m, f->scales};
-    const int64_t bytes = (int64_t)(sizeof(float) + sizeof(int32_t)) * ((int64_t)call->m * p->k + (int64_t)p->logical_k * call->n);
+    const int64_t word = sizeof(float) >> f->tile.share, bytes = (word + (f->tile.bytes ? 1 : word)) * ((int64_t)call->m * p->k + (int64_t)p->logical_k * call->n);
     int stacks = call->batch_dims == 1 && !f->tile.per_lane && !p->sparsity && call->c.column * 8 == p->c.storage && call->d.column * 8 == p->d.storage;
     for (int i = 0; i < (f->scales ? 4 : 2); i++) stacks &= arrays[i]->batch_stride[0] == rows[i] * arrays[i]->row;
     int64_t most = stacks ? MG_STACK_BYTES / bytes : 1;

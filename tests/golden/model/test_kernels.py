@@ -303,7 +303,7 @@ STACKED = {
     "ampere mma.sync.aligned.m16n8k32.row.col.s32.u4.s4.s32": 12,
     "ampere mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": 70,
     "rtx_blackwell mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4"
-    ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3": 4,
+    ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3": 12,
     "rtx_blackwell mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4"
     ".block_scale.f32.e4m3.e3m2.f32.ue8m0": 6,
 }
