@@ -169,6 +169,9 @@ static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
     if (t->swapped ? !a->is_signed && a->bits == 8 : a->is_signed) t->flip = (int32_t)0x80808080;
 }
 
+/* Whether c and d are words, as quick sums take and leave them. */
+static int mg_has_words(const mg_program *p) { return p->c.storage == 32 && p->d.storage == 32; }
+
 /* Whether exponents are bytes, of which a vector holds four times as many as of words: where all that it needs of them is the maximum of a sum. */
 static int mg_plan_bytes(const mg_fast_form *f) {
     const mg_program *p = f->program;
@@ -176,7 +179,7 @@ static int mg_plan_bytes(const mg_fast_form *f) {
     const mg_tile *t = &f->tile;
     const int table = (p->table_a && p->table_a->looked_up) || (p->table_b && p->table_b->looked_up);
     const int packed = call->b.column * 8 == p->b.storage && (t->paired || call->a.column * 8 == p->a.storage);
-    const int halves = !t->paired && p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2) && p->operations->seed == 0 && p->c.storage == 32;
+    const int halves = !t->paired && p->operation_count == 1 && p->operations->fast == MG_FAST_FDA && mg_is_quick(p->operations, MG_VALUES, 2) && p->operations->seed == 0 && mg_has_words(p);
     return f->widest->decode_bytes && mg_fits_bytes(&p->a) && mg_fits_bytes(&p->b) && !table && packed && !t->per_lane && (t->quick || halves) && t->plain &&
            f->significands == MG_VALUES && p->operations->steps->op != MG_STEP_FLUSH;
 }
@@ -200,7 +203,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     const int32_t m = f->call->m, n = f->call->n;
     int32_t odd = p->k, in_line = 1;
     t->program = p;
-    t->quick = p->c.storage == 32 && p->d.storage == 32;
+    t->quick = mg_has_words(p);
     t->one_sum = p->operations->fast == MG_FAST_INTEGER && p->operation_count == 1 && p->operations->seed == 0 && p->c.storage == 32;
     f->kernel = kernels;
     f->widest = kernels;
@@ -249,6 +252,14 @@ static void mg_plan_stack(mg_fast_form *f) {
     f->stack = most < 1 ? 1 : (int32_t)most;
     f->tile.c_next = stacks ? call->c.batch_stride[0] : 0;
     f->tile.d_next = stacks ? call->d.batch_stride[0] : 0;
+}
+
+/* How many rows' largest exponents are found at a time, so that they stay in the first cache: all, where matrices share a tile. */
+#define MG_TOPS_BYTES 16384
+static void mg_plan_tops(mg_fast_form *f) {
+    mg_tile *t = &f->tile;
+    const int64_t rows = MG_TOPS_BYTES / (((int64_t)t->columns << t->paired) * mg_maxima(f->program)) / 8 * 8;
+    t->tops_rows = f->stack > 1 || rows >= t->rows ? t->rows : rows ? (int32_t)rows : 8;
 }
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
@@ -531,7 +542,7 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
     f->gathered = mg_take(&at, &bytes, t->per_lane ? columns * k * 8 : 0);
-    t->tops = mg_take(&at, &bytes, t->bytes ? stack * rows * columns * (size_t)p->operation_count * MG_MOST_MAXIMA : 0);
+    t->tops = mg_take(&at, &bytes, t->bytes ? stack * ((size_t)t->tops_rows << t->paired) * columns * (size_t)mg_maxima(p) : 0);
     f->turned = mg_take(&at, &bytes, t->paired ? stack * a_rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;
@@ -541,6 +552,7 @@ mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call) {
     mg_fast_form plan = {.program = p, .call = call, .scales = p->scale_block ? p->k / p->scale_block : 0}, *f;
     mg_plan_tile(&plan);
     mg_plan_stack(&plan);
+    mg_plan_tops(&plan);
     f = malloc(sizeof *f + 64 + mg_lay_out(&plan, NULL));
     if (!f) return NULL;
     *f = plan;

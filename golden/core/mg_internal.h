@@ -42,7 +42,6 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 #define MG_E_SPECIAL (1 << 19)   /* at or above: infinity or NaN */
 #define MG_E_NAN_LEAST (1 << 23) /* at or above: NaN */
 #define MG_NO_TURNS INT64_MIN  /* as `turns` of mg_tile_kernel's integers: rows one after the other */
-#define MG_MOST_MAXIMA 2       /* of an operation: groups of products that have their own */
 #define MG_MOST_UNITS 126        /* of a quick sum, as a power of two */
 
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
@@ -167,7 +166,7 @@ static inline int mg_fits_halves(const mg_format *f) {
 }
 
 /* Whether exponents of such a format, which are small, can stand in bytes (MG_BYTE_BIAS). */
-static inline int mg_fits_bytes(const mg_format *f) { return mg_is_ieee(f, 5, 10) || (f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32); }
+static inline int mg_fits_bytes(const mg_format *f) { return (f->storage == 16 && mg_is_ieee(f, 5, 10)) || (f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32); }
 
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
@@ -186,8 +185,7 @@ typedef struct {
 } mg_plane;
 
 /* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes; so many matrices, whose planes follow
- * each other. `per_lane`: one
- * row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
+ * each other. `per_lane`: one row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
     int32_t matrices, rows, columns, per_lane, paired, significands, specials, quick, plain;
@@ -196,7 +194,8 @@ typedef struct {
     int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
-    uint8_t *tops;                  /* for largest exponents of products, in bytes (mg_fill_tops) */
+    uint8_t *tops;                  /* for largest exponents of products of so many rows at a time, in bytes (mg_fill_tops) */
+    int32_t tops_rows;
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
     ptrdiff_t row_step;
     const char *c;
@@ -204,28 +203,35 @@ typedef struct {
     ptrdiff_t c_row, d_row, c_next, d_next; /* bytes from a row to the next, from a matrix to the next */
 } mg_tile;
 
-static inline void mg_move_plane(mg_plane *plane, int32_t n, int32_t matrices, int32_t share, int32_t bytes, int32_t width) {
+static inline void mg_move_plane(mg_plane *plane, int32_t n, int32_t matrices, int32_t share, int32_t width) {
     plane->count /= matrices;
     const ptrdiff_t moved = n * plane->count;
     if (plane->raw) {
         plane->raw += moved * width;
     } else if (plane->value) {
         plane->value += moved >> share;
-        plane->exponent = (int32_t *)((char *)plane->exponent + (bytes ? moved : moved * (ptrdiff_t)sizeof(int32_t)));
+        plane->exponent += moved;
     }
 }
 
-/* Matrix `n` of a tile alone. */
+/* Matrix `n` of a tile alone, whose exponents are no bytes. */
 static inline mg_tile mg_matrix_of(const mg_tile *t, int32_t n) {
     mg_tile one = *t;
-    mg_move_plane(&one.a, n, t->matrices, t->share, t->bytes, t->program->a.storage / 8);
-    mg_move_plane(&one.b, n, t->matrices, t->share, t->bytes, t->program->b.storage / 8);
-    mg_move_plane(&one.scale_a, n, t->matrices, 0, 0, 0);
-    mg_move_plane(&one.scale_b, n, t->matrices, 0, 0, 0);
+    mg_move_plane(&one.a, n, t->matrices, t->share, t->program->a.storage / 8);
+    mg_move_plane(&one.b, n, t->matrices, t->share, t->program->b.storage / 8);
+    mg_move_plane(&one.scale_a, n, t->matrices, 0, 0);
+    mg_move_plane(&one.scale_b, n, t->matrices, 0, 0);
     one.c += n * t->c_next;
     one.d += n * t->d_next;
     one.matrices = 1;
     return one;
+}
+
+/* Largest exponents of products that a dot product has: one in each operation, or one in each group of products. */
+static inline ptrdiff_t mg_maxima(const mg_program *p) {
+    ptrdiff_t maxima = 0;
+    for (int32_t i = 0; i < p->operation_count; i++) maxima += p->operations[i].fast == MG_FAST_FDRDA ? p->operations[i].group : 1;
+    return maxima;
 }
 
 typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,

@@ -611,7 +611,7 @@ MG_INLINE mg_vi MG_OF(mg_with_specials)(const mg_operation *o, mg_vf end, mg_vi 
 
 /* Sums of products -------------------------------------------------------------------------------------------------- */
 
-#ifdef MG_NATIVE_PIECES
+#ifdef MG_NATIVE_FOUR_PIECES
 /* The largest exponents of the products from, from + step, ... of an operation, in bytes, or 0 where all are zero: four times as many sums at
  * once as of words. 16 bytes of a vector are a row, or two that have eight columns each, and a shuffle repeats the exponent of element k for all of
  * them. Rows that take turns do so in the end. `high` times MG_ROWS rows and `wide` vectors of columns, whose maxima lie `down` and `right` bytes
@@ -623,7 +623,7 @@ MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const int paired, cons
     for (int32_t first = 0; first < o->k_count; first += columns) { /* a piece of a row has as many elements */
         const ptrdiff_t k = o->k_index[0] + first;
         const int32_t last = o->k_count - first < columns ? o->k_count - first : columns;
-        MG_UNROLL for (int h = 0; h < high; h++) pieces[h] = (mg_bytes)MG_NATIVE_PIECES(a + h * MG_ROWS * a_row + (k << paired), a_row);
+        MG_UNROLL for (int h = 0; h < high; h++) pieces[h] = (mg_bytes)MG_NATIVE_FOUR_PIECES(a + h * MG_ROWS * a_row + (k << paired), a_row);
         for (int32_t i = from; i < last; i += step) {
             const uint8_t *at = b + (k + i) * b_row;
             const mg_bytes one = (mg_bytes)(columns == 8 ? MG_NATIVE_SPREAD(mg_picks + 2 * i) : MG_NATIVE_SPREAD_EIGHT(mg_picks + i));
@@ -647,18 +647,16 @@ MG_INLINE void MG_OF(mg_byte_tops)(const mg_operation *o, const int paired, cons
 MG_INLINE void MG_OF(mg_fill_tops_as)(const mg_tile *t, const int paired, const int high, const int wide) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
     const ptrdiff_t columns = t->columns, a_row = t->a_row, rows = t->rows, next = t->b.count / t->matrices;
+    const ptrdiff_t right = mg_maxima(t->program) * (ptrdiff_t)sizeof(mg_bytes), down = columns / (MG_V >> paired) * right;
     const uint8_t *a = (const uint8_t *)t->a.exponent, *b = (const uint8_t *)t->b.exponent;
     uint8_t *out = t->tops;
-    ptrdiff_t right = 0, at = 0; /* bytes of all operations */
-    for (const mg_operation *o = operations; o < end; o++) right += sizeof(mg_bytes) * (o->fast == MG_FAST_FDRDA ? o->group : 1);
-    const ptrdiff_t down = columns / (MG_V >> paired) * right;
     for (const mg_operation *o = operations; o < end; o++)
-        for (int32_t g = 0, groups = o->fast == MG_FAST_FDRDA ? o->group : 1; g < groups; g++, at += sizeof(mg_bytes))
+        for (int32_t g = 0, groups = o->fast == MG_FAST_FDRDA ? o->group : 1; g < groups; g++, out += sizeof(mg_bytes))
             for (ptrdiff_t n = 0; n < t->matrices; n++)
                 for (ptrdiff_t i = 0; i < rows; i += high * MG_ROWS)
                     for (ptrdiff_t j = 0; j < columns; j += wide * (MG_V >> paired))
                         MG_OF(mg_byte_tops)(o, paired, high, wide, a + (n * rows + i) * a_row, a_row, b + n * next + j, columns, g, groups,
-                                            out + at + (n * rows + i) / MG_ROWS * down + j / (MG_V >> paired) * right, down, right);
+                                            out + (n * rows + i) / MG_ROWS * down + j / (MG_V >> paired) * right, down, right);
 }
 
 static __attribute__((noinline)) void MG_OF(mg_fill_tops)(const mg_tile *t, const int paired) {
@@ -1408,29 +1406,42 @@ MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int 
     }
 }
 
+#ifdef MG_NATIVE_FOUR_PIECES
 /* Rows whose exponents are bytes; apart, so that the others are compiled as if these were not. */
 static __attribute__((noinline)) void MG_OF(mg_run_bytes)(const mg_tile *t) {
 #ifdef MG_HALF
-    if (t->paired) MG_OF(mg_fill_tops)(t, 1);
-    else
+    if (t->paired) {
+        MG_OF(mg_fill_tops)(t, 1);
+        if (t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 1, 1);
+        else MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 0, 1);
+        return;
+    }
 #endif
-#ifdef MG_NATIVE_PIECES
-        MG_OF(mg_fill_tops)(t, 0);
-#endif
+    MG_OF(mg_fill_tops)(t, 0);
     if (!t->quick) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 1, 2);
-#ifdef MG_HALF
-    else if (t->paired && t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 1, 1);
-    else if (t->paired) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 1, 0, 0, 1);
-#endif
     else if (t->specials) MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 1, 1);
     else MG_OF(mg_quick_rows)(t, MG_ROWS, 0, 0, 0, 0, 1);
 }
 
+/* As many at a time as their largest exponents have room; all of them, where matrices share a tile. */
+static void MG_OF(mg_run_some_bytes)(const mg_tile *t) {
+    for (ptrdiff_t i = 0; i < t->rows; i += t->tops_rows) {
+        mg_tile some = *t;
+        some.rows = t->rows - (int32_t)i < t->tops_rows ? t->rows - (int32_t)i : t->tops_rows;
+        some.a.value += i * t->a_row;
+        some.a.exponent = (int32_t *)((uint8_t *)t->a.exponent + i * t->a_row);
+        some.c += (i << t->paired) * t->c_row;
+        some.d += (i << t->paired) * t->d_row;
+        MG_OF(mg_run_bytes)(&some);
+    }
+}
+#endif
+
 #ifdef MG_HALF
 #define MG_RUN_GROUPS(significands, specials, groups)                                                            \
     {                                                                                                            \
-        if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, significands, specials, 1, groups);             \
-        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 1, groups);                       \
+        if (t->paired) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, significands, specials, 1, groups);                  \
+        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 1, groups);                            \
     }
 #else
 #define MG_RUN_GROUPS(significands, specials, groups) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, significands, specials, 1, groups);
@@ -1491,7 +1502,9 @@ static uint64_t MG_OF(mg_run_tile)(const mg_tile *t) {
     } else if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_quick_rows)(t, 1, 1, 0, 0, 1, 0);
     else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0);
     else if (t->groups && t->plain && MG_OF(mg_run_groups)(t)) return 0;
-    else if (t->bytes) MG_OF(mg_run_bytes)(t);
+#ifdef MG_NATIVE_FOUR_PIECES
+    else if (t->bytes) MG_OF(mg_run_some_bytes)(t);
+#endif
 #ifdef MG_HALF
     else if (t->paired) MG_OF(mg_run_shared)(t, 1);
 #endif
@@ -1521,7 +1534,7 @@ static uint64_t MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef MG_NATIVE_SPREAD
 #undef MG_NATIVE_SPREAD_EIGHT
 #undef MG_NATIVE_SHUFFLE
-#undef MG_NATIVE_PIECES
+#undef MG_NATIVE_FOUR_PIECES
 #undef MG_NATIVE_FOUR_ROWS
 #undef MG_NATIVE_CUT
 #undef MG_NATIVE_FLOOR

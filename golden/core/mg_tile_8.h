@@ -14,7 +14,7 @@
 #define MG_NATIVE_SPREAD(at) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_SPREAD_EIGHT(at) _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_TWO_PIECES(at, next) _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)(at)), _mm_loadl_epi64((const __m128i *)((at) + (next))))
-#define MG_NATIVE_PIECES(at, next) /* eight bytes of each of four rows, two by turns */ \
+#define MG_NATIVE_FOUR_PIECES(at, next) /* eight bytes of each of four rows, two by turns */ \
     _mm256_inserti128_si256(_mm256_castsi128_si256(MG_NATIVE_TWO_PIECES(at, next)), MG_NATIVE_TWO_PIECES((at) + 2 * (next), next), 1)
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))

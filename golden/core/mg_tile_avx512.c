@@ -34,7 +34,7 @@
 #define MG_NATIVE_FOUR(x, y, z, w) /* pieces of 16 bytes */                                                                              \
     _mm512_inserti32x4(_mm512_inserti32x4(_mm512_inserti32x4(_mm512_castsi128_si512(MG_NATIVE_PIECE(x)), MG_NATIVE_PIECE(y), 1), MG_NATIVE_PIECE(z), 2), \
                        MG_NATIVE_PIECE(w), 3)
-#define MG_NATIVE_PIECES(at, next) MG_NATIVE_FOUR(at, (at) + (next), (at) + 2 * (next), (at) + 3 * (next))
+#define MG_NATIVE_FOUR_PIECES(at, next) MG_NATIVE_FOUR(at, (at) + (next), (at) + 2 * (next), (at) + 3 * (next))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))

@@ -18,7 +18,9 @@ Operands = dict[str, Any]
 class Tiles:
     """Matrices of one class each: what a tile as a whole looks like decides which way it takes."""
 
-    def __init__(self, ins: Instruction, rng: np.random.Generator, m: int = 0, n: int = 0, batch: int = 0) -> None:
+    def __init__(
+        self, ins: Instruction, rng: np.random.Generator, m: int = 0, n: int = 0, batch: int = 0
+    ) -> None:
         """`m`, `n`: of the matrices, where they are not those of the instruction; `batch`: how many."""
         self.ins, self.rng = ins, rng
         batch = batch or (2 if ins.m * ins.n <= 256 and not m else 1)

@@ -290,6 +290,46 @@ def test_operands_of_scaled_groups_whose_rows_or_columns_are_one(
         assert np.array_equal(ins(**given), ins.engine.compute(copied, True, general=True))
 
 
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("n", [504, 512])
+@pytest.mark.parametrize("fmt", ["f16", "e4m3"])
+def test_large_matrices_find_their_largest_exponents_in_parts(
+    fmt: str, n: int, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More rows than the first cache has room for, of one operation and of two."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    formats = {"a": fmt, "b": fmt, "c": "f32", "d": "f32"}
+    fda = {"fda": {"fraction_bits": 24, "nan": 0x7FFFFFFF}}
+    halves = [fda | {"k": {"from": 0, "to": 5}}, fda | {"k": {"from": 6, "to": 8}}]
+    for program in ([fda], halves):
+        unit = {"unit": "large", "shape": {"m": 104, "n": n, "k": 9}, "formats": formats, "program": program}
+        ins = load(json.dumps(unit))
+        assert ins.engine.fast
+        operands = Tiles(ins, rng_of(fmt)).specials()
+        assert np.array_equal(ins(**operands), ins.engine.compute(operands, True, general=True))
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("other", ["own", "f16", "e4m3"])
+def test_fields_of_fp16_in_codes_of_32_bits(other: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were once read as codes of eight bits."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    own = {"kind": "float", "storage": 32, "exponent_bits": 5, "fraction_bits": 10, "bias": 15}
+    for a, b in (("own", other), (other, "own")):
+        unit = {
+            "unit": "wide",
+            "shape": {"m": 8, "n": 16, "k": 8},
+            "define_formats": {"own": own | {"specials": "ieee", "signed": True}},
+            "formats": {"a": a, "b": b, "c": "f32", "d": "f32"},
+            "program": [{"fda": {"fraction_bits": 24, "nan": 0x7FFFFFFF}}],
+        }
+        ins = load(json.dumps(unit))
+        assert ins.engine.fast
+        for what in CLASSES:
+            operands = getattr(Tiles(ins, rng_of(what)), what)()
+            assert np.array_equal(ins(**operands), ins.engine.compute(operands, True, general=True))
+
+
 STACKED = {
     "hopper mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 23,
     "hopper mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16": 9,
@@ -304,8 +344,7 @@ STACKED = {
     "ampere mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": 70,
     "rtx_blackwell mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4"
     ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3": 12,
-    "rtx_blackwell mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4"
-    ".block_scale.f32.e4m3.e3m2.f32.ue8m0": 6,
+    "rtx_blackwell mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e3m2.f32.ue8m0": 6,
 }
 """Instructions whose matrices are so small that a tile has several, and more of them than it has."""
 
