@@ -114,7 +114,7 @@ class Tiles:
         for name in ("a", "b"):
             product *= abs(float(golden.to_float(self.ins.formats[name], given[name]).flat[0]))
         if c.is_float and product < float(golden.to_float(c, c.largest)) / 4:  # c as large as a product
-            near = golden.from_float(c, product * self.rng.uniform(-1, 4, given["c"].shape))
+            near = golden.from_float(c, product * self.rng.uniform(-c.signed, 4, given["c"].shape))
             given["c"] = np.where(self.rng.random(near.shape) < 0.5, near, given["c"])
         return given
 
