@@ -45,7 +45,7 @@ PROT_NONE = 0
 class Fence:
     """Memory between two pages that may not be touched."""
 
-    def __init__(self, pages: int = 1024) -> None:
+    def __init__(self, pages: int = 1 << 14) -> None:
         page = mmap.PAGESIZE
         self.memory = mmap.mmap(-1, (pages + 2) * page)
         self.start, self.size = page, pages * page
