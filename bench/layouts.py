@@ -6,7 +6,7 @@ Programs of the catalog and random units (those of bench/cores.py), 1 to 131 mat
 m and n. Each operand lies in memory by chance: its dimensions in any order, in steps of either sign, padded,
 repeated, at any address, at the end or the beginning of memory whose neighbour pages may not be touched.
 Copies run as blocks of integers, or by the interpreter, or (--old) by an earlier build of the core. Exit
-status 1: a result differs. A touched neighbour page ends the process with a signal.
+status 1: a result, or an operand, differs. A touched neighbour page ends the process with a signal.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from golden.model import engine
 
 MOST_DOTS = 6000
 """Of a case, so that every case is short."""
+MANY_DOTS = 80_000
+"""Of one that threads share, and of which each of them takes several parts."""
 BATCHES = (1, 2, 3, 5, 7, 8, 16, 17, 33, 64, 65, 131)
 ROWS = (1, 3, 4, 5, 8, 12, 16, 20, 24, 32, 64)
 COLUMNS = (1, 2, 5, 8, 9, 16, 24, 32, 40, 48, 64, 72, 128)
@@ -109,7 +111,9 @@ def case(ins: Instruction, rng: np.random.Generator, old: str) -> tuple[int, lis
     batch, m, n = (int(rng.choice(values)) for values in (BATCHES, ROWS, COLUMNS))
     if rng.random() < 0.4:
         m, n = ins.m, ins.n
-    batch = max(1, min(batch, MOST_DOTS // (m * n)))
+    shared = bool(rng.random() < 0.03)
+    os.environ["MMAGOLD_THREADS"] = "3" if shared else "1"
+    batch = MANY_DOTS // (m * n) if shared else max(1, min(batch, MOST_DOTS // (m * n)))
     tiles = Tiles(ins, rng, m, n, batch)
     classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else cores.WITHOUT_C
     what = classes[int(rng.integers(len(classes)))]
@@ -123,9 +127,10 @@ def case(ins: Instruction, rng: np.random.Generator, old: str) -> tuple[int, lis
     for level in cores.LEVELS:
         os.environ["MMAGOLD_SIMD"] = level
         got = cores.matrices(ins, engine.library(), given, (m, n), lanes)
-        if not np.array_equal(got, wanted):
+        changed = [name for name in given if not np.array_equal(given[name], copies[name])]
+        if not np.array_equal(got, wanted) or changed:
             strides = {name: codes.strides for name, codes in given.items()}
-            wrong.append(f"{ins.architecture} {ins.name}, {level}, {batch} of {m} x {n}, {strides}")
+            wrong.append(f"{ins.architecture} {ins.name}, {level}, {batch} of {m} x {n}, {strides} {changed}")
     return wanted.size * len(cores.LEVELS), wrong
 
 

@@ -328,7 +328,7 @@ static int mg_load_plane(const mg_fast_form *f, const mg_source *s, ptrdiff_t ro
     const ptrdiff_t width = s->format->storage / 8;
     const int64_t column = s->column;
     int specials = 0;
-    if (plane->raw && rows == 1 && column == width && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
+    if (plane->raw && s->one_run && !f->tile.per_lane) { /* lanes of both operands are gathered in one place */
         plane->raw = data;
         return 0;
     }

@@ -291,6 +291,27 @@ def test_operands_of_scaled_groups_whose_rows_or_columns_are_one(
 
 
 @pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("fmt", ["f32", "f64"])
+def test_chains_of_one_product_leave_their_operands_alone(
+    fmt: str, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of B has gaps behind it; a thread runs tiles of many matrices after one of a single matrix. It
+    once copied those of B to where that had been read, the caller's."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    monkeypatch.setenv("MMAGOLD_THREADS", "2")
+    step = {"fma": {"to": "d", "rounding": "nearest_even", "nan": 0x7FC00000, "start": "c"}}
+    unit = {"unit": "chain", "shape": {"m": 8, "n": 16, "k": 1}, "formats": dict.fromkeys("abcd", fmt)}
+    ins, count = load(json.dumps(unit | {"steps": [step]})), 16 * 65  # parts of 64 and 1
+    operands = Tiles(ins, rng_of(fmt), batch=count).normal()
+    whole = np.zeros((count, 1, 20), operands["b"].dtype)
+    whole[:, :, :16] = operands["b"]
+    kept, wanted = whole.copy(), ins.engine.compute(operands, True, general=True)
+    for _ in range(2):
+        assert np.array_equal(ins(**operands | {"b": whole[:, :, :16]}), wanted)
+        assert np.array_equal(whole, kept)
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
 @pytest.mark.parametrize("n", [504, 512])
 @pytest.mark.parametrize("fmt", ["f16", "e4m3"])
 def test_large_matrices_find_their_largest_exponents_in_parts(
