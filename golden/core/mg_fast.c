@@ -235,9 +235,11 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->scale_row = (ptrdiff_t)f->scales << t->paired;
 }
 
+#define MG_STACK_BYTES 16384 /* of decoded operands of a tile, which leaves room in the first cache */
+#define MG_MOST_STACKED 64   /* matrices of a tile, as many as a word has bits */
+#define MG_TOPS_BYTES 16384  /* of largest exponents that are found at a time */
+
 /* How many matrices make a tile: small ones that follow each other in memory, so that what a tile costs once is shared. */
-#define MG_STACK_BYTES 16384 /* of decoded operands, which leaves room in the first cache */
-#define MG_MOST_STACKED 64   /* as many as a word has bits */
 static void mg_plan_stack(mg_fast_form *f) {
     const mg_program *p = f->program;
     const mg_call *call = f->call;
@@ -255,7 +257,6 @@ static void mg_plan_stack(mg_fast_form *f) {
 }
 
 /* How many rows' largest exponents are found at a time, so that they stay in the first cache: all, where matrices share a tile. */
-#define MG_TOPS_BYTES 16384
 static void mg_plan_tops(mg_fast_form *f) {
     mg_tile *t = &f->tile;
     const int64_t rows = MG_TOPS_BYTES / (((int64_t)t->columns << t->paired) * mg_maxima(f->program)) / 8 * 8;

@@ -194,8 +194,8 @@ typedef struct {
     int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
-    uint8_t *tops;                  /* for largest exponents of products of so many rows at a time, in bytes (mg_fill_tops) */
-    int32_t tops_rows;
+    uint8_t *tops;     /* for largest exponents of products, in bytes (mg_fill_tops), */
+    int32_t tops_rows; /* of so many rows at a time */
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
     ptrdiff_t row_step;
     const char *c;

@@ -1380,7 +1380,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         }
 }
 
-/* Quick sums, of which each takes the one before it, and the first one c. */
+/* Quick sums, of which each takes the one before it, and the first one c. `bytes`: exponents are bytes, of sums that are quick (1) or two halves (2). */
 MG_INLINE void MG_OF(mg_quick_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials, const int bytes) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
     const ptrdiff_t columns = t->columns, all = t->rows, a_row = t->a_row, c_row = t->c_row, d_row = t->d_row, of_b = t->b.count / t->matrices;
