@@ -19,6 +19,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -63,7 +64,10 @@ class Fence:
         return np.frombuffer(self.memory, np.uint8, count, first)
 
 
-FENCES: dict[str, Fence] = {}
+@cache
+def fence(name: str) -> Fence:
+    """That of an operand."""
+    return Fence()
 
 
 def laid_out(name: str, codes: Any, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -72,8 +76,9 @@ def laid_out(name: str, codes: Any, rng: np.random.Generator) -> tuple[Any, Any]
         if rng.random() < 0.1:
             codes = np.broadcast_to(codes.take([0], axis), codes.shape)
     copy = np.ascontiguousarray(codes)
-    kind = rng.random()
-    order = [*range(codes.ndim)] if kind < 0.6 else [int(axis) for axis in rng.permutation(codes.ndim)]
+    order = (
+        [*range(codes.ndim)] if rng.random() < 0.6 else [int(axis) for axis in rng.permutation(codes.ndim)]
+    )
     steps, sizes = [0] * codes.ndim, 1
     for axis in reversed(order):
         steps[axis] = sizes
@@ -82,16 +87,14 @@ def laid_out(name: str, codes: Any, rng: np.random.Generator) -> tuple[Any, Any]
             continue
         sizes *= codes.shape[axis] + (int(rng.integers(0, 3)) if rng.random() < 0.2 else 0)
     width = codes.itemsize
-    odd = int(rng.integers(1, 64)) if rng.random() < 0.3 else 0
+    at_end = rng.random() < 0.7
+    odd = int(rng.integers(1, 64)) if at_end and rng.random() < 0.3 else 0
     reach = sum(step * (size - 1) for step, size in zip(steps, codes.shape, strict=True)) + 1
-    fence, at_end = FENCES.setdefault(name, Fence()), rng.random() < 0.7
-    taken = fence.take(reach * width + odd, at_end)[: reach * width] if odd and at_end else None
-    memory = fence.take(reach * width, at_end) if taken is None else taken
+    memory = fence(name).take(reach * width + odd, at_end)
     view: Any = np.ndarray(codes.shape, codes.dtype, memory.data, 0, [step * width for step in steps])
     for axis in range(codes.ndim):
         if steps[axis] and rng.random() < 0.15:
             view = np.flip(view, axis)
-    view.setflags(write=True)
     view[...] = copy
     return view, copy
 
