@@ -138,6 +138,15 @@ def check(
             autocompletion=_policies,
         ),
     ] = "try",
+    holes: Annotated[
+        str,
+        typer.Option(
+            "--holes",
+            help="Reachable cases that no vector of a passing check tried: warn names them, fail ends with "
+            "status 2.",
+            autocompletion=lambda: ["warn", "fail"],
+        ),
+    ] = "warn",
     build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
     coverage: Annotated[
         Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")
@@ -150,14 +159,17 @@ def check(
     """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2
     could not be run."""
     from golden.cli.vectors import parse_kinds
-    from rtl_tb.check.check import Options
+    from rtl_tb.check.check import HOLES, Options
     from rtl_tb.check.check import check as run_check
+    from rtl_tb.errors import RtlError
 
     _check_suffixes(report or [], coverage)
     if synthesis not in _policies():
         raise typer.BadParameter(
             f"'{synthesis}' is none of {', '.join(_policies())}", param_hint="--synthesis"
         )
+    if holes not in HOLES:
+        raise typer.BadParameter(f"'{holes}' is none of {', '.join(HOLES)}", param_hint="--holes")
     asked = Options(
         engine=engine,
         simulator=sim,
@@ -175,6 +187,7 @@ def check(
         repair=repair,
         dissect=dissect,
         synthesis=synthesis,
+        holes=holes,
         failures=failures,
         waves=waves,
         build=build,
@@ -197,6 +210,8 @@ def check(
         print_text(data, HouseConsole(), result.example)
     if not result.passed:
         raise typer.Exit(1)
+    if holes == "fail" and data["coverage"] is not None and data["coverage"]["holes"]:
+        raise RtlError(f"{result.dut.name} passes, but not every reachable case was tried (--holes fail)")
 
 
 _FIELDS = {"sim": "simulator", "kinds": "weights", "timeout": "timeout_cycles"}

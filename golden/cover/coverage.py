@@ -65,6 +65,19 @@ class Coverage:
             self._count(self._sampler.samples(part, d[start : start + _CHUNK]))
         self.vectors += len(d)
 
+    def bins_of(self, operands: dict[str, Bits], d: Bits) -> Iterator[tuple[str, Bits, Bits]]:
+        """Which bins each vector falls into; nothing is counted. Yields a coverpoint, some of the vectors,
+        and their places among its bins (vectors, ...), -1 where one is not met."""
+        assert not self.instruction.state, "how vectors follow one another is counted of whole sequences"
+        modes = operands.get("mode", np.zeros(len(d), np.uint8))
+        for mode in np.unique(modes):
+            rows = np.flatnonzero(modes == mode)
+            for start in range(0, len(rows), self._sampler.block_rows):
+                own = rows[start : start + self._sampler.block_rows]
+                part = {name: codes[own] for name, codes in operands.items()}
+                for name, bins in self._sampler.samples(part, d[own]):
+                    yield name, own, np.asarray(bins, np.int64)
+
     def _count(self, samples: Iterable[Sample]) -> None:
         for name, bins in samples:
             if name in self.hits:

@@ -27,9 +27,18 @@ from golden.stimuli.codes import (
     tiniest_exponent,
 )
 from golden.stimuli.integers import INTEGER_KINDS, expanded, kind_name
-from golden.stimuli.kinds import KINDS, SEARCH_KINDS, describe, generate
+from golden.stimuli.kinds import (
+    BOUNDARY_KINDS,
+    BOUNDARY_WEIGHT,
+    KINDS,
+    SEARCH_KINDS,
+    describe,
+    generate,
+)
 
 __all__ = [
+    "BOUNDARY_KINDS",
+    "BOUNDARY_WEIGHT",
     "INTEGER_KINDS",
     "KINDS",
     "SEARCH_KINDS",

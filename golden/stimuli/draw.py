@@ -236,10 +236,23 @@ class Draw:
         places = order + self.k * np.arange(self.count)[:, None]
         return tuple(array.take(places) for array in arrays)
 
+    def with_ignored_bits(self, fmt: Format, codes: Bits) -> Bits:
+        """Codes whose bits that the format ignores are random in half of the rows, whatever the code: a unit
+        that looks at one of them before it drops them takes an infinity for a NaN, or a zero for a number."""
+        ignored = ((1 << fmt.ignored_low) - 1) | (
+            ((1 << fmt.ignored_high) - 1) << (fmt.bits - fmt.ignored_high)
+        )
+        if not ignored:
+            return codes
+        rows = self.chance(0.5, (self.count,)).reshape(-1, *[1] * (codes.ndim - 1))
+        return np.where(rows, codes ^ (self.raw(fmt, codes.shape) & fmt.dtype.type(ignored)), codes)
+
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
         """Adds scales and metadata and spreads the multiplied b over the columns
         that the metadata selects."""
         operands = {"a": a, "b": b, "c": c}
+        for name in operands:
+            operands[name] = self.with_ignored_bits(self.unit.formats[name], operands[name])
         pattern = self.unit.pattern
         if pattern is not None:
             legal = np.array(pattern.legal(self.unit.ordered_metadata), np.uint8)
@@ -249,4 +262,8 @@ class Draw:
             full = self.raw(self.b, (self.count, self.unit.k))
             np.put_along_axis(full, pattern.columns(operands["metadata"]), b, axis=1)
             operands["b"] = full
-        return operands | self.scales
+        scales = {
+            name: self.with_ignored_bits(self.unit.formats[name], codes)
+            for name, codes in self.scales.items()
+        }
+        return operands | scales

@@ -19,6 +19,7 @@ INTEGER_KINDS: dict[str, tuple[str, ...]] = {
         *("beside_tie", "split_tie"),
     ),
     "one_product": ("one_hot", "product_tie"),
+    "range_boundaries": ("total_boundary", "cut_bits", "product_bits"),
     "all_ones": ("equal_exponents",),
     "large_beside_small": ("alignment_edge",),
     "cancellation": ("cancelling", "cancel_last_bit", "deep_cancellation", "cancelled_groups"),

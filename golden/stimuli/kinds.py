@@ -11,7 +11,16 @@ import numpy as np
 
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.program.signature import Signature
-from golden.stimuli import alignment, cancellation, ordinary, range_ends, rounding, sequences, specials
+from golden.stimuli import (
+    alignment,
+    boundaries,
+    cancellation,
+    ordinary,
+    range_ends,
+    rounding,
+    sequences,
+    specials,
+)
 from golden.stimuli.codes import Bits
 from golden.stimuli.draw import Draw
 from golden.unit import Unit, signature_of
@@ -52,8 +61,18 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "beside_tie": rounding.beside_tie,
     "split_tie": rounding.split_tie,
     "beside_least": range_ends.beside_least,
+    "total_boundary": boundaries.total_boundary,
+    "cut_bits": boundaries.cut_bits,
+    "product_bits": boundaries.product_bits,
+    "few_bits": boundaries.few_bits,
+    "class_pairs": boundaries.class_pairs,
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
+BOUNDARY_KINDS = KINDS[KINDS.index("total_boundary") :]
+"""The kinds that aim at every boundary of a decision, see golden/stimuli/boundaries.py."""
+BOUNDARY_WEIGHT = 4.0
+"""Their share among the default vectors, times that of another kind: each stands for hundreds of boundaries,
+and each boundary is to be met by at least 20 of 200,000 vectors."""
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
 """The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds
 the same example."""

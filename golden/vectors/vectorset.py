@@ -30,7 +30,9 @@ _BLOCK, _BLOCK_IN_ORDER = 16384, 8192
 """Dot products that are drawn from one seeded generator; of a unit that keeps its accumulator, whose longest
 sequence is in each block once."""
 
-DEFAULT_WEIGHTS: dict[str, float] = dict.fromkeys(stimuli.KINDS, 1.0)
+DEFAULT_WEIGHTS: dict[str, float] = {
+    kind: stimuli.BOUNDARY_WEIGHT if kind in stimuli.BOUNDARY_KINDS else 1.0 for kind in stimuli.KINDS
+}
 """Shares of the kinds where none are given."""
 
 

@@ -70,7 +70,10 @@ NEVER_TOGETHER = "clear and load were never set together: which of them wins was
 _LEAST_REPAIR = 1.0
 """Seconds below which no change of the text is looked for: nothing is compiled in less."""
 COVERED = 20_000
-"""Vectors of a check that functional coverage looks at: it costs more than the run itself."""
+"""Vectors of a check that functional coverage looks at: it costs more than the run itself. Bins that they
+leave out are aimed at (golden/cover/aiming.py), where the check runs at least as many."""
+HOLES = ("warn", "fail")
+"""What a passing check makes of reachable cases that no vector tried."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ class Options:
         dissect: seconds for finding the unit that the DUT is, where no hypothesis explains it; 0: it is not
             asked.
         synthesis: one of POLICIES of rtl_tb/check/synthesis.py.
+        holes: one of HOLES: whether a passing check that did not try every reachable case says so, or has no
+            verdict.
         failures: folder for the capsule of a failure, None: no capsule.
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
@@ -119,6 +124,7 @@ class Options:
     repair: float = 0.0
     dissect: float = 0.0
     synthesis: str = "try"
+    holes: str = "warn"
     failures: Path | None = field(default_factory=lambda: Path("failures"))
     waves: Path | None = None
     build: Path = Path("build")
@@ -238,6 +244,7 @@ class Check:
         for name, value in options.given_traffic.items():
             words += [f"--{name}", str(value)]
         words += ["--synthesis", options.synthesis] * (options.synthesis != Options.synthesis)
+        words += ["--holes", options.holes] * (options.holes != Options.holes)
         words += ["--timeout", str(options.timeout_cycles)] * (
             options.timeout_cycles != Options.timeout_cycles
         )
@@ -540,7 +547,19 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             f"these are not the vectors that {dut.file} failed on: this version of mmagold draws others; "
             "--vectors takes the failing ones (failing.npz)"
         )
-    return vectors, _covered(vectors)
+    coverage = _covered(vectors)
+    aimed = [] if options.vectors is not None or options.weights is not None else _aimed(vectors, coverage)
+    return join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed]), coverage
+
+
+def _aimed(vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
+    """Vectors for the reachable bins that the drawn ones left out; they take the place of the last ones. Of
+    tiles, of few vectors and of sequences none are looked for."""
+    from golden.cover.aiming import aim
+
+    if vectors.level != "dot" or vectors.instruction.state or len(vectors) < COVERED:
+        return []
+    return list(aim(vectors.instruction, coverage, vectors.seed))
 
 
 def digest_of(vectors: VectorSet) -> str:

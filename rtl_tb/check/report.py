@@ -35,7 +35,7 @@ def headline(report: Report) -> str:
         four = report["four_states"]
         but = "; Icarus answers otherwise" if four is not None and four["other"] else ""
         but += "; not checked as synthesis reads it" if unsynthesised(report) else ""
-        return f"PASS: {subject}: 0 of {total:,} {noun} differ{but}"
+        return f"PASS: {subject}: 0 of {total:,} {noun} differ{but}{untried(report)}"
     parts = [
         f"{report[key]:,} {words}"
         for key, words in (("wrong", "wrong"), ("unknown", "with X or Z"), ("missing", "never answered"))
@@ -44,6 +44,15 @@ def headline(report: Report) -> str:
     if report["protocol"]:
         parts.append(_handshake_failures(report))
     return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)})"
+
+
+def untried(report: Report) -> str:
+    """What of the reachable cases no vector tried, as the end of a sentence; empty where all were."""
+    holes = [] if report["coverage"] is None else report["coverage"]["holes"]
+    if not holes:
+        return ""
+    more = f" and {len(holes) - 1:,} more" if len(holes) > 1 else ""
+    return f"; {len(holes):,} reachable {'case' if len(holes) == 1 else 'cases'} not tried: {holes[0]}{more}"
 
 
 def _handshake_failures(report: Report) -> str:
@@ -222,7 +231,7 @@ def coverage_line(coverage: Report) -> str:
     more = f" and {len(holes) - SHOWN_HOLES} more" if len(holes) > SHOWN_HOLES else ""
     text = f"; not hit: {', '.join(holes[:SHOWN_HOLES])}{more}" if holes else ""
     return (
-        f"functional coverage of the first {coverage['vectors']:,} {coverage['noun']}: "
+        f"functional coverage of {coverage['vectors']:,} {coverage['noun']}: "
         f"{coverage['percent']:.1f} % of {coverage['reachable']} reachable bins{text}"
     )
 

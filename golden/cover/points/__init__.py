@@ -78,6 +78,11 @@ class SequenceSampler:
         self._of_one = Sampler(one, held) if one.modes is None else ModeSampler(one, held)
         self.points = (*sequence_points(one, held, ins.load), *self._of_one.points)
 
+    @property
+    def block_rows(self) -> int:
+        """As Sampler.block_rows."""
+        return self._of_one.block_rows
+
     def samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
         """As Sampler.samples."""
         yield from self._of_one.samples(operands, d)
@@ -100,6 +105,11 @@ class ModeSampler:
         for code, own in self._of_mode.items():
             points += [replace(point, name=f"{self._texts[code]}: {point.name}") for point in own.points]
         self.points = tuple(points)
+
+    @property
+    def block_rows(self) -> int:
+        """As Sampler.block_rows."""
+        return min(own.block_rows for own in self._of_mode.values())
 
     def samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
         """As Sampler.samples."""
@@ -132,6 +142,11 @@ class Sampler:
                 self._of_step[number, index] = frozenset(point.name for point in own)
                 points = united(points, own)
         self.points = tuple(point for point in points if not _about_nothing(ins, point))
+
+    @property
+    def block_rows(self) -> int:
+        """Vectors whose samples are of all of them: more come in parts."""
+        return self._registers.block_rows
 
     def samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
         """Yields, for every coverpoint that the vectors meet, the bins that they fall into."""

@@ -72,9 +72,10 @@ def align_points(
         if span.zero:
             continue
         others = [registers[o].high for o in step.of if o != register or _grouped_count(step, span) > 1]
-        most = max(*others, floor, span.high) - span.low if others or floor > span.low else 0
+        top = max([*others, floor]) if others or floor > span.low else span.low
         if _given(step):
-            most = maximum_of(step, registers)[1] - span.low
+            top = maximum_of(step, registers)[1]
+        most = top - span.low
         least = max(floor - span.high, 0)
         bins = {
             label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)
@@ -84,6 +85,8 @@ def align_points(
         points.append(Coverpoint("alignment", _distance_name(ins, name, register, fraction), bins))
         cuts = _cut_bins(step, register, fraction, span, most)
         points.append(Coverpoint("alignment", f"{name}: cut from {register}", cuts))
+        deepest = min(most + span.depth, top - span.lsb) - fraction
+        points += _lone_cut_points(name, step, register, deepest, span)
         if span.cancels:
             points.append(
                 Coverpoint(
@@ -133,6 +136,25 @@ def _cut_bins(step: Align, register: str, fraction: int, span: Span, most: int) 
             }
             bins[f"{loss}, {sign}"] = can and reach[loss]
     return bins
+
+
+_DEEPEST_LONE = 24
+"""How far below the last bit kept a bit that is cut is looked at alone: past the significands of f32."""
+
+
+def _lone_cut_points(name: str, step: Align, register: str, deepest: int, span: Span) -> list[Coverpoint]:
+    """One bit alone among those that an alignment cuts of a term, of either sign: a rounding or a sticky bit
+    that looks at some of them alone misses it. `deepest`: how far below the last bit kept a term has bits."""
+    if span.shared is not None or step.shift_limit is not None or span.sticky:
+        return []
+    bins = {
+        f"2^-{place}, {sign}": can and place <= deepest
+        for place in range(1, _DEEPEST_LONE + 1)
+        for sign, can in (("+", span.greatest > 0), ("-", span.least < 0))
+    }
+    if not any(bins.values()):
+        return []
+    return [Coverpoint("alignment", f"{name}: one bit cut from {register}", bins)]
 
 
 def slice_points(
@@ -289,6 +311,9 @@ def _distance_samples(
     lost, kept = cuts.nonzero, left.nonzero
     cut = np.where(lost, np.where(kept, 1, 2), 0)
     yield f"{name}: cut from {register}", np.where(live, cut * 2 + terms.sign, -1)
+    place = cuts.fraction_bits - cuts.trailing_zeros
+    lone = live & lost & (cuts.trailing_zeros == cuts.length - 1) & (place <= _DEEPEST_LONE)
+    yield f"{name}: one bit cut from {register}", np.where(lone, 2 * (place - 1) + terms.sign, -1)
     cancelled = terms.finite & ~terms.nonzero & cuts.ran
     if cancelled.any():
         alone = part.at_top[:, columns] & (part.at_top.sum(axis=1, keepdims=True) == 1)

@@ -24,6 +24,8 @@ from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, 
 
 REMAINDERS = ("exact", "below half", "tie", "above half")
 _MOST_GROWTH = 16
+_WIDEST_CUT = 64
+"""Bits below the last place of a result that are told apart; what lies below is shifted out as a whole."""
 _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 
 
@@ -159,8 +161,10 @@ def round_points(name: str, step: RoundingStep, fmt: Format, registers: dict[str
             "in range": True,
             "largest": total.greatest >= fmt.largest,
             "least": total.least <= low,
-            "above": total.greatest > fmt.largest,
-            "below": total.least < low,
+            "above": total.greatest > fmt.largest + 1,
+            "below": total.least < low - 1,
+            "one above": total.greatest > fmt.largest,
+            "one below": total.least < low,
         }
         return [Coverpoint("rounding", f"{name}: range", bins)]
     kept = kept_bits(step, fmt)
@@ -169,7 +173,19 @@ def round_points(name: str, step: RoundingStep, fmt: Format, registers: dict[str
     return [
         Coverpoint("rounding", f"{name}: result and remainder", outcomes),
         Coverpoint("rounding", f"{name}: increment", _increments(step, fmt, cut, tiny)),
+        *_lone_bit_points(name, step, fmt, total),
     ]
+
+
+def _lone_bit_points(name: str, step: RoundingStep, fmt: Format, total: Span) -> list[Coverpoint]:
+    """One bit alone among those that a normal result cuts, with half of the last place and without: what a
+    sticky OR without that bit misses. Every bit that a total has below its exponent can be alone there."""
+    deepest = total.depth - kept_bits(step, fmt)
+    if total.sticky or not 2 <= deepest <= _WIDEST_CUT:
+        return []
+    places = range(2, _WIDEST_CUT + 1)  # all of them: operations that share the point cut different numbers
+    bins = {f"{half}2^-{place}": place <= deepest for place in places for half in ("", "half + ")}
+    return [Coverpoint("rounding", f"{name}: one bit cut", bins)]
 
 
 def _carry(step: RoundingStep, registers: dict[str, Span]) -> int:
@@ -258,6 +274,8 @@ def round_samples(name: str, step: RoundingStep, fmt: Format, seen: Roundings) -
     cut = np.maximum(leading, fmt.min_exponent) - kept - exact.lsb
     remainder = _remainder(exact, cut)
     truncated = exact.shifted_right(np.maximum(cut, 0))
+    plain = (leading >= fmt.min_exponent) & (leading <= exact.exponent)  # normal, and no carry has moved it
+    yield f"{name}: one bit cut", _lone_bit(exact, cut, plain)
     increment = (remainder > 0) & (seen.unbounded.significand_low != truncated)
     small = exact.nonzero & (leading < fmt.min_exponent)
     hidden = np.uint64(1 << fmt.fraction_bits)
@@ -272,6 +290,16 @@ def round_samples(name: str, step: RoundingStep, fmt: Format, seen: Roundings) -
     if step.rounding == "nearest_even":
         tie = (remainder == 2) & exact.nonzero & ~small
         yield f"{name}: increment", np.where(tie, np.where(increment, 5, 4), -1)
+
+
+def _lone_bit(exact: Numbers, cut: Array, plain: Array) -> Array:
+    """Index into the bins of one bit cut; -1 where none or several of the bits below half of the last place
+    are set."""
+    lowest = exact.trailing_zeros
+    between = np.clip(cut - 2 - lowest, 0, 63).astype(np.uint64)
+    others = exact.shifted_right(lowest + 1) & ((np.uint64(1) << between) - np.uint64(1))
+    lone = exact.nonzero & plain & (lowest < cut - 1) & (cut - lowest <= _WIDEST_CUT) & (others == 0)
+    return np.where(lone, 2 * (cut - lowest - 2) + exact.bit(cut - 1), -1)
 
 
 def _remainder(exact: Numbers, cut: Array) -> Array:
@@ -291,11 +319,14 @@ def _past_largest(fmt: Format, kept: int, unbounded: Numbers) -> Array:
 
 
 def _range_index(fmt: Format, rounded: Numbers) -> Array:
-    """In range, largest, least, above, below: whole numbers against the range of an integer format."""
+    """In range, largest, least, above, below, one above, one below: whole numbers against the range of an
+    integer format."""
     size = rounded.length + rounded.lsb
     fits = rounded.ran & (size <= 62)
     magnitude = np.where(fits, rounded.significand_low.astype(np.int64) << np.where(fits, rounded.lsb, 0), 0)
     magnitude = np.where(rounded.ran & ~fits, np.int64(1) << 62, magnitude)
     value = np.where(rounded.sign == 1, -magnitude, magnitude)
     low = least_integer(fmt)
-    return np.select([value > fmt.largest, value < low, value == fmt.largest, value == low], [3, 4, 1, 2], 0)
+    top = fmt.largest
+    edges = [value == top + 1, value == low - 1, value > top, value < low, value == top, value == low]
+    return np.select(edges, [5, 6, 3, 4, 1, 2], 0)

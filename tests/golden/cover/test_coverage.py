@@ -19,6 +19,7 @@ from random_units import accepted, random_unit
 import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
+from golden.cover.aiming import aim
 from golden.cover.coverage import Coverage, load, merged, save, until_covered
 from golden.cover.page import page
 from golden.errors import FileFormatError, OperandError
@@ -120,11 +121,27 @@ def test_no_vector_hits_a_bin_that_is_said_to_be_unreachable() -> None:
 
 
 @pytest.mark.parametrize(("architecture", "name"), long_after(5, UNITS))
-def test_default_set_covers_every_reachable_bin(architecture: str, name: str) -> None:
+def test_every_reachable_bin_is_drawn_or_aimed_at(architecture: str, name: str) -> None:
     coverage = Coverage(golden.instruction(architecture, name))
     coverage.sample_set(default_set(coverage.instruction))
+    assert len(coverage.holes()) < 10
+    list(aim(coverage.instruction, coverage))
     assert coverage.holes() == []
     assert coverage.percent == 100.0
+
+
+def test_aimed_vectors_hit_what_their_coverage_says() -> None:
+    """A search that begins with random bits alone, which miss a third of the bins."""
+    coverage = Coverage(HMMA)
+    coverage.sample_set(default_set(HMMA, 5000, weights={"random_bits": 1.0}))
+    left = set(coverage.holes())
+    seen = Coverage(HMMA)
+    for found in aim(HMMA, coverage, seed=3, most=20_000):
+        assert (found.d == HMMA.dot(**found.operands)).all()
+        seen.sample_set(found)
+    hit = left - set(coverage.holes())
+    assert len(hit) > 0.9 * len(left) > 50
+    assert not hit & set(seen.holes())
 
 
 def test_random_bits_alone_leave_holes_and_say_which() -> None:

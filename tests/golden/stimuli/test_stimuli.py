@@ -139,7 +139,10 @@ def kinds_of(fmt: Format, codes: Any) -> set[Kind]:
     return {fmt.decode(int(code)).kind for code in np.ravel(codes)}
 
 
-SPECIAL = ("random_bits", "special_values", "special_each", "special_pairs", "counts", "corner_pairs")
+SPECIAL = (
+    *("random_bits", "special_values", "special_each", "special_pairs", "counts", "corner_pairs"),
+    "class_pairs",
+)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in stimuli.KINDS if kind not in SPECIAL])

@@ -1,0 +1,436 @@
+"""Kinds that stand on both sides of what the steps of a program decide: which bits are kept and which are
+cut, what is clamped, which class an operand has.
+
+The other kinds aim at a structure and meet a decision by chance. These begin at its outcome: they choose a
+total, or the low bits of a product, at the boundary, and look for terms that give it. So they need the
+boundary alone, which formats and steps say, and no rule for each fault.
+
+A total is an int64 number of units of 2**unit. `_spell` finds its terms: each takes the leading digits that
+its format can hold, and the next one takes what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.number.formats import Format
+from golden.program.steps import Align, Sum
+from golden.stimuli.codes import (
+    Bits,
+    Ints,
+    corner_codes,
+    encode,
+    highest_exponent,
+    lowest_exponent,
+    negate,
+    one,
+    tiniest_exponent,
+)
+from golden.stimuli.draw import Draw
+from golden.stimuli.range_ends import rounded_to
+
+Rows = npt.NDArray[np.bool_]
+
+_BITS = 61
+"""Bits of a total at most: those of int64, less the sign, a carry and one that a term may take too much."""
+_PIECES = 5
+"""Products of which a total is made at most: 24 bits are three products of FP8, and two more cancel."""
+_DEEPEST = 40
+"""Bits of a total below the last place of the result at most, where no alignment bounds them: past the
+product of two f32 significands the int64 would not hold a double's total."""
+
+
+# Fields of bits ---------------------------------------------------------------------------------------------
+
+_HALF_AND_BIT, _BIT, _ONES_BUT_BIT, _BELOW_HALF, _HALF, _ONES, _NOTHING, _ANYTHING = range(8)
+_SHAPES = (*[_HALF_AND_BIT] * 4, *[_BIT] * 4, _ONES_BUT_BIT, _BELOW_HALF, _HALF, _ONES, _NOTHING, _ANYTHING)
+"""What a field holds, as often as it stands here: shapes with one bit have a member for each bit."""
+
+
+def _length(numbers: Ints) -> Ints:
+    """The bit length of each number from 0 to 2**62 - 1."""
+    # Two halves of 31 bits are exact in float64, whose exponent is the bit length.
+    high = np.frexp((numbers >> 31).astype(np.float64))[1]
+    low = np.frexp((numbers & 0x7FFFFFFF).astype(np.float64))[1]
+    return np.where(high > 0, high + 31, low).astype(np.int64)
+
+
+def _power(exponent: Ints) -> Ints:
+    """2**exponent; 0 where the exponent is negative."""
+    return np.where(exponent < 0, np.int64(0), np.int64(1) << np.clip(exponent, 0, 62))
+
+
+def _anything(draw: Draw, width: Ints) -> Ints:
+    """Random numbers of `width` bits."""
+    return (draw.fraction(width.shape) >> np.uint64(2)).astype(np.int64) & (_power(width) - 1)
+
+
+def field(draw: Draw, width: Ints) -> Ints:
+    """What a field of `width` bits can hold that a decision looks at: nothing, all ones, half of its range,
+    one bit, each of these with any one bit turned, or anything."""
+    half, ones = _power(width - 1), _power(width) - 1
+    bit = _power(draw.pick(0, np.maximum(width - 1, 0), width.shape)) & ones
+    below_half = half - (bit & (half - 1))
+    shapes = [half ^ bit, bit, ones ^ bit, below_half, half, ones, 0 * ones, _anything(draw, width)]
+    return np.asarray(np.choose(draw.choice(_SHAPES, width.shape), shapes) & ones)
+
+
+def _code(fmt: Format, sign: Bits | None, digits: Ints, exponent: Ints) -> Bits:
+    """The codes of digits * 2**exponent, cut where the format has fewer bits; zero where the digits are."""
+    length = _length(digits)
+    fraction = digits.astype(np.uint64) << np.clip(65 - length, 2, 63).astype(np.uint64)  # no leading one
+    codes = encode(fmt, sign, length - 1 + exponent, np.where(length > 1, fraction, np.uint64(0)))
+    return np.where(digits > 0, codes, np.zeros((), fmt.dtype))
+
+
+# Totals -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A term beside those of a total: a product, or c in the rows `in_c` (count,)."""
+
+    a: Bits
+    b: Bits
+    c: Bits
+    in_c: Rows
+
+
+def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals at the boundaries that the result decides: between two numbers, with any one bit of what is cut,
+    at the ends of the range, at a power of two; of a few terms, some of which cancel."""
+    return _spell(draw, *_totals(draw))
+
+
+def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """One term of which an alignment cuts a chosen field, at every shift and place; what it keeps makes a
+    total at the boundary of the result."""
+    size, has_c = (draw.count,), "c" not in draw.unit.absent
+    if not (draw.a.is_float and draw.b.is_float) or (draw.k == 1 and not has_c):
+        return total_boundary(draw)
+    total, unit = _totals(draw)
+    # A lone product cannot be both the term that is cut and the one that it meets.
+    in_c = draw.chance(0.4, size) & (has_c and draw.c.is_float and draw.k > 1)
+    bits = np.where(in_c, draw.c.fraction_bits, draw.a.fraction_bits) + 1
+    below = draw.pick(1, bits + 6, size)
+    # Digits above the cut only where the term has more than are cut; all others lie wholly below it.
+    above = draw.pick(0, 3, size) & (_power(np.maximum(bits - below, 0)) - 1)
+    digits = (above << below) + field(draw, np.minimum(below, bits))
+    sign = draw.coins(size)
+    kept = digits >> below
+    down = any(step.rounding == "down" for step in draw.steps_of(Align))
+    kept = np.where(sign == 1, -kept - (down & (digits > kept << below)), kept)
+    lead, last = _length(digits) - 1, unit - below
+    first, second = draw.split(lead + last, draw.a, draw.b)
+    product = _code(draw.a, sign, np.where(in_c, 0, digits), first - lead)
+    seed = _code(draw.c, sign, np.where(in_c, digits, 0), last) if in_c.any() else draw.zeros(draw.c, size)
+    return _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
+
+
+def _totals(draw: Draw) -> tuple[Ints, Ints]:
+    """A total at a boundary (count,), and the exponent of its last bit (count,)."""
+    if not draw.d.is_float:
+        return _integer_totals(draw), np.zeros(draw.count, np.int64)
+    size, formats = (draw.count,), rounded_to(draw)
+    which = draw.pick(0, len(formats) - 1, size)
+    least = np.array([lowest_exponent(fmt) for fmt in formats])[which]
+    most = np.array([highest_exponent(fmt) for fmt in formats])[which]
+    kept = np.array([draw.kept_bits if fmt is draw.d else fmt.fraction_bits for fmt in formats])[which]
+    # Bits that are cut: those of an alignment, or any number.
+    window = draw.choice(draw.window_bits, size) - kept + draw.pick(0, 1, size)
+    depth = np.where(draw.chance(0.6, size), window, draw.pick(1, _DEEPEST, size))
+    depth = np.clip(depth, 1, _BITS - 2 - kept)
+    # The leading bit: anywhere in the normal range, at its upper end, at its lower end, among subnormals.
+    of_c = draw.c.is_float and "c" not in draw.unit.absent
+    low = max(draw.tiniest, tiniest_exponent(draw.c)) if of_c else draw.tiniest
+    reach = max(draw.high, highest_exponent(draw.c)) if of_c else draw.high
+    usual = draw.pick(np.maximum(least, low + kept), np.minimum(most, draw.high), size)
+    ends = [usual, most, least - draw.pick(0, 1, size), least - draw.pick(1, kept + 1, size)]
+    lead = np.clip(np.choose(draw.choice([0] * 10 + [1] * 3 + [2] * 4 + [3] * 3, size), ends), low, reach)
+    last = np.maximum(lead, least) - kept
+    # The digits of the result below the leading one carry, borrow or do neither.
+    width = np.maximum(lead - last, 0)
+    ones = _power(width) - 1
+    digits = np.choose(
+        draw.choice([0, 0, 1, 2, 3], size), [_anything(draw, width), 0 * ones, ones, field(draw, width)]
+    )
+    digits = np.where(lead >= last, _power(width) + digits, 0)  # below half of the least number: no digit
+    total, unit = (digits << depth) + field(draw, depth), last - depth
+    if not (draw.a.is_float and draw.b.is_float):
+        unit = np.maximum(unit, 0)
+    return np.where(draw.coins(size) == 1, -total, total), unit
+
+
+def _integer_totals(draw: Draw) -> Ints:
+    """Whole numbers at the ends of D's range, of a sum's register, at powers of two, or up to three off."""
+    size, bits = (draw.count,), min(draw.d.integer_bits, _BITS)
+    widths = {step.width for step in draw.steps_of(Sum) if step.width is not None}
+    ends = [1 << bits, 1 << bits - 1, *(1 << min(width - 1, _BITS) for width in sorted(widths)), 0]
+    edge = np.where(
+        draw.chance(0.6, size), draw.choice(np.array(ends, np.int64), size), _power(draw.pick(0, bits, size))
+    )
+    edge = np.where(draw.coins(size) == 1, -edge, edge)
+    return np.asarray(edge + draw.choice([-3, -2, -1, -1, -1, 0, 0, 0, 1, 1, 2, 3], size))
+
+
+# The terms of a total ---------------------------------------------------------------------------------------
+
+
+def _spell(draw: Draw, total: Ints, unit: Ints, placed: _Term | None = None) -> tuple[Bits, Bits, Bits]:
+    """Operands whose terms add up to total * 2**unit, as near as formats and k allow; all other products are
+    zeros.
+
+    Args:
+        placed: one more term, which is not part of the total.
+    """
+    size = (draw.count,)
+    column, end = 0, min(draw.k, _PIECES)
+    a = np.zeros(draw.shape, draw.a.dtype)
+    b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
+    c, left = np.zeros(draw.count, draw.c.dtype), total
+    has_c = "c" not in draw.unit.absent
+    first, last, never = range(3)  # when c takes its part
+    turn = draw.choice([first, first, last, last, never], size) if has_c else np.full(draw.count, never)
+    if placed is not None:
+        a[:, 0], b[:, 0], c = placed.a, placed.b, placed.c
+        column = 1
+    if has_c and (draw.scales or column >= end):  # elements of one scale reach few digits: c takes what leads
+        turn = np.full(draw.count, first)
+    if placed is not None:
+        turn = np.where(placed.in_c, never, turn)
+    c, left = _take_c(draw, c, left, unit, turn == first)
+    unit_of_products = unit - _scales_for(draw, left, unit)
+    if end - column > 1:  # a term that the others make up for
+        noise = np.where(draw.chance(0.5, size), _noise(draw, left), 0)
+        left = left - _take_product(draw, a, b, noise, unit_of_products, column)
+        column += 1
+    if end - column > 2:
+        _put_cancelling(draw, a, b, unit_of_products + _length(np.abs(total)), column)
+        column += 2
+    for place in range(column, end):
+        left = left - _take_product(draw, a, b, left, unit_of_products, place)
+    c, left = _take_c(draw, c, left, unit, turn == last)
+    a, b = draw.shuffle(a, b, near=draw.chance(0.5, size))
+    return a, b, c
+
+
+def _noise(draw: Draw, left: Ints) -> Ints:
+    """A number of either sign, about as large as what is left."""
+    noise = _anything(draw, np.clip(_length(np.abs(left)), 2, _BITS - 2))
+    return np.where(draw.coins(left.shape) == 1, -noise, noise)
+
+
+def _scales_for(draw: Draw, left: Ints, unit: Ints) -> Ints:
+    """Sets the scales of block-scaled units so that elements reach what is left; returns the exponents."""
+    if not draw.scales:
+        return np.zeros_like(unit)
+    lead = _length(np.abs(left)) - 1 + unit
+    return draw.set_scales(lead - draw.pick(draw.high - 2, draw.high, lead.shape))
+
+
+def _leading(draw: Draw, numbers: Ints, bits: Ints | int) -> tuple[Ints, Ints]:
+    """The leading `bits` of each number, in some rows one more than these, so that a negative term follows;
+    and by how much they are shifted."""
+    shift = np.maximum(_length(numbers) - bits, 0)
+    return (numbers >> shift) + ((shift > 0) & draw.chance(0.3, numbers.shape)), shift
+
+
+def _take_c(draw: Draw, c: Bits, left: Ints, unit: Ints, rows: Rows) -> tuple[Bits, Ints]:
+    """c takes the leading digits of what is left, in these rows; returns c and what is left then."""
+    fmt = draw.c
+    if "c" in draw.unit.absent:
+        return c, left
+    if not fmt.is_float:
+        shift = np.clip(unit, 0, 30)
+        value = np.clip(left << shift, -(fmt.largest + 1) if fmt.signed else 0, fmt.largest)
+        rows = rows & (unit >= 0)
+        codes = (value & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype)
+        return np.where(rows, codes, c), left - np.where(rows, value >> shift, 0)
+    digits, shift = _leading(draw, np.abs(left), fmt.fraction_bits + 1)
+    lead = _length(digits) - 1 + shift + unit
+    rows = rows & (lead <= highest_exponent(fmt)) & (lead >= tiniest_exponent(fmt))
+    rows = rows & (fmt.signed | (left >= 0))
+    codes = _code(fmt, (left < 0).astype(np.uint8), digits, shift + unit)
+    return np.where(rows, codes, c), left - np.where(rows, np.sign(left) * (digits << shift), 0)
+
+
+def _take_product(draw: Draw, a: Bits, b: Bits, left: Ints, unit: Ints, column: int) -> Ints:
+    """Puts the leading digits of what is left into the product of one column; returns what that takes."""
+    if not (draw.a.is_float and draw.b.is_float):
+        return _take_integers(draw, a, b, left, column)
+    # One factor has the digits, the other is a power of two.
+    in_a = (draw.coins(left.shape) == 1) | (draw.b.fraction_bits == 0)
+    digits, shift = _leading(
+        draw, np.abs(left), np.where(in_a, draw.a.fraction_bits, draw.b.fraction_bits) + 1
+    )
+    lead = _length(digits) - 1 + shift + unit
+    signed = draw.a.signed or draw.b.signed
+    rows = (digits > 0) & (lead >= draw.tiniest) & (lead <= draw.high) & (signed | (left >= 0))
+    first, second = draw.split(lead, draw.a, draw.b)
+    back, single = np.maximum(_length(digits) - 1, 0), np.ones_like(digits)
+    x = _code(draw.a, None, np.where(in_a, digits, single), first - np.where(in_a, back, 0))
+    y = _code(draw.b, None, np.where(in_a, single, digits), second - np.where(in_a, 0, back))
+    factor, fmt = draw.signed_factor(x, y)
+    factor[...] = np.where(left < 0, negate(fmt, factor), factor)
+    a[:, column] = np.where(rows, x, a[:, column])
+    b[:, column] = np.where(rows, y, b[:, column])
+    return np.where(rows, np.sign(left) * (digits << shift), 0)
+
+
+def _take_integers(draw: Draw, a: Bits, b: Bits, left: Ints, column: int) -> Ints:
+    """As _take_product, of integers: b is as large as it can be, or anything; a is how often it fits."""
+    fmt_a, fmt_b = draw.a, draw.b
+    if fmt_a.is_float or fmt_b.is_float or fmt_a.bits == 1:
+        return np.zeros_like(left)
+    most = np.minimum(np.maximum(np.abs(left), 1), fmt_b.largest)
+    factor = np.where(draw.chance(0.5, left.shape), most, draw.pick(1, most, left.shape))
+    if fmt_b.signed:
+        factor = np.where(draw.coins(left.shape) == 1, -factor, factor)
+    fits = np.sign(left) * np.sign(factor) * (np.abs(left) // np.abs(factor))
+    fits = np.clip(fits, -(fmt_a.largest + 1) if fmt_a.signed else 0, fmt_a.largest)
+    a[:, column] = (fits & ((1 << fmt_a.integer_bits) - 1)).astype(fmt_a.dtype)
+    b[:, column] = (factor & ((1 << fmt_b.integer_bits) - 1)).astype(fmt_b.dtype)
+    return np.asarray(fits * factor)
+
+
+def _put_cancelling(draw: Draw, a: Bits, b: Bits, lead: Ints, column: int) -> None:
+    """In some rows puts two products that cancel into two columns, up to an alignment's width above what
+    leads: what is left is normalised by every shift."""
+    if not (draw.a.is_float and draw.b.is_float) or not (draw.a.signed or draw.b.signed):
+        return
+    rows = np.flatnonzero(draw.chance(0.4, (draw.count,)))
+    above = draw.pick(-2, int(draw.window_bits.max()) + 2, rows.shape)
+    first, second = draw.split(np.minimum(lead[rows] + above, draw.high), draw.a, draw.b)
+    x, y = draw.numbers(draw.a, first), draw.numbers(draw.b, second)
+    a[rows, column], b[rows, column] = x, y
+    factor, fmt = draw.signed_factor(x, y)
+    factor[...] = negate(fmt, factor)
+    a[rows, column + 1], b[rows, column + 1] = x, y
+
+
+# Products ---------------------------------------------------------------------------------------------------
+
+
+def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """One product whose low bits are a chosen field, alone or below c: every bit that a multiplier, an
+    alignment or a rounding cuts of it."""
+    bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
+    if not (draw.a.is_float and draw.b.is_float) or min(bits_a, bits_b) < 3:
+        return total_boundary(draw)
+    size = (draw.count,)
+    # x * y has the low bits `wanted` if x is odd and y is wanted / x modulo a power of two: the leading one
+    # of y lies above them. Of an x of few bits the product's upper bits are much like the lower ones.
+    swapped = draw.coins(size) == 1
+    free = np.where(swapped, bits_a, bits_b) - 1
+    own = np.where(swapped, bits_b, bits_a)
+    x = np.where(draw.chance(0.8, size), _anything(draw, own - 1), field(draw, own - 1)) | _power(own - 1) | 1
+    width = np.where(draw.chance(0.7, size), free, draw.pick(1, free, size))
+    wanted = field(draw, width) | _anything(draw, free) & ~(_power(width) - 1)
+    y = (wanted.astype(np.uint64) * _inverse(x)).astype(np.int64) & (_power(free) - 1) | _power(free)
+    digits_a, digits_b = np.where(swapped, y, x), np.where(swapped, x, y)
+    carries = digits_a.astype(np.float64) * digits_b >= 2.0 ** (bits_a + bits_b - 1)
+    least = lowest_exponent(draw.d)
+    low, high = max(least, draw.low), min(highest_exponent(draw.d), draw.high)
+    usual = draw.pick(min(low, high), high, size)
+    ends = [usual, np.full(size, high), least - draw.pick(0, 1, size)]
+    ends.append(least - draw.pick(0, draw.kept_bits + 1, size))
+    lead = np.clip(np.choose(draw.choice([0] * 6 + [1, 2, 2, 3], size), ends), draw.low, draw.high)
+    first, second = draw.split(lead - carries, draw.a, draw.b)
+    a = np.zeros(draw.shape, draw.a.dtype)
+    b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
+    row, place = np.arange(draw.count), draw.pick(0, draw.k - 1, size)
+    a[row, place] = _code(draw.a, draw.coins(size), digits_a, first - bits_a + 1)
+    b[row, place] = _code(draw.b, draw.coins(size), digits_b, second - bits_b + 1)
+    # c leads so far above that the field is what is cut: by the result's last place, or by an alignment.
+    last = first + second - bits_a - bits_b + 2
+    keeps = np.where(draw.chance(0.5, size), draw.kept_bits, draw.choice(draw.window_bits, size))
+    above, reach = last + width + keeps, highest_exponent(draw.c)
+    c = draw.numbers(draw.c, np.clip(above, lowest_exponent(draw.c), reach))
+    return a, b, np.where(draw.chance(0.4, size) | (above > reach), draw.zeros(draw.c, size), c)
+
+
+def _inverse(odd: Ints) -> npt.NDArray[np.uint64]:
+    """The inverse of odd numbers modulo 2**64."""
+    words = odd.astype(np.uint64)
+    found = words.copy()  # right in three bits, as x * x = 1 modulo 8
+    for _ in range(5):  # each of Newton's steps doubles them: 6, 12, 24, 48, 96
+        found = found * (np.uint64(2) - words * found)
+    return found
+
+
+def few_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Significands of few bits, or of ones with few gaps, in few terms: products and sums whose bits lie far
+    apart."""
+    size, spread = (draw.count,), int(draw.window_bits.max()) + 4
+    middle = draw.pick(draw.low, draw.high, (draw.count, 1))
+    target = np.maximum(middle - draw.pick(0, spread, draw.shape), draw.tiniest)
+    first, second = draw.split(target, draw.a, draw.b)
+    live = draw.chance(draw.choice([1 / draw.k, 2 / draw.k, 0.5], (draw.count, 1)), draw.shape)
+    a = np.where(live, _of_few_bits(draw, draw.a, first), np.zeros((), draw.a.dtype))
+    at = middle[:, 0] + draw.pick(-spread, spread, size)
+    c = _of_few_bits(draw, draw.c, np.clip(at, tiniest_exponent(draw.c), highest_exponent(draw.c)))
+    c = np.where(draw.chance(0.3, size), draw.zeros(draw.c, size), c)
+    return a, _of_few_bits(draw, draw.b, second), c
+
+
+def _of_few_bits(draw: Draw, fmt: Format, exponent: Ints) -> Bits:
+    """Numbers of random signs whose fractions are fields of bits, one for all elements of a row."""
+    if fmt.bits == 1 or not fmt.is_float or not fmt.fraction_bits:
+        return draw.numbers(fmt, exponent)
+    rows = (draw.count,) + (1,) * (exponent.ndim - 1)
+    fraction = field(draw, np.full(rows, fmt.fraction_bits)).astype(np.uint64)
+    words = np.broadcast_to(fraction << np.uint64(64 - fmt.fraction_bits), exponent.shape)
+    return encode(fmt, draw.coins(exponent.shape), exponent, words)
+
+
+# Classes ----------------------------------------------------------------------------------------------------
+
+
+def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Every class of operand and scale meets every other in one product or block, c at any size; all other
+    products are zeros, ordinary, or the same."""
+    size, row = (draw.count,), np.arange(draw.count)
+    place = draw.pick(0, draw.k - 1, size)
+    single_a, single_b = _of_any_class(draw, draw.a, size), _of_any_class(draw, draw.b, size)
+    usual_a, usual_b = (
+        draw.numbers(fmt, draw.pick(lowest_exponent(fmt), highest_exponent(fmt), draw.shape))
+        for fmt in (draw.a, draw.b)
+    )
+    rest = draw.choice([0, 0, 1, 2], (draw.count, 1))
+    a = np.choose(rest, [np.zeros_like(usual_a), usual_a, single_a[:, None]])
+    b = np.choose(rest, [usual_b, usual_b, single_b[:, None]])
+    empty = draw.chance(0.25, size)  # no product at all: what scales and c say alone
+    a[row, place] = np.where(empty, a[row, place], single_a)
+    b[row, place] = np.where(empty, b[row, place], single_b)
+    if draw.scales:
+        b = np.where((empty & draw.chance(0.5, size))[:, None], np.zeros((), draw.b.dtype), b)
+        _set_scale_classes(draw, place)
+    low, high = (
+        max(draw.tiniest - 30, tiniest_exponent(draw.c)),
+        min(draw.high + 30, highest_exponent(draw.c)),
+    )
+    anywhere = draw.numbers(draw.c, draw.pick(min(low, high), high, size))
+    chosen = [anywhere, draw.zeros(draw.c, size), _of_any_class(draw, draw.c, size)]
+    return a, b, np.choose(draw.choice([0, 0, 1, 2], size), chosen)
+
+
+def _set_scale_classes(draw: Draw, place: Ints) -> None:
+    """Scales of any class, in most rows of the block alone in which `place` (count,) lies."""
+    one_block = np.flatnonzero(draw.chance(0.6, (draw.count,)))
+    for name, codes in draw.scales.items():
+        fmt, row = draw.unit.formats[name], (draw.count, 1)
+        shared = _of_any_class(draw, fmt, row)
+        codes[...] = np.where(draw.chance(0.5, row), fmt.dtype.type(one(fmt)), shared)
+        block = place[one_block] * codes.shape[1] // draw.k
+        codes[one_block, block] = _of_any_class(draw, fmt, one_block.shape)
+
+
+def _of_any_class(draw: Draw, fmt: Format, shape: tuple[int, ...]) -> Bits:
+    """Codes at the edges of a format, any, or one."""
+    corners = corner_codes(fmt)
+    edges = corners[draw.pick(0, len(corners) - 1, shape)]
+    codes = [edges, draw.raw(fmt, shape), np.full(shape, one(fmt), fmt.dtype)]
+    return np.asarray(np.choose(draw.choice([0, 0, 1, 2], shape), codes).astype(fmt.dtype))
