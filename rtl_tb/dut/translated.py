@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
@@ -32,7 +32,7 @@ _READ = (
     "--allow-use-before-declare",
     "--relax-enum-conversions",
 )
-_COMMANDS = ("read_slang -f arguments.f", "proc", f"write_verilog -noattr -noparallelcase {NAME}.v")
+_WRITTEN = (f"write_verilog -noattr -noparallelcase {NAME}.v",)
 
 
 def built_readable(
@@ -71,16 +71,28 @@ def to_verilog(dut: Dut, wrapper: str) -> str:
     yosys = translators.yosys()
     with tempfile.TemporaryDirectory(prefix="mmagold_translate_") as name:
         folder = Path(name)
-        (folder / f"{NAME}.sv").write_text(wrapper, encoding="utf-8")
-        lines = [*_READ, f"--top {NAME}"]
-        lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in dut.defines.items()]
-        lines += [f"-I {_quoted(path)}" for path in dut.include]
-        lines += [f"-y {_quoted(path)}" for path in dut.libraries]
-        lines += [_quoted(path) for path in (*dut.sources, folder / f"{NAME}.sv")]
-        (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        translators.run_yosys(yosys, _COMMANDS, folder, f"the DUT {dut.name}")
+        elaborated_by(yosys, dut, wrapper, _WRITTEN, folder)
         text = (folder / f"{NAME}.v").read_text(encoding="utf-8")
     return f"{_MARK}{yosys.name}: four states for Icarus Verilog\n{text}"
+
+
+def elaborated_by(
+    yosys: translators.Translator, dut: Dut, wrapper: str, commands: Sequence[str], folder: Path
+) -> None:
+    """Has Yosys elaborate the unit within its wrapper and run these commands, in a folder.
+
+    Raises:
+        ElaborationError: it refuses the design.
+    """
+    (folder / f"{NAME}.sv").write_text(wrapper, encoding="utf-8")
+    lines = [*_READ, f"--top {NAME}"]
+    lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in dut.defines.items()]
+    lines += [f"-I {_quoted(path)}" for path in dut.include]
+    lines += [f"-y {_quoted(path)}" for path in dut.libraries]
+    lines += [_quoted(path) for path in (*dut.sources, folder / f"{NAME}.sv")]
+    (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    read = ("read_slang -f arguments.f", "proc")
+    translators.run_yosys(yosys, [*read, *commands], folder, f"the DUT {dut.name}")
 
 
 def _quoted(value: object) -> str:

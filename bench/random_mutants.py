@@ -1,0 +1,301 @@
+"""Whether the vectors of `rtl check` meet every fault of one line: mutants that a seed draws of the reference units.
+
+.venv/bin/python bench/random_mutants.py --count 1000 --seed 1 --jobs 16 --out mutants.json
+
+Units take turns; in a unit every place of its text that may be changed has the same chance
+(rtl_tb/qualify/mutator.py). What does not build is drawn anew. Each mutant runs on the vectors that `rtl check`
+draws by itself, at full throughput and under its short traffic; nothing is diagnosed. A mutant that fewer than
+LEAST vectors meet is compared with its unit by a solver (rtl_tb/qualify/equivalence.py): the two are proved
+to answer alike, or operands on which they differ are found, and run in the simulator.
+
+.venv/bin/python bench/random_mutants.py --again mutants.json --out again.json
+
+runs the mutants of a file again which fewer than LEAST vectors met and which are not proved equivalent, without
+drawing any: after a change of the stimuli these have to be met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pickle
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from golden.errors import MmagoldError
+from golden.number.formats import Format
+from golden.vectors.vectorset import VectorSet, default_set
+from rtl_tb import engines
+from rtl_tb.check.check import HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC, affordable
+from rtl_tb.check.climbs import try_climbs
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.engines import fast
+from rtl_tb.engines.job import Job
+from rtl_tb.qualify.equivalence import UNKNOWN, compare
+from rtl_tb.qualify.mutants import UNITS
+from rtl_tb.qualify.mutator import Change, changes_of, draw, planted
+from rtl_tb.simulators import simulators
+
+LEAST = 20
+"""Vectors of the default count that have to meet a fault: with a twentieth of them one still does."""
+VECTORS = 200_000
+"""The default count of `rtl check`."""
+BUILD = 120.0
+"""Seconds after which a build is given up: it takes five."""
+SIGNATURE = 256
+"""Vectors whose values are the signature of a node: equal ones are rarely different, and 1,000 nodes of it
+take a tenth of a second."""
+COPIES = 4
+"""How often a counterexample is given to the simulator."""
+HANGS = 20.0
+"""Seconds without a clock cycle after which a mutant is given up: a whole run takes one."""
+NO_BUILD, CAUGHT, RARE, SURVIVED, HUNG = "does not build", "caught", "rare", "survived", "hangs"
+"""What becomes of a mutant: met by LEAST vectors or more, or by traffic; by fewer; by none."""
+OPEN = (RARE, SURVIVED)
+
+
+def mutants(seed: int, units: Sequence[str]) -> Iterator[tuple[Path, Change]]:
+    """Changes without end; units take turns in an order that is shuffled for each turn. No text twice, until
+    a unit has no other."""
+    rng = random.Random(seed)
+    paths = [UNITS / f"{name}.yaml" for name in units]
+    changes = {path: changes_of(load_dut(path)) for path in paths}
+    while any(changes.values()):
+        rng.shuffle(paths)
+        for path in paths:
+            if changes[path]:
+                change = draw(changes[path], rng)
+                changes[path] = [other for other in changes[path] if other != change]
+                yield path, change
+
+
+def examine(name: str, path: Path, change: Change, count: int, folder: Path, prove: float) -> dict[str, Any]:
+    """What becomes of a mutant, as a row of the report."""
+    started, dut = time.monotonic(), load_dut(path)
+    mutant = planted(path, dut, change, name)
+    row: dict[str, Any] = {"mutant": name, "unit": path.stem, **asdict(change), "where": mutant.where}
+    row |= {"fault": mutant.fault, "state": "", "failing": 0, "kinds": {}, "protocol": []}
+    place = folder / name
+    try:
+        faulty = mutant.plant(place / "rtl")
+        vectors = vectors_of(dut, path.stem, count, folder)
+        job = Job(faulty, place / "build", vectors, wall_timeout=HANGS)
+        try:
+            with simulators.longest_build(BUILD):
+                job = replace(job, program=fast.build(job, simulators.verilator(), fast.FOR_TRIALS))
+        except MmagoldError as error:  # or a loop of its text does not end
+            return row | {"state": NO_BUILD, "why": str(error).splitlines()[0][:200]}
+        row["seconds_build"] = round(time.monotonic() - started, 2)
+        try:
+            row |= met(job)
+        except MmagoldError as error:  # it ends or blocks the simulation, which a check reports as well
+            row |= {"state": HUNG, "why": str(error).splitlines()[0][:200]}
+        row["seconds"] = round(time.monotonic() - started, 2)
+        if prove and row["state"] in OPEN:
+            row |= proof(dut, job, prove, row["state"] == RARE)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return row
+
+
+def met(job: Job) -> dict[str, Any]:
+    """How many vectors of a job meet its mutant, of which kinds, and what traffic and climbs show."""
+    verdict = judge(job.vectors, engines.run("fast", job), job.dut.compare)
+    failing = int(verdict.failed.sum())
+    kinds = {row.kind: row.failed for row in verdict.by_named_kind() if row.failed}
+    protocol = {failure.kind for failure in verdict.outcome.failures}
+    if not failing and not protocol:
+        few = job.vectors[:HANDSHAKE_COUNT]
+        busy = replace(job, vectors=few, traffic=affordable(HANDSHAKE_TRAFFIC, few))
+        verdict = judge(few, engines.run("fast", busy), job.dut.compare)
+        protocol |= {failure.kind for failure in verdict.outcome.failures}
+        protocol |= {"traffic"} if verdict.failed.any() else set()
+        climbed = try_climbs(job)
+        protocol |= {"climb"} if climbed is not None and not climbed[2].passed else set()
+    state = CAUGHT if failing >= LEAST or protocol else RARE if failing else SURVIVED
+    return {"state": state, "failing": failing, "kinds": kinds, "protocol": sorted(protocol)}
+
+
+def vectors_of(dut: Dut, unit: str, count: int, folder: Path) -> VectorSet:
+    """The default vectors of a unit, which the first of its mutants draws for all."""
+    file = folder / f"{unit}.vectors"
+    if not file.is_file():
+        drawn = default_set(dut.instruction, count, 1, dut.level)
+        part = file.with_suffix(f".{os.getpid()}")
+        part.write_bytes(pickle.dumps((drawn.operands, drawn.results, drawn.kinds), protocol=5))
+        part.replace(file)
+        return drawn
+    operands, results, kinds = pickle.loads(file.read_bytes())
+    return VectorSet.of(dut.instruction, dut.level, operands, results, kinds, 1)
+
+
+def proof(dut: Dut, job: Job, seconds: float, differs: bool) -> dict[str, Any]:
+    """Whether a mutant answers as its unit does; where not, operands on which it does not."""
+    started = time.monotonic()
+    words = [
+        int.from_bytes(row.tobytes(), "little")
+        for row in dut.layout.pack_operands(
+            {name: codes[:SIGNATURE] for name, codes in job.vectors.operands.items()}
+        )
+    ]
+    try:
+        found = compare(dut, job.dut, words, seconds, differs)
+    except MmagoldError as error:
+        return {"proof": UNKNOWN, "found": str(error).splitlines()[0][:200]}
+    row: dict[str, Any] = {"proof": found.result, "found": found.how}
+    if found.word is not None:
+        row |= replayed(dut, job, found.word)
+        if not row["replayed"]:
+            row |= {"proof": UNKNOWN, "found": "differs by what the netlist leaves open, not in the simulator"}
+    return row | {"seconds_proof": round(time.monotonic() - started, 2)}
+
+
+def replayed(dut: Dut, job: Job, word: int) -> dict[str, Any]:
+    """A counterexample as people read it, with what the simulator makes of it."""
+    layout, ins = dut.layout, dut.instruction
+    packed = np.frombuffer(word.to_bytes((layout.operand_width + 7) // 8, "little"), np.uint8)[None]
+    operands = layout.unpack_operands(np.repeat(packed, COPIES, axis=0))
+    kinds = np.zeros(COPIES, np.uint8)
+    vectors = VectorSet.of(ins, dut.level, operands, ins.answers(operands, dut.level == "tile"), kinds, 1)
+    again = replace(job, vectors=vectors)
+    verdict = judge(vectors, engines.run("fast", again), dut.compare)
+    came = verdict.outcome.actual.reshape(COPIES, -1)[0]
+    said = {name: spelled(ins.code_format(name), codes[0]) for name, codes in operands.items()}
+    said |= {"right": spelled(ins.formats["d"], vectors.d[0]), "came": spelled(ins.formats["d"], came)}
+    return {"operands": {name: text for name, text in said.items() if text}} | {
+        "replayed": bool(verdict.failed.all())
+    }
+
+
+def spelled(fmt: Format, codes: Any) -> str:
+    """Codes that are not 0 with their numbers, element by element."""
+    flat = np.asarray(codes).reshape(-1).tolist()
+    texts = [(at, code) for at, code in enumerate(flat) if code or len(flat) == 1]
+    shown = [
+        (f"[{at}] " if len(flat) > 1 else "")
+        + f"{code:#0{2 + (fmt.bits + 3) // 4}x} = {number_text(fmt, code)}"
+        for at, code in texts
+    ]
+    return ", ".join(shown)
+
+
+def number_text(fmt: Format, code: int) -> str:
+    """The number of a code."""
+    decoded = fmt.decode(code)
+    value = getattr(decoded, "value", None)
+    return str(decoded) if value is None else f"{float(value):.9g}"
+
+
+# The campaign -----------------------------------------------------------------------------------------------
+
+
+def campaign(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs mutants until so many built, prints a line for each, and writes all of them after each."""
+    until = time.monotonic() + arguments.seconds
+    source = again(arguments.again) if arguments.again else fresh(arguments)
+    rows: dict[int, dict[str, Any]] = {}
+    running: dict[Future[dict[str, Any]], int] = {}
+    built, submitted, ended = 0, 0, False
+    with tempfile.TemporaryDirectory(prefix="mutants_") as name, ProcessPoolExecutor(arguments.jobs) as pool:
+        while True:
+            while len(running) < arguments.jobs and built + len(running) < arguments.count and not ended:
+                one = next(source, None)
+                ended = one is None or time.monotonic() > until
+                if one is not None and not ended:
+                    job = (*one, arguments.vectors, Path(name), arguments.prove)
+                    running[pool.submit(examine, *job)] = submitted
+                    submitted += 1
+            if not running:
+                break
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                row = done.result()
+                rows[running.pop(done)] = row
+                built += row["state"] != NO_BUILD
+                say(row)
+            write(arguments, [rows[number] for number in sorted(rows)])
+    return [rows[number] for number in sorted(rows)]
+
+
+def fresh(arguments: argparse.Namespace) -> Iterator[tuple[str, Path, Change]]:
+    """The mutants of a seed."""
+    units = arguments.units or sorted(path.stem for path in UNITS.glob("*.yaml"))
+    for number, (path, change) in enumerate(mutants(arguments.seed, units)):
+        name = f"random_{arguments.seed}_{number}"
+        if not arguments.only or name in arguments.only:
+            yield name, path, change
+
+
+def again(file: Path) -> Iterator[tuple[str, Path, Change]]:
+    """Those mutants of a report that have to be met and were not."""
+    for row in json.loads(file.read_text(encoding="utf-8"))["mutants"]:
+        if row["state"] in OPEN and row.get("proof") != "equivalent":
+            change = Change(**{name: row[name] for name in Change.__dataclass_fields__})
+            yield row["mutant"], UNITS / f"{row['unit']}.yaml", change
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The numbers of a campaign."""
+    states = Counter(row["state"] for row in rows)
+    proofs = Counter(row["proof"] for row in rows if row.get("proof"))
+    return {
+        "built": sum(states.values()) - states[NO_BUILD],
+        **{state: states[state] for state in (NO_BUILD, CAUGHT, HUNG, RARE, SURVIVED)},
+        "proofs": dict(proofs),
+    }
+
+
+def write(arguments: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes the report, whole or not at all."""
+    if arguments.out is not None:
+        asked = {name: getattr(arguments, name) for name in ("seed", "count", "vectors", "prove")}
+        report = {"asked": asked, "summary": summary(rows), "mutants": list(rows)}
+        part = arguments.out.with_suffix(".part")
+        part.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        part.replace(arguments.out)
+
+
+def say(row: dict[str, Any]) -> None:
+    """Prints a line for a mutant, and more for one that is not met."""
+    print(
+        f"{row['mutant']} {row['unit']} {row['where']} {row['kind']}: {row['state']} {row['failing']}", end=""
+    )
+    print(f" {' '.join(row['protocol'])} {row.get('seconds_build')} {row.get('seconds')}", flush=True)
+    if row["state"] in OPEN:
+        print(f"  {row['fault']}\n  {row.get('proof')}: {row.get('found')}", flush=True)
+        for name, text in row.get("operands", {}).items():
+            print(f"    {name}: {text}", flush=True)
+
+
+def main() -> None:
+    """Runs the campaign and prints its numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000, help="mutants that build (default 1000)")
+    parser.add_argument("--seed", type=int, default=1, help="of the mutants (default 1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    parser.add_argument("--vectors", type=int, default=VECTORS, help="of each run (default 200,000)")
+    parser.add_argument("--prove", type=float, default=60, help="seconds for a solver, 0: none (default 60)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="after which no further one begins")
+    parser.add_argument("--units", nargs="*", help="these alone, by name (fda_hopper_f16)")
+    parser.add_argument("--only", nargs="*", help="these mutants alone, by name (random_1_7)")
+    parser.add_argument("--again", type=Path, help="a report whose mutants that were not met run again")
+    parser.add_argument("--out", type=Path, help="JSON file")
+    started = time.monotonic()
+    rows = campaign(parser.parse_args())
+    print(f"{summary(rows)} in {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
