@@ -38,6 +38,8 @@ _BITS = 61
 """Bits of a total at most: those of int64, less the sign, a carry and one that a term may take too much."""
 _PIECES = 5
 """Products of which a total is made at most: 24 bits are three products of FP8, and two more cancel."""
+_CARRIES = 0.15
+"""Share of totals whose digits are all ones, but for the last two."""
 _DEEPEST = 40
 """Bits of a total below the last place of the result at most, where no alignment bounds them: past the
 product of two f32 significands the int64 would not hold a double's total."""
@@ -159,6 +161,9 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     )
     digits = np.where(lead >= last, _power(width) + digits, 0)  # below half of the least number: no digit
     total, unit = (digits << depth) + field(draw, depth), last - depth
+    # Nearly a power of two: what rounds up carries through every place, also where a step keeps more than D.
+    nearly = (_power(width + depth + 1) - draw.pick(0, 3, size)) * (lead >= last)
+    total = np.where(draw.chance(_CARRIES, size), np.maximum(nearly, 0), total)
     if not (draw.a.is_float and draw.b.is_float):
         unit = np.maximum(unit, 0)
     return np.where(draw.coins(size) == 1, -total, total), unit
@@ -399,31 +404,39 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
         draw.numbers(fmt, draw.pick(lowest_exponent(fmt), highest_exponent(fmt), draw.shape))
         for fmt in (draw.a, draw.b)
     )
-    rest = draw.choice([0, 0, 1, 2], (draw.count, 1))
-    a = np.choose(rest, [np.zeros_like(usual_a), usual_a, single_a[:, None]])
-    b = np.choose(rest, [usual_b, usual_b, single_b[:, None]])
+    # Beside products at the top of D's range a special code shows that was read as a number.
+    highest = min(draw.high, highest_exponent(draw.d))
+    top_a, top_b = draw.products(highest - draw.pick(0, 2, draw.shape))
+    rest = draw.choice([0, 0, 0, 1, 1, 2, 3, 3], (draw.count, 1))
+    a = np.choose(rest, [np.zeros_like(usual_a), usual_a, single_a[:, None], top_a])
+    b = np.choose(rest, [usual_b, usual_b, single_b[:, None], top_b])
     empty = draw.chance(0.25, size)  # no product at all: what scales and c say alone
     a[row, place] = np.where(empty, a[row, place], single_a)
     b[row, place] = np.where(empty, b[row, place], single_b)
     if draw.scales:
         b = np.where((empty & draw.chance(0.5, size))[:, None], np.zeros((), draw.b.dtype), b)
-        _set_scale_classes(draw, place)
+        _set_scale_classes(draw, place, rest[:, 0] < 3)
     low, high = (
         max(draw.tiniest - 30, tiniest_exponent(draw.c)),
         min(draw.high + 30, highest_exponent(draw.c)),
     )
     anywhere = draw.numbers(draw.c, draw.pick(min(low, high), high, size))
     chosen = [anywhere, draw.zeros(draw.c, size), _of_any_class(draw, draw.c, size)]
-    return a, b, np.choose(draw.choice([0, 0, 1, 2], size), chosen)
+    c = np.choose(draw.choice([0, 0, 1, 2], size), chosen)
+    most = draw.numbers(
+        draw.c, min(highest_exponent(draw.c), highest_exponent(draw.d)) - draw.pick(0, 2, size)
+    )
+    return a, b, np.where((rest[:, 0] == 3) & draw.chance(0.3, size), most, c)
 
 
-def _set_scale_classes(draw: Draw, place: Ints) -> None:
-    """Scales of any class, in most rows of the block alone in which `place` (count,) lies."""
-    one_block = np.flatnonzero(draw.chance(0.6, (draw.count,)))
+def _set_scale_classes(draw: Draw, place: Ints, rows: Rows) -> None:
+    """Scales of any class in these rows, in most of them in one block alone: that of `place` (count,)."""
+    one_block = np.flatnonzero(rows & draw.chance(0.6, (draw.count,)))
     for name, codes in draw.scales.items():
         fmt, row = draw.unit.formats[name], (draw.count, 1)
         shared = _of_any_class(draw, fmt, row)
-        codes[...] = np.where(draw.chance(0.5, row), fmt.dtype.type(one(fmt)), shared)
+        shared = np.where(draw.chance(0.5, row), fmt.dtype.type(one(fmt)), shared)
+        codes[...] = np.where(rows[:, None], shared, codes)
         block = place[one_block] * codes.shape[1] // draw.k
         codes[one_block, block] = _of_any_class(draw, fmt, one_block.shape)
 
