@@ -3,10 +3,10 @@
 .venv/bin/python bench/fresh_mutants.py --seed 1 --out fresh.json
 
 Each mutant changes one place of one source of one unit (the reference units in rtl_tb/rtl/duts and those in
-other styles in rtl_tb/mutants/units): an operator, a constant, a bound, a condition or a signal. Units take
-turns, the kind of change and the place are drawn. What does not compile, or is a change of the handshake, is
-drawn anew. A mutant that passes runs on ten times as many vectors of another seed: a difference there is a
-hole of the default vectors; without one it may be no fault at all.
+other styles in rtl_tb/mutants/units), by rtl_tb/qualify/mutator.py. Units take turns, the kind of change and
+the place are drawn. What does not compile is drawn anew. A mutant that passes runs on ten times as many
+vectors of another seed: a difference there is a hole of the default vectors; without one it may be no fault
+at all.
 
 Whether a sentence names the right step and cause is for a person to judge; a report holds the sentences.
 
@@ -24,13 +24,11 @@ import argparse
 import json
 import math
 import random
-import re
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,116 +44,12 @@ from rtl_tb.check.starts import compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, Patch, read_mutants
+from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
+from rtl_tb.qualify.mutator import KINDS, changes_of, planted, together
 from rtl_tb.qualify.naming import explanations
 
-OPERATORS = {
-    "compare": {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
-    "add": {"+": "-", "-": "+"},
-    "logic": {"&&": "||", "||": "&&", "&": "|", "|": "&", "^": "|"},
-    "shift": {">>>": ">>", ">>": "<<", "<<": ">>"},
-    "invert": {"!": "", "~": ""},
-}
-"""By kind of change: what each operator becomes."""
-KINDS = (*OPERATORS, "constant", "signal")
-_TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d*'s?[bdho][0-9a-fA-F_xz]+|\d+|[<>=!&|^~+\-*/?]+|\S")
-MISSING = "missing"
-"""The kind of change that takes a statement away."""
-_STATEMENT = re.compile(r"\s*(?:else |assign |[\w']+\s*:\s)?\s*[\w.]+(?:\[[^;=]*\])?\s*<?=[^=;][^;]*;\s*")
-"""A line that is one: an assignment, an else or an item of a case with one."""
-_OPEN = re.compile(r"(?:\)|else|[^;:]:|=|\?|,|&&|\|\||[-+*&|^(])$")
-"""The end of a line that the next one belongs to."""
-_HANDSHAKE = re.compile(r"valid|ready|\brst|reset|clk|clock|enable|\bce\b|_v\b|stall|advance", re.IGNORECASE)
-_STRUCTURE = re.compile(r"^\s*(?:module|endmodule|package|import|typedef|input|output|`|generate|genvar)")
-_DECLARED = re.compile(r"\b(?:logic|wire|reg)\b\s*((?:signed\s*)?(?:\[[^\]]*\]\s*)*)([A-Za-z_]\w*)")
 _MORE = 200_000
 """Vectors of another seed on which a mutant that passes runs."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One place of a source: `before` (a line's text from `column`) becomes `after`."""
-
-    kind: str
-    file: str
-    line: int
-    column: int
-    before: str
-    after: str
-
-
-def changes(name: str, text: str) -> Iterator[Change]:
-    """Every one-line change of a source."""
-    alike = _alike(text)
-    in_comment = False
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        code = line.split("//")[0]
-        in_comment = (in_comment or "/*" in code) and "*/" not in code
-        if in_comment or "*/" in code or _STRUCTURE.match(code) or _HANDSHAKE.search(code):
-            continue
-        if _STATEMENT.fullmatch(code) and not _OPEN.search(_before(lines, number)):
-            start = len(code) - len(code.lstrip())
-            yield Change(MISSING, name, number, start, code.strip(), "")
-        for token in _TOKEN.finditer(code):
-            for kind, after in _becomes(token.group(), alike):
-                yield Change(kind, name, number, token.start(), token.group(), after)
-
-
-def _before(lines: list[str], number: int) -> str:
-    """The code of the last line before one that has any."""
-    codes = (line.split("//")[0].rstrip() for line in reversed(lines[:number]))
-    return next((code for code in codes if code), "")
-
-
-def _becomes(token: str, alike: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    for kind, operators in OPERATORS.items():
-        if token in operators:
-            yield kind, operators[token]
-    if token.isdigit():
-        yield "constant", str(int(token) + 1)
-        yield from [("constant", str(int(token) - 1))] if int(token) else []
-    elif (literal := re.fullmatch(r"(\d*'s?b)([01]+)", token)) is not None:
-        yield "constant", literal[1] + literal[2][:-1] + str(1 - int(literal[2][-1]))
-    for other in alike.get(token, ()):
-        yield "signal", other
-
-
-def _alike(text: str) -> dict[str, list[str]]:
-    """By signal of a source the others that are declared with the same bits."""
-    code = re.sub(r"//.*", "", text)
-    declared = {name: re.sub(r"\s", "", bits) for bits, name in _DECLARED.findall(code)}
-    return {
-        name: [other for other, its in declared.items() if its == bits and other != name]
-        for name, bits in declared.items()
-    }
-
-
-def planted(unit: Path, dut: Dut, change: Change, name: str) -> Mutant:
-    """The mutant with a change; the text that is replaced is unique because whole lines around it belong
-    to it."""
-    text = next(one for one in dut.sources if one.name == change.file).read_text(encoding="utf-8")
-    lines = text.split("\n")
-    first = change.line
-    while text.count("\n".join(lines[first : change.line + 1])) > 1:
-        first -= 1
-    line = lines[change.line]
-    new = line[: change.column] + change.after + line[change.column + len(change.before) :]
-    find = "\n".join(lines[first : change.line + 1])
-    patch = Patch(change.file, find, "\n".join([*lines[first : change.line], new]))
-    fault = f"{line.strip()}  ->  {new.strip()}"
-    where = f"{change.file}:{change.line + 1}"
-    return Mutant(name, unit, fault, "arithmetic", (patch,), {}, None, Traffic(), where)
-
-
-def together(mutants: Sequence[Mutant]) -> Mutant:
-    """One mutant with the changes of several of one unit."""
-    first = mutants[0]
-    patches = tuple(patch for mutant in mutants for patch in mutant.patches)
-    fault, where = (
-        "  AND  ".join(getattr(mutant, name) for mutant in mutants) for name in ("fault", "where")
-    )
-    return replace(first, fault=fault, where=where, patches=patches)
 
 
 def drawn(seed: int, faults: int, wanted: Sequence[str]) -> Iterator[tuple[Mutant, str]]:
@@ -167,8 +61,7 @@ def drawn(seed: int, faults: int, wanted: Sequence[str]) -> Iterator[tuple[Mutan
         rng.shuffle(units)
         for unit in units:
             dut = load_dut(unit)
-            every = [one for path in dut.sources for one in changes(path.name, path.read_text("utf-8"))]
-            found = [one for one in every if one.kind in wanted]
+            found = changes_of(dut, wanted)
             number += 1
             if not found:
                 continue
@@ -207,7 +100,7 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     named = explanations(verdict, dut)
     row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
     try:
-        unset, _, _ = compare_starts("fast", job, verdict)
+        unset, _, _ = compare_starts("fast", job, verdict, job)
     except MmagoldError:  # from another start it does not run
         unset = None
     row["unset"] = "" if unset is None else unset.sentence
@@ -313,7 +206,7 @@ def main() -> None:
     parser.add_argument(
         "--repair", type=float, default=60, help="seconds for a change that mends it, 0: none"
     )
-    parser.add_argument("--kinds", nargs="+", choices=[*KINDS, MISSING], default=KINDS, help="of change")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of change")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no further one begins")
     parser.add_argument("--only", nargs="*", help="these alone, by name (fresh_1_7)")

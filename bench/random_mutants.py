@@ -1,17 +1,18 @@
-"""Whether the vectors of `rtl check` meet every fault of one line: mutants that a seed draws of the reference units.
+"""Whether the vectors of `rtl check` meet every fault of one line: mutants of the reference units, by a seed.
 
 .venv/bin/python bench/random_mutants.py --count 1000 --seed 1 --jobs 16 --out mutants.json
 
 Units take turns; in a unit every place of its text that may be changed has the same chance
-(rtl_tb/qualify/mutator.py). What does not build is drawn anew. Each mutant runs on the vectors that `rtl check`
-draws by itself, at full throughput and under its short traffic; nothing is diagnosed. A mutant that fewer than
-LEAST vectors meet is compared with its unit by a solver (rtl_tb/qualify/equivalence.py): the two are proved
-to answer alike, or operands on which they differ are found, and run in the simulator.
+(rtl_tb/qualify/mutator.py). What does not build, or has the netlist of its unit, is drawn anew. Each mutant
+runs on the vectors that `rtl check` draws by itself, at full throughput and under its short traffic; nothing
+is diagnosed. A mutant that fewer than LEAST vectors meet is compared with its unit by a solver
+(rtl_tb/qualify/equivalence.py): the two are proved to answer alike, or operands on which they differ are
+found, and run in the simulator.
 
 .venv/bin/python bench/random_mutants.py --again mutants.json --out again.json
 
-runs the mutants of a file again which fewer than LEAST vectors met and which are not proved equivalent, without
-drawing any: after a change of the stimuli these have to be met.
+runs the mutants of a file again which fewer than LEAST vectors met and which are not proved equivalent,
+without drawing any: after a change of the stimuli these have to be met.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
-from rtl_tb.qualify.equivalence import UNKNOWN, compare
+from rtl_tb.qualify.equivalence import SAME, UNKNOWN, compare
 from rtl_tb.qualify.mutants import UNITS
 from rtl_tb.qualify.mutator import Change, changes_of, draw, planted
 from rtl_tb.simulators import simulators
@@ -62,9 +63,14 @@ COPIES = 4
 """How often a counterexample is given to the simulator."""
 HANGS = 20.0
 """Seconds without a clock cycle after which a mutant is given up: a whole run takes one."""
-NO_BUILD, CAUGHT, RARE, SURVIVED, HUNG = "does not build", "caught", "rare", "survived", "hangs"
+NO_BUILD = "does not build"
+CAUGHT, RARE, SURVIVED, HUNG = "caught", "rare", "survived", "hangs"
 """What becomes of a mutant: met by LEAST vectors or more, or by traffic; by fewer; by none."""
+DRAWN_ANEW = (NO_BUILD, SAME)
+"""What is no mutant: a default that the unit overrides, a branch that it leaves out, an unread bit."""
 OPEN = (RARE, SURVIVED)
+WRITES = 5.0
+"""Seconds between two writes of the report."""
 
 
 def mutants(seed: int, units: Sequence[str]) -> Iterator[tuple[Path, Change]]:
@@ -106,6 +112,7 @@ def examine(name: str, path: Path, change: Change, count: int, folder: Path, pro
         row["seconds"] = round(time.monotonic() - started, 2)
         if prove and row["state"] in OPEN:
             row |= proof(dut, job, prove, row["state"] == RARE)
+            row["state"] = SAME if row["found"] == SAME else row["state"]
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return row
@@ -159,7 +166,10 @@ def proof(dut: Dut, job: Job, seconds: float, differs: bool) -> dict[str, Any]:
     if found.word is not None:
         row |= replayed(dut, job, found.word)
         if not row["replayed"]:
-            row |= {"proof": UNKNOWN, "found": "differs by what the netlist leaves open, not in the simulator"}
+            row |= {
+                "proof": UNKNOWN,
+                "found": "differs by what the netlist leaves open, not in the simulator",
+            }
     return row | {"seconds_proof": round(time.monotonic() - started, 2)}
 
 
@@ -208,7 +218,7 @@ def campaign(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     source = again(arguments.again) if arguments.again else fresh(arguments)
     rows: dict[int, dict[str, Any]] = {}
     running: dict[Future[dict[str, Any]], int] = {}
-    built, submitted, ended = 0, 0, False
+    built, submitted, ended, due = 0, 0, False, 0.0
     with tempfile.TemporaryDirectory(prefix="mutants_") as name, ProcessPoolExecutor(arguments.jobs) as pool:
         while True:
             while len(running) < arguments.jobs and built + len(running) < arguments.count and not ended:
@@ -223,9 +233,11 @@ def campaign(arguments: argparse.Namespace) -> list[dict[str, Any]]:
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 row = done.result()
                 rows[running.pop(done)] = row
-                built += row["state"] != NO_BUILD
+                built += row["state"] not in DRAWN_ANEW
                 say(row)
-            write(arguments, [rows[number] for number in sorted(rows)])
+            if time.monotonic() > due or not running:
+                write(arguments, [rows[number] for number in sorted(rows)])
+                due = time.monotonic() + WRITES
     return [rows[number] for number in sorted(rows)]
 
 
@@ -251,8 +263,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     states = Counter(row["state"] for row in rows)
     proofs = Counter(row["proof"] for row in rows if row.get("proof"))
     return {
-        "built": sum(states.values()) - states[NO_BUILD],
-        **{state: states[state] for state in (NO_BUILD, CAUGHT, HUNG, RARE, SURVIVED)},
+        "mutants": sum(states.values()) - sum(states[state] for state in DRAWN_ANEW),
+        **{state: states[state] for state in (*DRAWN_ANEW, CAUGHT, HUNG, RARE, SURVIVED)},
         "proofs": dict(proofs),
     }
 
@@ -282,7 +294,9 @@ def say(row: dict[str, Any]) -> None:
 def main() -> None:
     """Runs the campaign and prints its numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000, help="mutants that build (default 1000)")
+    parser.add_argument(
+        "--count", type=int, default=1000, help="mutants whose netlist is another (default 1000)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the mutants (default 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument("--vectors", type=int, default=VECTORS, help="of each run (default 200,000)")

@@ -12,12 +12,12 @@ ones become one node, so that a change without effect ends where its effect does
 where these do not reach the result they join the vectors. Operands that reach it are looked for with few
 products that are not zero first, then with all.
 
-It is a statement about the netlists that Yosys reads, one vector after the other at full throughput: not about
-stalls or resets.
+It is a statement about the netlists that Yosys reads, at full throughput: not about stalls or resets.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import random
@@ -31,8 +31,11 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.qualify.netlist import Graph, Netlist, Node, Unsupported, compute, in_order, read
+from rtl_tb.qualify.ranges import Range, Ranges
 
 EQUIVALENT, DIFFERS, UNKNOWN = "equivalent", "differs", "unknown"
+SAME = "the same netlist"
+"""How units answer alike that have the same graph."""
 GET_BITWUZLA = "pip install bitwuzla"
 _STEPS = (0, 4, 12, 30)
 """How many operations below two nodes what they share is free, one after the other; then products alone are
@@ -89,7 +92,7 @@ def compare(unit: Dut, mutant: Dut, words: Sequence[int], seconds: float, differ
     except Unsupported as error:
         return Found(UNKNOWN, f"not read: {error}")
     if one is other:
-        return Found(EQUIVALENT, "the same netlist")
+        return Found(EQUIVALENT, SAME)
     pair = _Pair(graph, one, other, _Values(words, one), time.monotonic() + seconds)
     try:
         return _compared(pair, _elements_apart(unit), differs)
@@ -184,6 +187,7 @@ class _Pair:
         self.own = in_order([one])
         self.known = {node.number for node in self.own}
         self.columns: dict[int, list[int]] = {}
+        self.whole: set[int] = set()
 
     def with_zeros(self, zero: set[int]) -> _Pair:
         """The same with elements, given by their lowest bits, that are zero."""
@@ -212,10 +216,18 @@ class _Pair:
 
     # Signatures
 
+    def _learn(self, model: Mapping[str, int]) -> None:
+        """Adds the operands of a model to the vectors."""
+        self.values.words.append(self.values.word(model))
+        self.whole.clear()
+
     def _simulate(self, roots: Sequence[Node]) -> None:
         """Adds the columns of all nodes below some."""
         count = len(self.values.words)
-        for node in in_order(roots):
+        for node in in_order(roots, self.whole):
+            if node.number in self.whole:
+                continue
+            self.whole.add(node.number)
             column = self.columns.setdefault(node.number, [])
             first = len(column)
             if first == count:
@@ -273,7 +285,7 @@ class _Pair:
                         self.merged += 1
                         break
                     if model is not None:
-                        self.values.words.append(self.values.word(model))
+                        self._learn(model)
                         if self._shown():
                             return self.other
                         signed = self._signed()
@@ -286,8 +298,10 @@ class _Pair:
     def _asked(self, new: Node, old: Node, until: float) -> tuple[str, dict[str, int] | None]:
         """Whether two nodes are equal, and operands that show they are not."""
         last: frozenset[int] | None = None
+        common = {each.number: each for each in in_order([old])}
+        common = {each.number: each for each in in_order([new]) if each.number in common}
         for step, seconds in zip((*_STEPS, "products", "nothing"), _SECONDS, strict=True):
-            free = _shared(new, old, step)
+            free = _shared(new, old, common, step)
             if free == last:
                 continue
             last = free
@@ -306,10 +320,8 @@ class _Pair:
         until = time.monotonic() + seconds
         if self._shown():
             return True
-        try:
+        with contextlib.suppress(_Late):
             self.swept(until - seconds / 2)
-        except _Late:
-            pass
         if self.word is not None or self.same:
             return self.word is not None
         verdict, model = self.solver.equal(
@@ -317,7 +329,7 @@ class _Pair:
         )
         self.same = verdict == EQUIVALENT
         if model is not None:
-            self.values.words.append(self.values.word(model))
+            self._learn(model)
             self.word = self.values.words[-1]
         return self.word is not None
 
@@ -327,15 +339,13 @@ def _likely(alike: Sequence[Node], new: Node) -> list[Node]:
     return sorted(alike, key=lambda node: node.kind != new.kind)[:_CANDIDATES]
 
 
-def _shared(one: Node, other: Node, step: int | str) -> frozenset[int]:
+def _shared(one: Node, other: Node, common: Mapping[int, Node], step: int | str) -> frozenset[int]:
     """The nodes below both that are free, so many operations down, or those that are products; a variable
     and a constant are what they are."""
-    below = [{node.number: node for node in in_order([root])} for root in (one, other)]
-    common = below[0].keys() & below[1].keys()
     if step == "nothing":
         return frozenset()
     if step == "products":
-        return frozenset(number for number in common if below[0][number].kind == "mul")
+        return frozenset(number for number, node in common.items() if node.kind == "mul")
     depth = {one.number: 0, other.number: 0}
     queue, found = deque([one, other]), set[int]()
     assert isinstance(step, int)
@@ -357,6 +367,7 @@ class _Solver:
     def __init__(self) -> None:
         self.api: Any = importlib.import_module("bitwuzla")
         self.manager = self.api.TermManager()
+        self.ranges = Ranges()
 
     def equal(
         self, one: Node, other: Node, free: frozenset[int], seconds: float
@@ -367,21 +378,38 @@ class _Solver:
         options.set(self.api.Option.TIME_LIMIT_PER, max(int(seconds * 1000), 1))
         terms: dict[int, Any] = {}
         variables: dict[str, Any] = {}
+        bounds: list[Any] = []
         for node in in_order([one, other], free):
             if node.number in free or node.kind == "var":
                 name = node.value if node.number not in free else f"node{node.number}"
                 terms[node.number] = manager.mk_const(manager.mk_bv_sort(node.width), name)
                 variables[name] = terms[node.number]
+                bounds += self._bounds(node, terms[node.number]) if node.number in free else []
             else:
                 terms[node.number] = self._term(node, [terms[arg.number] for arg in node.args])
         solver = self.api.Bitwuzla(manager, options)
         solver.assert_formula(manager.mk_term(kinds.DISTINCT, [terms[one.number], terms[other.number]]))
+        for each in bounds:
+            solver.assert_formula(each)
         answer = solver.check_sat()
         if answer == self.api.Result.UNSAT:
             return EQUIVALENT, None
         if answer != self.api.Result.SAT:
             return UNKNOWN, None
         return DIFFERS, {name: int(solver.get_value(term).value(10)) for name, term in variables.items()}
+
+    def _bounds(self, node: Node, term: Any) -> list[Any]:
+        """What is known of a node that is free."""
+        kinds, manager = self.api.Kind, self.manager
+        found, whole = self.ranges.of(node), Range.whole(node.width)
+        limits = [(kinds.BV_UGE, found.low, whole.low), (kinds.BV_ULE, found.high, whole.high)]
+        limits += [(kinds.BV_SGE, found.least, whole.least), (kinds.BV_SLE, found.most, whole.most)]
+        sort, mask = manager.mk_bv_sort(node.width), (1 << node.width) - 1
+        return [
+            manager.mk_term(kind, [term, manager.mk_bv_value(sort, limit & mask)])
+            for kind, limit, open_ in limits
+            if limit != open_
+        ]
 
     def _term(self, node: Node, args: list[Any]) -> Any:
         kinds, manager = self.api.Kind, self.manager

@@ -1,4 +1,4 @@
-"""One-line mutants that nobody chose: every small change of a SystemVerilog text, and those that a seed draws.
+"""One-line mutants that nobody chose: every small change of a SystemVerilog text, of which a seed draws some.
 
     changes = find_changes("fda.sv", text)
     mutant = planted(unit, dut, draw(changes, random.Random(1)), "mutant_1")
@@ -61,7 +61,7 @@ _BASES = {"b": 2, "o": 8, "d": 10, "h": 16}
 
 @dataclass(frozen=True)
 class Change:
-    """One place of a source: `before` (characters from `column` of the line `line`, from 0) becomes `after`."""
+    """One place of a source: `before`, from `column` of the line `line` on (both from 0), becomes `after`."""
 
     kind: str
     file: str
@@ -352,7 +352,7 @@ def _digits(value: int, radix: int) -> str:
 
 
 def _alike(code: str) -> dict[str, list[str]]:
-    """By signal of a source the others that are declared with the same bits; those without `[` are one bit."""
+    """By signal of a source the others that are declared with the same bits."""
     declared: dict[str, str] = {}
     for declaration in re.finditer(rf"{_DECLARED.pattern}((?:\s*,\s*\w+)*)", code):
         bits = re.sub(r"\s", "", declaration[1])

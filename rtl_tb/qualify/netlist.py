@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,8 @@ class Graph:
         return None
 
     def _joined(self, high: Node, low: Node) -> Node | None:
+        if high.kind == "part" and high.width == 1 and high.args[0] is low and high.value == low.width - 1:
+            return self.make("sext", low.width + 1, low)
         if high.kind == "part" and low.kind == "part":
             whole = high.args[0]
             if whole is low.args[0] and high.value == low.value + low.width:
@@ -236,7 +239,7 @@ class Graph:
         return self.make(node.kind, node.width, *args) if args else node
 
 
-def in_order(roots: Iterable[Node], stop: Mapping[int, Any] | frozenset[int] = frozenset()) -> list[Node]:
+def in_order(roots: Iterable[Node], stop: AbstractSet[int] = frozenset()) -> list[Node]:
     """All nodes below some, each after those that it reads; nothing below those of `stop`."""
     seen: set[int] = set()
     found: list[Node] = []
@@ -513,7 +516,7 @@ class _Cell:
         return graph.make("ite", width, reset, graph.const(int(value, 2), width), found)
 
     def _active(self, port: str) -> Node:
-        """Whether a control was active in the cycle before; an enable that is none always is, a reset never."""
+        """Whether a control was active in the cycle before; without one it is enabled, and not reset."""
         graph = self.net.graph
         if port not in self.cell["connections"]:
             return graph.const(int(port == "EN"), 1)
