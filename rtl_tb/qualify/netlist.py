@@ -159,6 +159,8 @@ class Graph:
             return self._chosen(width, *args)
         if kind == "cat":
             return self._joined(*args)
+        if kind == "sext" and args[0].kind == "sext":
+            return self.make("sext", width, args[0].args[0])
         return None
 
     def _equal(self, one: Node, other: Node) -> Node | None:
@@ -182,8 +184,8 @@ class Graph:
         return None
 
     def _joined(self, high: Node, low: Node) -> Node | None:
-        if high.kind == "part" and high.width == 1 and high.args[0] is low and high.value == low.width - 1:
-            return self.make("sext", low.width + 1, low)
+        if high.width == 1 and high.kind != "const" and self.part(low, low.width - 1, 1) is high:
+            return self.make("sext", low.width + 1, low)  # as Yosys writes an extension, bit by bit
         if high.kind == "part" and low.kind == "part":
             whole = high.args[0]
             if whole is low.args[0] and high.value == low.value + low.width:
@@ -210,6 +212,10 @@ class Graph:
                 return self.part(rest, low, width)
             upper = self.part(high, 0, low + width - rest.width)
             return self.cat(upper, self.part(rest, low, rest.width - low))
+        if node.kind == "sext" and low + width <= node.args[0].width:
+            return self.part(node.args[0], low, width)
+        if node.kind == "sext" and width == 1:
+            return self.part(node.args[0], node.args[0].width - 1, 1)
         return self._node("part", width, (node,), low)
 
     def cat(self, high: Node, low: Node) -> Node:
