@@ -45,6 +45,7 @@ from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
+from rtl_tb.errors import ElaborationError
 from rtl_tb.qualify.equivalence import SAME, UNKNOWN, compare
 from rtl_tb.qualify.mutants import UNITS
 from rtl_tb.qualify.mutator import Change, changes_of, draw, planted
@@ -160,6 +161,10 @@ def proof(dut: Dut, job: Job, seconds: float, differs: bool) -> dict[str, Any]:
     ]
     try:
         found = compare(dut, job.dut, words, seconds, differs)
+    except (
+        ElaborationError
+    ) as error:  # Verilator overlooks what is no SystemVerilog: elements that are not there
+        return {"state": NO_BUILD, "why": str(error).splitlines()[0][:200], "found": ""}
     except MmagoldError as error:
         return {"proof": UNKNOWN, "found": str(error).splitlines()[0][:200]}
     row: dict[str, Any] = {"proof": found.result, "found": found.how}

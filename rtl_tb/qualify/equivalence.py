@@ -37,7 +37,7 @@ EQUIVALENT, DIFFERS, UNKNOWN = "equivalent", "differs", "unknown"
 SAME = "the same netlist"
 """How units answer alike that have the same graph."""
 GET_BITWUZLA = "pip install bitwuzla"
-_STEPS = (0, 4, 12, 30)
+_STEPS: tuple[int | str, ...] = (0, 4, 12, 30, "products", "nothing")
 """How many operations below two nodes what they share is free, one after the other; then products alone are
 free, and at last nothing is."""
 _SECONDS = (1.0, 1.0, 2.0, 4.0, 5.0, 5.0)
@@ -300,7 +300,7 @@ class _Pair:
         last: frozenset[int] | None = None
         common = {each.number: each for each in in_order([old])}
         common = {each.number: each for each in in_order([new]) if each.number in common}
-        for step, seconds in zip((*_STEPS, "products", "nothing"), _SECONDS, strict=True):
+        for step, seconds in zip(_STEPS, _SECONDS, strict=True):
             free = _shared(new, old, common, step)
             if free == last:
                 continue

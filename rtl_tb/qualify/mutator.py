@@ -299,7 +299,7 @@ class _Finder:
             self._step("range", node.expr)
 
     def _in_VariableDimensionSyntax(self, node: Any, above: tuple[Any, ...]) -> None:
-        select = getattr(node.specifier, "selector", None)
+        select: Any = getattr(node.specifier, "selector", None)
         if type(select).__name__ == "RangeSelectSyntax":
             self._step("width", select.left)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,7 +77,7 @@ def compute(kind: str, width: int, low: Any, values: Sequence[int], widths: Sequ
         case "shl":
             return (first << values[1]) & mask if values[1] < width else 0
         case "lshr":
-            return first >> values[1]
+            return int(first >> values[1])
         case "ashr":
             return _signed(first, width) >> min(values[1], width) & mask
         case "eq":
@@ -91,7 +91,7 @@ def compute(kind: str, width: int, low: Any, values: Sequence[int], widths: Sequ
         case "cat":
             return first << widths[1] | values[1]
         case "part":
-            return first >> low & mask
+            return first >> int(low) & mask
         case "sext":
             return _signed(first, widths[0]) & mask
     raise Unsupported(f"operation {kind}")
@@ -550,7 +550,7 @@ def _shifted(graph: Graph, kind: str, operand: Node, amount: Node) -> Node:
     return graph.part(made, 0, operand.width)
 
 
-_TABLES: tuple[tuple[dict[str, str], Any], ...] = (
+_TABLES: tuple[tuple[dict[str, str], Callable[[_Cell, str, int], Node]], ...] = (
     (
         {"$add": "add", "$sub": "sub", "$mul": "mul", "$and": "and", "$or": "or", "$xor": "xor"}
         | {"$xnor": "xorn"},
