@@ -27,6 +27,7 @@ from golden.stimuli.codes import (
     lowest_exponent,
     negate,
     one,
+    special_codes,
     tiniest_exponent,
 )
 from golden.stimuli.draw import Draw
@@ -38,7 +39,7 @@ _BITS = 61
 """Bits of a total at most: those of int64, less the sign, a carry and one that a term may take too much."""
 _PIECES = 5
 """Products of which a total is made at most: 24 bits are three products of FP8, and two more cancel."""
-_CARRIES = 0.15
+_CARRIES = 0.2
 """Share of totals whose digits are all ones, but for the last two."""
 _DEEPEST = 40
 """Bits of a total below the last place of the result at most, where no alignment bounds them: past the
@@ -152,6 +153,9 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     usual = draw.pick(np.maximum(least, low + kept), np.minimum(most, draw.high), size)
     ends = [usual, most, least - draw.pick(0, 1, size), least - draw.pick(1, kept + 1, size)]
     lead = np.clip(np.choose(draw.choice([0] * 10 + [1] * 3 + [2] * 4 + [3] * 3, size), ends), low, reach)
+    # Where no product has bits below the result's last place, c is alone: that is enough in some rows.
+    alone = (lead - kept < draw.tiniest) | (lead - kept - depth > draw.high)
+    lead = np.where(alone & draw.chance(0.7, size), usual, lead)
     last = np.maximum(lead, least) - kept
     # The digits of the result below the leading one carry, borrow or do neither.
     width = np.maximum(lead - last, 0)
@@ -218,7 +222,7 @@ def _spell(draw: Draw, total: Ints, unit: Ints, placed: _Term | None = None) -> 
     for place in range(column, end):
         left = left - _take_product(draw, a, b, left, unit_of_products, place)
     c, left = _take_c(draw, c, left, unit, turn == last)
-    a, b = draw.shuffle(a, b, near=draw.chance(0.5, size))
+    a, b = draw.shuffle(a, b, near=draw.chance(0.7, size))  # of a chain mostly in one of its links
     return a, b, c
 
 
@@ -306,7 +310,7 @@ def _put_cancelling(draw: Draw, a: Bits, b: Bits, lead: Ints, column: int) -> No
     leads: what is left is normalised by every shift."""
     if not (draw.a.is_float and draw.b.is_float) or not (draw.a.signed or draw.b.signed):
         return
-    rows = np.flatnonzero(draw.chance(0.4, (draw.count,)))
+    rows = np.flatnonzero(draw.chance(0.3, (draw.count,)))
     above = draw.pick(-2, int(draw.window_bits.max()) + 2, rows.shape)
     first, second = draw.split(np.minimum(lead[rows] + above, draw.high), draw.a, draw.b)
     x, y = draw.numbers(draw.a, first), draw.numbers(draw.b, second)
@@ -405,7 +409,7 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
         for fmt in (draw.a, draw.b)
     )
     # Beside products at the top of D's range a special code shows that was read as a number.
-    highest = min(draw.high, highest_exponent(draw.d))
+    highest = highest_exponent(draw.d) if draw.scales else min(draw.high, highest_exponent(draw.d))
     top_a, top_b = draw.products(highest - draw.pick(0, 2, draw.shape))
     rest = draw.choice([0, 0, 0, 1, 1, 2, 3, 3], (draw.count, 1))
     a = np.choose(rest, [np.zeros_like(usual_a), usual_a, single_a[:, None], top_a])
@@ -423,10 +427,11 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     anywhere = draw.numbers(draw.c, draw.pick(min(low, high), high, size))
     chosen = [anywhere, draw.zeros(draw.c, size), _of_any_class(draw, draw.c, size)]
     c = np.choose(draw.choice([0, 0, 1, 2], size), chosen)
-    most = draw.numbers(
-        draw.c, min(highest_exponent(draw.c), highest_exponent(draw.d)) - draw.pick(0, 2, size)
-    )
-    return a, b, np.where((rest[:, 0] == 3) & draw.chance(0.3, size), most, c)
+    at_top = min(highest_exponent(draw.c), highest_exponent(draw.d))
+    most, special = draw.numbers(draw.c, at_top - draw.pick(0, 2, size)), special_codes(draw.c)
+    special = special[draw.pick(0, len(special) - 1, size)]
+    large = np.where(draw.chance(0.5, size), most, special)
+    return a, b, np.where((rest[:, 0] == 3) & draw.chance(0.8, size), large, c)
 
 
 def _set_scale_classes(draw: Draw, place: Ints, rows: Rows) -> None:
