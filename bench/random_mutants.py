@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from golden.errors import MmagoldError
+from golden.explain.numbers import hex_text, power_text
 from golden.number.formats import Format
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
@@ -64,10 +65,10 @@ COPIES = 4
 """How often a counterexample is given to the simulator."""
 HANGS = 20.0
 """Seconds without a clock cycle after which a mutant is given up: a whole run takes one."""
-NO_BUILD = "does not build"
+NO_BUILD, FAILED = "does not build", "internal error"
 CAUGHT, RARE, SURVIVED, HUNG = "caught", "rare", "survived", "hangs"
 """What becomes of a mutant: met by LEAST vectors or more, or by traffic; by fewer; by none."""
-DRAWN_ANEW = (NO_BUILD, SAME)
+DRAWN_ANEW = (NO_BUILD, SAME, FAILED)
 """What is no mutant: a default that the unit overrides, a branch that it leaves out, an unread bit."""
 OPEN = (RARE, SURVIVED)
 WRITES = 5.0
@@ -114,6 +115,8 @@ def examine(name: str, path: Path, change: Change, count: int, folder: Path, pro
         if prove and row["state"] in OPEN:
             row |= proof(dut, job, prove, row["state"] == RARE)
             row["state"] = SAME if row["found"] == SAME else row["state"]
+    except Exception as error:  # of this program, and no verdict: the others go on
+        row |= {"state": FAILED, "why": f"{type(error).__name__}: {error}"}
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return row
@@ -198,20 +201,12 @@ def replayed(dut: Dut, job: Job, word: int) -> dict[str, Any]:
 def spelled(fmt: Format, codes: Any) -> str:
     """Codes that are not 0 with their numbers, element by element."""
     flat = np.asarray(codes).reshape(-1).tolist()
-    texts = [(at, code) for at, code in enumerate(flat) if code or len(flat) == 1]
-    shown = [
-        (f"[{at}] " if len(flat) > 1 else "")
-        + f"{code:#0{2 + (fmt.bits + 3) // 4}x} = {number_text(fmt, code)}"
-        for at, code in texts
-    ]
-    return ", ".join(shown)
-
-
-def number_text(fmt: Format, code: int) -> str:
-    """The number of a code."""
-    decoded = fmt.decode(code)
-    value = getattr(decoded, "value", None)
-    return str(decoded) if value is None else f"{float(value):.9g}"
+    places = [f"[{at}] " if len(flat) > 1 else "" for at in range(len(flat))]
+    return ", ".join(
+        f"{place}{hex_text(fmt, code)} = {power_text(fmt.decode(code))}"
+        for place, code in zip(places, flat, strict=True)
+        if code or len(flat) == 1
+    )
 
 
 # The campaign -----------------------------------------------------------------------------------------------
@@ -290,6 +285,8 @@ def say(row: dict[str, Any]) -> None:
         f"{row['mutant']} {row['unit']} {row['where']} {row['kind']}: {row['state']} {row['failing']}", end=""
     )
     print(f" {' '.join(row['protocol'])} {row.get('seconds_build')} {row.get('seconds')}", flush=True)
+    if row["state"] == FAILED:
+        print(f"  {row['fault']}\n  {row['why']}", flush=True)
     if row["state"] in OPEN:
         print(f"  {row['fault']}\n  {row.get('proof')}: {row.get('found')}", flush=True)
         for name, text in row.get("operands", {}).items():

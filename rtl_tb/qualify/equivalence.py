@@ -113,7 +113,7 @@ def _compared(pair: _Pair, sets: Sequence[set[int]], differs: bool) -> Found:
     for zero in sets:
         fewer = pair.with_zeros(zero)
         if fewer.one is not fewer.other and fewer.differ(max(2.0, (pair.until - time.monotonic()) / 4)):
-            return Found(DIFFERS, f"{len(zero)} elements are 0", fewer.word)
+            return Found(DIFFERS, f"with {len(zero)} elements of a and b that are 0", fewer.word)
     if pair.differ(pair.until - time.monotonic()):
         return Found(DIFFERS, "of all operands", pair.word)
     if pair.same:
