@@ -150,7 +150,11 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     of_c = draw.c.is_float and "c" not in draw.unit.absent
     low = max(draw.tiniest, tiniest_exponent(draw.c)) if of_c else draw.tiniest
     reach = max(draw.high, highest_exponent(draw.c)) if of_c else draw.high
-    usual = draw.pick(np.maximum(least, low + kept), np.minimum(most, draw.high), size)
+    # A total of products alone ends at their largest; one that c leads has its last bits from products.
+    by_c = draw.chance(0.6, size) & of_c
+    lowest = np.where(by_c, draw.tiniest + kept + depth, low + kept)
+    highest = np.minimum(most, draw.high + np.where(by_c, kept, 0))
+    usual = draw.pick(np.minimum(np.maximum(least, lowest), highest), highest, size)
     ends = [usual, most, least - draw.pick(0, 1, size), least - draw.pick(1, kept + 1, size)]
     lead = np.clip(np.choose(draw.choice([0] * 10 + [1] * 3 + [2] * 4 + [3] * 3, size), ends), low, reach)
     # Where no product has bits below the result's last place, c is alone: that is enough in some rows.
