@@ -323,10 +323,11 @@ MG_BLOCK_CALL void mg_round_lanes(mg_block *s, const mg_rounder *r, const mg_num
         return;
     }
     mg_significands significand;
-    mg_words lsb, tiny;
+    mg_words lsb, tiny, some; /* some: the number is not zero, whatever the rounding sees of it */
     MG_EACH {
         significand[l] = mg_seen(x, l);
         lsb[l] = x->lsb[l] + x->sticky[l];
+        some[l] = mg_s_some(significand[l]);
         tiny[l] = mg_splat(0);
     }
     if (r->gap || r->sticky_left_out) mg_clear_gap(r, significand, lsb);
@@ -338,7 +339,7 @@ MG_BLOCK_CALL void mg_round_lanes(mg_block *s, const mg_rounder *r, const mg_num
     const int64_t flush_all = MG_MASK(r->flush == MG_FLUSH_SUBNORMALS), carry_lost = MG_MASK(r->carry_lost);
     MG_EACH {
         const mg_w leading = mg_s_leading(significand[l]) + lsb[l], exponent = mg_most(leading, mg_splat(least)), sign = x->sign[l];
-        const mg_w rounded = mg_s_low(mg_rounded_shift(r->direction, sign, significand[l], exponent - kept - lsb[l])), something = mg_s_some(significand[l]);
+        const mg_w rounded = mg_s_low(mg_rounded_shift(r->direction, sign, significand[l], exponent - kept - lsb[l])), something = some[l];
         const mg_w beyond = (mg_w)(exponent >= most), fields = MG_CHOOSE(beyond, mg_splat(INT64_MAX), mg_up(mg_least(exponent, mg_splat(most)) - least, mg_splat(kept)) + rounded);
         const mg_w flushed = tiny[l] | (flush_all & (mg_w)(fields < hidden)) | (carry_lost & (mg_w)(leading < least) & (mg_w)(fields == hidden));
         const mg_w zero = flushed | (mg_w)(rounded == 0) | ~something, zero_code = sign & MG_CHOOSE(something, mg_splat(underflow), mg_splat(nothing));
@@ -722,9 +723,9 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
     mg_words was;
     MG_EACH {
         const mg_w finite = (mg_w)(maximum[l] != MG_NOWHERE) & (mg_w)(x->kind[l] == MG_FINITE), sign = x->sign[l];
-        const mg_s significand = x->significand[l];
+        const mg_s significand = s->sticky ? mg_s_choose(finite, mg_seen(x, l), x->significand[l]) : x->significand[l]; /* with a sticky bit of before as its last one */
         const mg_w above = x->exponent[l] - maximum[l], last = maximum[l] - fraction_bits;
-        const mg_w lsb = x->lsb[l] - above + mg_between(above, -limit, highest);
+        const mg_w lsb = x->lsb[l] + x->sticky[l] - above + mg_between(above, -limit, highest);
         const mg_w outside = (mg_w)(above < -window) | (dropped & (mg_w)(above > 0)) | ((mg_w)(last > spared) & sign & (mg_w)(mg_s_leading(significand) + lsb < last));
         const mg_w shift = last - lsb;
         const mg_s kept = mg_s_where(~outside, mg_rounded_shift(direction, sign, significand, shift));
@@ -737,7 +738,7 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
             x->sticky[l] &= ~finite;
         } else {
             const mg_s below = mg_s_ones(mg_between(shift - gap, 0, MG_MOST_SHIFT));
-            const mg_w lost = (mg_s_some(mg_s_and(significand, below)) | x->sticky[l]) & ~outside, more = added & ~outside;
+            const mg_w lost = mg_s_some(mg_s_and(significand, below)) & ~outside, more = added & ~outside;
             x->significand[l] = mg_s_choose(finite, mg_s_or(mg_s_up(kept, more & 1), mg_s_of(more & lost & 1)), significand);
             x->lsb[l] = MG_CHOOSE(finite, last + more, x->lsb[l]);
             x->sticky[l] = MG_CHOOSE(finite, carried & lost, x->sticky[l]);
@@ -748,13 +749,13 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
 
 static void mg_align_step(mg_block *s, const mg_step *step) {
     const int32_t count = mg_collect_lanes(s, step), groups = mg_group_count(step, count);
-    s->sticky |= step->cut == MG_CUT_STICKY_OR;
     for (int32_t g = 0; g < groups; g++) {
         mg_words maximum;
         mg_maximum_lanes(s, step, count, g, maximum);
         for (int32_t i = 0; i < count; i++)
             if (mg_group_of(step, i) == g) mg_align_lanes(s, step, maximum, s->owner[i], s->terms[i]);
     }
+    s->sticky |= step->cut == MG_CUT_STICKY_OR;
 }
 
 static void mg_write_numbers(mg_block *s, const mg_step *step, const mg_numbers *numbers, int32_t count) {
@@ -823,12 +824,14 @@ static void mg_normalize_lanes(mg_block *s, const mg_step *step) {
             mg_numbers *x = &s->registers[step->of[r]][i];
             const int64_t fraction_bits = step->fraction_bits[r];
             MG_EACH {
-                const mg_w applies = (mg_w)(x->kind[l] == MG_FINITE) & mg_s_some(x->significand[l]);
-                const mg_w exponent = mg_most(mg_s_leading(x->significand[l]) + x->lsb[l], least), last = exponent - fraction_bits;
-                const mg_s rounded = mg_rounded_shift(direction, x->sign[l], mg_seen(x, l), last - x->lsb[l] - x->sticky[l]);
+                const mg_s seen = mg_seen(x, l);
+                const mg_w applies = (mg_w)(x->kind[l] == MG_FINITE) & mg_s_some(seen), lsb = x->lsb[l] + x->sticky[l];
+                const mg_w exponent = mg_most(mg_s_leading(seen) + lsb, least), last = exponent - fraction_bits;
+                const mg_s rounded = mg_rounded_shift(direction, x->sign[l], seen, last - lsb);
                 x->significand[l] = mg_s_choose(applies, rounded, x->significand[l]);
                 x->exponent[l] = MG_CHOOSE(applies, exponent, x->exponent[l]);
                 x->lsb[l] = MG_CHOOSE(applies, last, x->lsb[l]);
+                x->sticky[l] &= ~applies;
             }
         }
 }

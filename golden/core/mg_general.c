@@ -510,6 +510,7 @@ static MG_BOTH void mg_align_zero(mg_number *x, int32_t maximum, int32_t fractio
 }
 
 static MG_BOTH void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step, mg_watch *watch, int32_t seen) {
+    *x = mg_with_sticky(x);
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
     if (x->exponent > maximum && !step->has_exponent && !step->maximum_count) { /* its register was left out of the maximum */
@@ -525,7 +526,6 @@ static MG_BOTH void mg_align_term(mg_number *x, int32_t maximum, int r, const mg
     x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
     x->exponent = maximum;
     x->fraction_bits = fraction_bits;
-    lost |= x->sticky;
     if (step->cut == MG_CUT_STICKY_ADDED && !outside) {
         x->significand = x->significand << 1 | (mg_u128)lost;
         x->fraction_bits++;
@@ -652,14 +652,15 @@ static MG_BOTH void mg_step_normalize(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             mg_number *x = &s->registers[step->of[r]][i];
-            if (x->kind != MG_FINITE || x->significand == 0) continue;
-            int32_t lsb = mg_lsb(x), exponent = lsb + mg_bit_length(x->significand) - 1;
-            if (step->has_min_exponent && exponent < step->min_exponent) exponent = step->min_exponent;
             const mg_number seen = mg_with_sticky(x);
+            if (x->kind != MG_FINITE || seen.significand == 0) continue;
+            int32_t exponent = mg_lsb(&seen) + mg_bit_length(seen.significand) - 1;
+            if (step->has_min_exponent && exponent < step->min_exponent) exponent = step->min_exponent;
             int64_t shift = (int64_t)exponent - step->fraction_bits[r] - mg_lsb(&seen);
             x->significand = mg_shift_right(x->sign, seen.significand, shift, step->rounding);
             x->exponent = exponent;
             x->fraction_bits = step->fraction_bits[r];
+            x->sticky = 0;
         }
 }
 
@@ -728,7 +729,8 @@ static MG_BOTH mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
 /* Fraction bits that the rounding keeps; -1: the format's. */
 static MG_BOTH int mg_kept(const mg_step *step) { return step->has_result_fraction_bits ? step->result_fraction_bits : -1; }
 
-static MG_BOTH uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
+/* `x`: what the rounding sees of a number; `exact_zero`: the number itself is zero, one of which nothing is seen is not. */
+static MG_BOTH uint64_t mg_round_number(const mg_number *x, int exact_zero, const mg_step *step) {
     const mg_format *f = &step->format;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), mg_flushes(step));
@@ -740,8 +742,8 @@ static MG_BOTH uint64_t mg_round_number(const mg_number *x, const mg_step *step)
         code = mg_round(f, &zero, step->rounding, step->overflow, -1, 0);
         rounded.kind = MG_ZERO;
     }
-    int positive = step->zero == MG_ZERO_POSITIVE || (step->zero == MG_ZERO_SIGNED_UNDERFLOW && !x->significand) ||
-                   (step->flush == MG_FLUSH_POSITIVE && x->significand);
+    int positive = step->zero == MG_ZERO_POSITIVE || (step->zero == MG_ZERO_SIGNED_UNDERFLOW && exact_zero) ||
+                   (step->flush == MG_FLUSH_POSITIVE && !exact_zero);
     return positive && rounded.kind == MG_ZERO ? 0 : code;
 }
 
@@ -753,7 +755,7 @@ static MG_BOTH void mg_step_round(mg_state *s, const mg_step *step) {
             const mg_number exact = mg_with_sticky(given);
             const int gap = (step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && step->format.is_float && exact.significand;
             const mg_number seen = gap && exact.kind <= MG_FINITE ? mg_with_gap(&exact, step) : exact;
-            uint64_t code = mg_round_number(&seen, step);
+            uint64_t code = mg_round_number(&seen, !exact.significand, step);
             mg_raise_rounded(s->raised, &step->format, &seen, step->rounding, mg_kept(step), step->tiny, code);
             if (s->watch) {
                 const mg_number rounded = mg_decode(&step->format, code);

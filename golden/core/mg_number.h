@@ -146,7 +146,7 @@ static inline MG_BOTH int mg_flushes(const mg_step *step) {
     return step->tiny == MG_TINY_UNBOUNDED ? MG_FLUSH_UNBOUNDED : MG_FLUSH_SUBNORMALS;
 }
 
-/* The number as a rounding sees it: its sticky bit is one more bit, below the last one. */
+/* The number as a step sees it that cuts or rounds: its sticky bit is one more bit, below the last one, and used up by the step. */
 static inline MG_BOTH mg_number mg_with_sticky(const mg_number *x) {
     mg_number y = *x;
     if (x->sticky) {

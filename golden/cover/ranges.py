@@ -684,6 +684,7 @@ def _normalized(span: Span, fraction: int, step: Normalize) -> Span:
         subnormal=span.lsb < low,
         scattered=False,
         vanishes=span.lsb < low or span.vanishes,
+        sticky=False,  # it was the last bit of what was normalised
         shared=None,
     )
 

@@ -532,15 +532,16 @@ def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Align) -
 def _align_term(
     number: Number, maximum: int, fraction_bits: int, outside: bool, step: Align
 ) -> tuple[Number, Cut]:
+    number = _with_sticky(number)
     cut = (maximum - fraction_bits) - number.lsb_exponent  # negative: zeros are appended
     shift = maximum - number.exponent
     if outside:
         whole = max(number.fraction_bits + 1, number.significand.bit_length(), cut)
-        zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits, sticky=0)
+        zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits)
         return zero, Cut(shift, whole, number.significand)
     lost = number.significand & ((1 << max(cut, 0)) - 1)
     kept = shift_right(number.sign, number.significand, cut, step.rounding)
-    seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1) != 0 or number.sticky
+    seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1) != 0
     if step.cut == "sticky_added":
         kept, fraction_bits = kept << 1 | seen, fraction_bits + 1
     sticky = int(seen) if step.cut == "sticky_or" else 0
@@ -624,7 +625,8 @@ def _made_nan(step: Fma | Additions) -> Number:
 
 
 def _with_sticky(number: Number) -> Number:
-    """The number as a rounding sees it: its sticky bit is one more bit, below the last one."""
+    """The number as a step sees it that cuts or rounds: its sticky bit is one more bit, below the last one,
+    and used up by the step."""
     if not number.sticky:
         return number
     below = number.significand << 1 | 1
@@ -715,17 +717,16 @@ def _normalize(state: State, step: Normalize) -> Event:
 
 
 def _normalize_term(number: Number, fraction_bits: int, step: Normalize) -> Number:
-    if number.kind != Kind.FINITE or number.significand == 0:
+    seen = _with_sticky(number)
+    if seen.kind != Kind.FINITE or seen.significand == 0:
         return number
-    exponent = _normalized(number).exponent
+    exponent = _normalized(seen).exponent
     if step.min_exponent is not None:
         exponent = max(exponent, step.min_exponent)
-    shift = exponent - fraction_bits - number.lsb_exponent
-    seen = _with_sticky(number)
     kept = shift_right(
-        seen.sign, seen.significand, shift + seen.fraction_bits - number.fraction_bits, step.rounding
+        seen.sign, seen.significand, exponent - fraction_bits - seen.lsb_exponent, step.rounding
     )
-    return replace(number, significand=kept, exponent=exponent, fraction_bits=fraction_bits)
+    return replace(seen, significand=kept, exponent=exponent, fraction_bits=fraction_bits)
 
 
 def _fma(state: State, step: Fma) -> Event:
@@ -768,17 +769,19 @@ def _round(state: State, step: Round) -> Event:
 
 
 def _round_code(state: State, number: Number, step: Round, fmt: Format) -> int:
-    seen = number if number.kind >= Kind.INFINITY else _with_sticky(number)
-    if (step.sticky_gap or step.sticky == "left_out") and seen.significand and seen.kind < Kind.INFINITY:
-        seen = _with_gap(seen, step, fmt)
-    code = _rounded_code(seen, step, fmt)
+    exact = number if number.kind >= Kind.INFINITY else _with_sticky(number)
+    seen = exact
+    if (step.sticky_gap or step.sticky == "left_out") and exact.significand and exact.kind < Kind.INFINITY:
+        seen = _with_gap(exact, step, fmt)
+    code = _rounded_code(seen, exact.significand == 0, step, fmt)
     kept = step.result_fraction_bits
     state.raised |= status.of_rounding(fmt, seen, code, step.rounding, step.tiny, kept)
     return code
 
 
-def _rounded_code(number: Number, step: Round, fmt: Format) -> int:
-    """Rounds what the rounding sees of a number."""
+def _rounded_code(number: Number, exact_zero: bool, step: Round, fmt: Format) -> int:
+    """Rounds what the rounding sees of a number. exact_zero: the number itself is zero; one of which the
+    rounding sees nothing is not."""
     if number.kind >= Kind.INFINITY:
         return _special_code(number, fmt, step.nan)
     code = round_to_code(
@@ -796,7 +799,7 @@ def _rounded_code(number: Number, step: Round, fmt: Format) -> int:
         return code
     if step.subnormal_carry == "lost" and _rounded_up_to_normal(number, fmt.decode(code), fmt):
         code = round_to_code(fmt, number.sign, 0, 0, step.rounding)
-    return 0 if fmt.decode(code).kind == Kind.ZERO and _drops_zero_sign(number, step) else code
+    return 0 if fmt.decode(code).kind == Kind.ZERO and _drops_zero_sign(exact_zero, step) else code
 
 
 def _with_gap(number: Number, step: Round, fmt: Format) -> Number:
@@ -816,8 +819,8 @@ def _rounded_up_to_normal(number: Number, rounded: Number, fmt: Format) -> bool:
     return rounded.kind == Kind.FINITE and abs(number.value) < least <= abs(rounded.value)
 
 
-def _drops_zero_sign(number: Number, step: Round) -> bool:
+def _drops_zero_sign(exact_zero: bool, step: Round) -> bool:
     """Whether a result that is zero is +0 whatever the sign of the number that was rounded."""
-    if number.significand and step.flush == "positive":
+    if step.flush == "positive" and not exact_zero:
         return True
-    return step.zero == "positive" or (step.zero == "signed_underflow" and number.significand == 0)
+    return step.zero == "positive" or (step.zero == "signed_underflow" and exact_zero)

@@ -216,7 +216,9 @@ class Align:
         "`sticky_added`: every term gets one more bit, which says whether anything of it was cut and is "
         "added with the others; `sticky_or`: all bits cut of all terms are ORed into one, which stands one "
         "place below the last bit kept, under the magnitude of the sum, as most hardware has it: where the "
-        "sum cancels, it moves up with the other bits. That is "
+        "sum cancels, it moves up with the other bits. The next `align`, `normalize` or `round` of the sum takes "
+        "it as its last bit: it keeps it, or cuts it and rounds by it, and what is written has no sticky bit of "
+        "its own. (Only `round` into a format that has a place for the bit shows it in `d`.) That is "
         "where the cut bits belong if they have the sum's sign; a term of the other sign (an effective "
         "subtraction) that was cut toward zero belongs above, and directed roundings and ties come out "
         "wrong. With one term cut, `rounding: down` is right for positive sums, `up` for negative ones, "
@@ -365,7 +367,11 @@ class Normalize:
             meaning="bits kept; `{products: 24, c: 26}` for each register its own",
         )
     )
-    rounding: str = _rounding("what happens to the bits below")
+    rounding: str = _rounding(
+        "what happens to the bits below, the sticky bit of `cut: sticky_or` among them: `to_odd` ORs all of "
+        "them into the last bit kept, as a normaliser does that hands a sticky bit on; `toward_zero` forgets "
+        "them"
+    )
     min_exponent: int | None = _exponent("no number is shifted left beyond this exponent")
 
 
@@ -419,7 +425,7 @@ class Round:
     zero: str = _choice(
         keys.ZERO_RULE,
         "a zero result is +0, or keeps its sign; `signed_underflow`: an exact zero is +0, a number that "
-        "underflows keeps its sign",
+        "underflows keeps its sign, also where the rounding sees none of its bits (`sticky: left_out`)",
     )
     subnormal_carry: str = _choice(keys.CARRY, _A_FAULT, "kept", fault=True)
     sticky: str = _choice(

@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.dissect.datapath.arrays import Array, bit_length, low_bits, shifted, shl, shr
 from golden.dissect.datapath.signals import Numbers, ShiftSignals
-from golden.dissect.datapath.terms import HUGE, leading_of
+from golden.dissect.datapath.terms import HUGE, leading_of, with_sticky
 from golden.number.formats import Kind
 from golden.program.steps import Align
 
@@ -22,6 +22,7 @@ def aligned(terms: Numbers, owner: Array, step: Align, tapped: Tapped) -> Number
     bits = np.array([dict(step.fraction_bits)[name] for name in owner])
     maximum = _maximum(terms, owner, step)
     shift, outside = _shifts(terms, owner, maximum, step)
+    terms = with_sticky(terms)
     none = np.zeros(shift.shape, np.bool_)
     signals = ShiftSignals(terms, owner, maximum, shift, bits, int(bits.max()), none)
     tapped(signals)
@@ -96,7 +97,7 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
     if signals.complemented:
         kept = np.where(sign & finite, kept + 1, kept)
     seen = (seen | signals.jammed) & ~np.asarray(signals.unseen)
-    seen = (seen | terms.sticky) & ~outside & finite
+    seen = seen & ~outside & finite
     found = Numbers(
         terms.kind,
         sign,

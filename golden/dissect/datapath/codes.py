@@ -94,10 +94,11 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     digits = np.where(lost, 0, digits)
     code = np.where(over, sign | _overflow_codes(signals), sign | digits << fmt.ignored_low)
     code = np.where(digits == 0, zero_code, code)
-    dropped = (exact != 0) & (signals.flush == "positive")
+    nothing = exact == 0 if signals.exact_zero is None else signals.exact_zero
+    dropped = ~nothing & (signals.flush == "positive")
     dropped |= signals.zero == "positive"
-    dropped |= (exact == 0) & (signals.zero == "signed_underflow")
-    dropped &= ~((exact == 0) & signals.signed_zero)
+    dropped |= nothing & (signals.zero == "signed_underflow")
+    dropped &= ~(nothing & signals.signed_zero)
     return np.where((digits == 0) & dropped, 0, code)
 
 

@@ -372,10 +372,10 @@ class _Run:
         for name in step.of:
             signals = NormalizeSignals(self.registers[name])
             self.tap("normalize", signals)
-            there = signals.numbers.finite & (signals.numbers.significand != 0)
-            own = np.where(there, leading_of(signals.numbers), 0)
-            exponent = own if step.min_exponent is None else np.maximum(own, step.min_exponent)
             numbers = with_sticky(signals.numbers)
+            there = numbers.finite & (numbers.significand != 0)
+            own = np.where(there, leading_of(numbers), 0)
+            exponent = own if step.min_exponent is None else np.maximum(own, step.min_exponent)
             cut = exponent - bits[name] - numbers.lsb
             kept = shifted(numbers.sign, numbers.significand, cut, step.rounding)
             self.registers[name] = replace(
@@ -383,6 +383,7 @@ class _Run:
                 significand=np.where(there, kept, signals.numbers.significand),
                 exponent=np.where(there, exponent, signals.numbers.exponent),
                 lsb=np.where(there, exponent - bits[name], signals.numbers.lsb),
+                sticky=signals.numbers.sticky & ~there,
             )
 
     def _additions(self, step: Additions, operation: Operation) -> Array | None:
@@ -496,6 +497,7 @@ class _Run:
             **(facts or facts_of_one(seen)),
         )
         if isinstance(step, Round) and (step.sticky_gap or step.sticky == "left_out"):
+            signals.exact_zero = (signals.significand == 0).astype(np.bool_)
             signals.significand = with_gap(signals, None if step.sticky == "left_out" else step.sticky_gap)
         if fmt.is_float:
             self.tap("rounding", signals)

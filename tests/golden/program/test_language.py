@@ -4,7 +4,6 @@ worked out by hand."""
 from __future__ import annotations
 
 import random
-import struct
 import warnings
 from fractions import Fraction
 
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ieee import Ieee
+from small_units import bits, both, unit
 
 import golden
 from golden import yamlfile
@@ -21,30 +21,6 @@ from golden.errors import OldWordWarning
 from golden.instruction import Instruction
 from golden.number.formats import get_format
 from golden.number.rounding import encode_fraction, shift_right
-
-HEAD = "unit: u\nshape: {{k: {k}}}\nformats: {{a: {a}, b: {b}, c: f32, d: {d}}}\nsteps:\n"
-
-
-def unit(*steps: str, k: int = 4, a: str = "f16", b: str = "f16", d: str = "f32") -> Instruction:
-    text = HEAD.format(k=k, a=a, b=b, d=d) + "".join(f"- {step}\n" for step in steps)
-    return unit_files.build_instruction(yamlfile.parse(text))
-
-
-def both(ins: Instruction, a: list[int], b: list[int], c: int, **more: int) -> int:
-    """The answer, which both models have to give."""
-    operands = {
-        "a": np.array(a, ins.formats["a"].dtype),
-        "b": np.array(b, ins.formats["b"].dtype),
-        "c": np.array(c, ins.formats["c"].dtype),
-    }
-    reference, core = ins.reference_dot(**operands), int(ins.dot(**operands))
-    assert reference == core, f"reference {reference:#x}, core {core:#x}"
-    return core
-
-
-def bits(value: float) -> int:
-    return int(struct.unpack("<I", struct.pack("<f", value))[0])
-
 
 # The sticky bit ---------------------------------------------------------------------------------------------
 
