@@ -62,6 +62,10 @@ class Assembly(ABC):
         """The sum of all parts, which come in the order of K."""
         return self.reduced(map(self.part_sum, in_order(self._order(parts), parts)), len(parts))
 
+    def of_one_chain(self, codes: Codes) -> Numbers:
+        """The sum over K that one chain made: that of the only part, rounded as the sums of many are."""
+        return self.reduced([self.numbers(codes)], 1)
+
     def reduced(self, each: Iterable[Numbers], count: int) -> Numbers:
         """The sum of the sums of so many parts, which come in the order in which they are added."""
         order = self._order(range(count))

@@ -51,7 +51,7 @@ class Block(Assembly):
         if alone and self.plan.is_plain("c" in self.arrays):
             return self._matrix(self.chained(found[0][0], self._seed))
         if alone or not found:
-            total = self.numbers(self.chained(found[0][0] if found else [], self._seed))
+            total = self.of_one_chain(self.chained(found[0][0] if found else [], self._seed))
         else:
             with np.errstate(all="ignore"):
                 total = self.total(found)

@@ -161,6 +161,9 @@ def same_sums(plan: Plan, k: int) -> object:
         tuple(tuple(_steps(group) for group in _promoted(runs, every)) for runs in slices)
         for slices in parts(plan, k)
     )
+    last = options.reduce_format if len(of_parts) == 1 else None  # the one rounding of the only part
+    if last in (plan.accumulates.name, plan.formats["d"].name) and options.alpha == 1:
+        last = None
     if every and len(of_parts) == len(of_parts[0]) == 1:  # as parts, each added to the sum of those before
         of_parts = tuple(((group,),) for group in of_parts[0][0])
         options = replace(options, reduce="ascending", reduce_format=None)
@@ -180,6 +183,7 @@ def same_sums(plan: Plan, k: int) -> object:
         of_parts,
         order,
         fmt,
+        last,
     )
 
 

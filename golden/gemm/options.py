@@ -212,8 +212,8 @@ class Options:
         _integer(1, MOST_K),
         None,
         "integer",
-        "elements of K after which a sum, begun at zero, is added to an f32 accumulator (f64 for f64); "
-        "default: one chain",
+        "elements of K after which a sum, begun at zero, is added to an f32 accumulator (f64 for f64); each "
+        "part and each slice counts its own from its first on; default: one chain",
     )
     split_k: int = _key(
         _integer(1, MOST_PARTS), 1, "integer", "parts of K that are computed apart, each of as many tiles"
@@ -238,14 +238,15 @@ class Options:
         _one_of(REDUCED),
         None,
         " | ".join(REDUCED),
-        "format to which the sums of parts, and each sum of them, are rounded; default: the accumulator's",
+        "format to which the sums of parts, and each sum of them, are rounded, also where all of K is one "
+        "part; default: the accumulator's",
     )
     edge: str = _key(
         _one_of(("zeros", "first", "refused")),
         "zeros",
         "zeros | first | refused",
-        "a part of K that tiles do not divide: zeros fill the last tile, or the first one, which then has "
-        "what the others leave, as CUTLASS does it; or it is an error",
+        "a part of K that tiles do not divide, each part by itself: zeros fill the end of its last tile, or "
+        "of its first one, which then has what the others leave, as CUTLASS does it; or it is an error",
     )
     scales: str = _key(
         _one_of(("none", "tensor", "row", "block")),

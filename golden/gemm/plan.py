@@ -108,6 +108,7 @@ class Plan:
         after = options.c == "after" and has_c and options.beta != 0
         same = self.formats["d"] == self.instruction.formats["d"]
         no_more = options.scales == options.bias == options.activation == "none"
+        no_more = no_more and options.reduce_format in (None, self.accumulates.name)
         return same and not after and options.alpha == 1 and no_more
 
     def _computes(self, out: Format) -> Format:

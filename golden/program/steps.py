@@ -216,13 +216,12 @@ class Align:
         "`sticky_added`: every term gets one more bit, which says whether anything of it was cut and is "
         "added with the others; `sticky_or`: all bits cut of all terms are ORed into one, which stands one "
         "place below the last bit kept, under the magnitude of the sum, as most hardware has it: where the "
-        "sum cancels, it moves up with the other bits. The next `align`, `normalize` or `round` of the sum takes "
-        "it as its last bit: it keeps it, or cuts it and rounds by it, and what is written has no sticky bit of "
-        "its own. (Only `round` into a format that has a place for the bit shows it in `d`.) That is "
-        "where the cut bits belong if they have the sum's sign; a term of the other sign (an effective "
-        "subtraction) that was cut toward zero belongs above, and directed roundings and ties come out "
-        "wrong. With one term cut, `rounding: down` is right for positive sums, `up` for negative ones, "
-        "`to_odd` for both",
+        "sum cancels, it moves up with the other bits. The next `align`, `normalize` or `round` of the sum "
+        "takes it as its last bit, which is kept or cut like any other; a format that has a place for it "
+        "shows it in `d`. Below the sum is where the cut bits belong if they have the sum's sign; a term of"
+        " the other sign (an effective subtraction) that was cut toward zero belongs above, and directed "
+        "roundings and ties come out wrong. With one term cut, `rounding: down` is right for positive sums,"
+        " `up` for negative ones, `to_odd` for both",
         "dropped",
         old=(("sticky", "sticky_added"),),
     )

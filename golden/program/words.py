@@ -45,7 +45,8 @@ _ZERO_SIGNS = {
 }
 _CUTS = {
     "sticky_added": "one sticky bit below, of every term, tells that something was cut",
-    "sticky_or": "one sticky bit for all terms tells that something was cut; what cuts or rounds the sum next sees it",
+    "sticky_or": "one sticky bit for all terms tells that something was cut; "
+    "what cuts or rounds the sum next sees it",
 }
 _ZEROS = {
     "ignored": "zeros do not take part",

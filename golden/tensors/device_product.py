@@ -148,7 +148,7 @@ class _Product(Assembly):
             codes = self.chained(found[0][0] if found else [], seed)
             if plan.is_plain(self.c is not None):
                 return codes
-            total = self.numbers(codes)
+            total = self.of_one_chain(codes)
         else:
             total = self.total(found)
         return encode(self._finished(total), plan.formats["d"], sums.nan_word(plan))

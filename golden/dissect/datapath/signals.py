@@ -204,8 +204,8 @@ class RoundingSignals:
     alone, or "never" anything, and the exponent wraps around; "wide", what is above in a field of one bit
     more, and the exponent wraps around in that.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
-    and whether their signs differ. signed_zero: see TotalSignals. exact_zero: which numbers are zero, where the
-    rounding sees nothing of some that are not; None: those whose significand is 0.
+    and whether their signs differ. signed_zero: see TotalSignals. exact_zero: which numbers are zero,
+    where the rounding sees nothing of some that are not; None: those whose significand is 0.
     """
 
     fmt: Format

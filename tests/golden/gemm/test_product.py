@@ -159,6 +159,8 @@ SPLITS: list[tuple[dict[str, Any], list[range]]] = [
     ({"part": 64}, [range(0, 64), range(64, 128), range(128, 192), range(192, 211)]),
     ({"part": 32}, [range(i, min(i + 32, 211)) for i in range(0, 211, 32)]),
     ({"split_k": 100}, [range(i, min(i + 16, 211)) for i in range(0, 211, 16)]),
+    ({}, [range(211)]),
+    ({"part": 256}, [range(211)]),
 ]
 
 
@@ -176,6 +178,18 @@ def test_split_k(options: dict[str, Any], of: list[range], reduce: str, fmt: str
 
     plan = golden.plan(ins, reduce=reduce, reduce_format=fmt, **options)
     assert np.array_equal(golden.gemm(a, b, plan), written.each_element(a, b, element, np.uint32))
+
+
+@pytest.mark.parametrize("how", [{}, {"promote": 256}, {"slices": 16}, {"split_k": 2}, {"c": "seed"}])
+def test_the_only_part_is_rounded_as_every_part_is(how: dict[str, Any]) -> None:
+    """One step holds all of K: promoted, sliced or not, its sum is the same, and is rounded to
+    `reduce_format`."""
+    a, b = (operand[tuple(slice(0, 16) for _ in operand.shape)] for operand in OPERANDS["f16"])
+    c = {"C": np.zeros((a.shape[0], b.shape[1]), np.uint32)} if "c" in how else {}
+    exact = golden.gemm(a, b, golden.plan("hopper", HOPPER_F16)).view(np.float32)
+    found = golden.gemm(a, b, golden.plan("hopper", HOPPER_F16, reduce_format="bf16", **how), **c)
+    assert np.array_equal(found.view(np.float32), exact.astype(ml_dtypes.bfloat16).astype(np.float32))
+    assert not np.array_equal(found.view(np.float32), exact)
 
 
 @pytest.mark.parametrize("order", [[3, 0, [1, 2]], [[[2, 0], 1], 3], [[0, 3], [2, 1]]])
