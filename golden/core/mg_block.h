@@ -249,15 +249,13 @@ typedef struct {
 static mg_rounder mg_rounder_of(const mg_format *f, int rounding, int overflow, int kept, int has_nan, uint64_t nan) {
     mg_rounder r = {.format = f, .direction = mg_direction_of(rounding), .kept = kept < 0 ? f->fraction_bits : kept, .zero = MG_ZERO_SIGNED,
                     .saturate = overflow == MG_OVERFLOW_SATURATE};
+    const mg_number not_a_number = {0, 0, 0, 0, MG_NAN, 0, 0};
+    r.nan = (int64_t)mg_special_code(f, &not_a_number, has_nan, nan);
     for (int sign = 0; sign < 2; sign++) {
         const mg_number infinity = {0, 0, 0, 0, MG_INFINITY, (uint8_t)sign, 0};
         r.infinity[sign] = (int64_t)mg_special_code(f, &infinity, has_nan, nan);
-        if (f->is_float)
-            r.overflow[sign] = (int64_t)(mg_overflow_code(f, sign, rounding, overflow, f->fraction_bits - (int)r.kept) |
-                                         (f->sign_shift >= 0 ? (uint64_t)sign << f->sign_shift : 0));
+        if (f->is_float) r.overflow[sign] = (int64_t)mg_overflow_code(f, sign, rounding, overflow, f->fraction_bits - (int)r.kept, (uint64_t)r.nan);
     }
-    const mg_number not_a_number = {0, 0, 0, 0, MG_NAN, 0, 0};
-    r.nan = (int64_t)mg_special_code(f, &not_a_number, has_nan, nan);
     return r;
 }
 

@@ -252,7 +252,7 @@ static MG_BOTH uint64_t mg_ieee_rounded(const mg_number *x, const mg_step *step,
     if (x->kind == MG_NAN && x->payload && (step->nan_order_count || step->first_nan)) return mg_nan_code(x, f);
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
-    uint64_t code = mg_round(f, x, step->rounding, overflow, -1, mg_flushes(step));
+    uint64_t code = mg_round(f, x, step->rounding, overflow, -1, mg_flushes(step), 0);
     if (step->flush == MG_FLUSH_POSITIVE && x->significand && mg_decode(f, code).kind == MG_ZERO) return 0;
     return code;
 }
@@ -733,13 +733,15 @@ static MG_BOTH int mg_kept(const mg_step *step) { return step->has_result_fracti
 static MG_BOTH uint64_t mg_round_number(const mg_number *x, int exact_zero, const mg_step *step) {
     const mg_format *f = &step->format;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
-    uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), mg_flushes(step));
+    const mg_number not_a_number = {0, 0, 0, 0, MG_NAN, 0, 0};
+    const uint64_t nan = mg_special_code(f, &not_a_number, step->has_nan, step->nan);
+    uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), mg_flushes(step), nan);
     if (!f->is_float) return code;
     mg_number rounded = mg_decode(f, code);
     if (step->subnormal_carry == MG_CARRY_LOST && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent &&
         mg_bit_length(rounded.significand) == f->fraction_bits + 1) {
         mg_number zero = {0, 0, 0, 0, MG_ZERO, x->sign, 0};
-        code = mg_round(f, &zero, step->rounding, step->overflow, -1, 0);
+        code = mg_round(f, &zero, step->rounding, step->overflow, -1, 0, 0);
         rounded.kind = MG_ZERO;
     }
     int positive = step->zero == MG_ZERO_POSITIVE || (step->zero == MG_ZERO_SIGNED_UNDERFLOW && exact_zero) ||

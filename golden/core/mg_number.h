@@ -86,12 +86,15 @@ static inline MG_BOTH mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift,
     return kept + (mg_u128)up;
 }
 
-static inline MG_BOTH uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits) {
+/* `nan`: the word that stands for an overflow with MG_OVERFLOW_NAN, whatever the sign. */
+static inline MG_BOTH uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits, uint64_t nan) {
+    if (overflow == MG_OVERFLOW_NAN) return nan;
+    const uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)sign << f->sign_shift : 0;
     int to_largest = overflow == MG_OVERFLOW_LARGEST || !f->has_infinity;
     if (overflow == MG_OVERFLOW_IEEE) to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == MG_ROUNDING_TO_ODD || rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
-    if (!to_largest) return f->infinity;
+    if (!to_largest) return sign_code | f->infinity;
     int cut = cut_bits + f->ignored_low;
-    return f->largest >> cut << cut;
+    return sign_code | f->largest >> cut << cut;
 }
 
 /* The code of an infinity or a NaN. */
@@ -157,8 +160,8 @@ static inline MG_BOTH mg_number mg_with_sticky(const mg_number *x) {
     return y;
 }
 
-/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all); the twin of round_to_code in golden/number/rounding.py. */
-static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
+/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all), `nan` as in mg_overflow_code; the twin of round_to_code in golden/number/rounding.py. */
+static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush, uint64_t nan) {
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
     uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;
     /* where the code of -0 is the NaN, every zero is +0 */
@@ -183,10 +186,10 @@ static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, 
         if (flush || significand == 0 || !f->has_zero) return zero_code;
         return sign_code | significand << (below + f->ignored_low);
     }
-    if (exponent > f->max_exponent) return sign_code | mg_overflow_code(f, x->sign, rounding, overflow, below);
+    if (exponent > f->max_exponent) return mg_overflow_code(f, x->sign, rounding, overflow, below, nan);
     uint64_t fraction = (significand - (UINT64_C(1) << kept)) << below;
     uint64_t fields = ((uint64_t)(exponent + f->bias) << f->fraction_bits | fraction) << f->ignored_low;
-    if (fields > f->largest) return sign_code | mg_overflow_code(f, x->sign, rounding, overflow, below);
+    if (fields > f->largest) return mg_overflow_code(f, x->sign, rounding, overflow, below, nan);
     return sign_code | fields;
 }
 
@@ -199,7 +202,7 @@ static inline MG_BOTH mg_number mg_convert(const mg_format *f, const mg_number *
         y.significand = 0;
         return y;
     }
-    return mg_decode(f, mg_round(f, x, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, 0));
+    return mg_decode(f, mg_round(f, x, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, 0, 0));
 }
 
 /* Into how many groups a step divides its terms, and which one a term belongs to. */

@@ -14,7 +14,7 @@ from typing import TypeGuard, assert_never
 
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
-from golden.number.rounding import MODES
+from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES
 from golden.program.keys import Candidate
 from golden.program.program import Operation, Program, S
 from golden.program.steps import (
@@ -593,11 +593,15 @@ _ZERO_TEXTS = {
 
 def _results(ins: Instruction) -> Iterator[Change]:
     fmt = ins.formats["d"]
-    for overflow in ("infinity", "largest", "ieee") if fmt.is_float else ("wrap", "saturate"):
+    for overflow in FLOAT_OVERFLOWS if fmt.is_float else INTEGER_OVERFLOWS:
+        if overflow == "nan" and fmt.nan is None:
+            continue
         apply = _on(Round, lambda s, o=overflow: replace(s, overflow=o))  # type: ignore[misc]
-        name = {"largest": "the largest finite number", "ieee": "what IEEE 754 says for the mode"}.get(
-            overflow, overflow
-        )
+        name = {
+            "largest": "the largest finite number",
+            "ieee": "what IEEE 754 says for the mode",
+            "nan": "NaN",
+        }.get(overflow, overflow)
         text = f"overflow gives {name}" if fmt.is_float else f"overflow: {name}"
         yield Change(f"overflow-{overflow}", text, apply)
     if not fmt.is_float:

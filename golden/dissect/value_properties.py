@@ -13,7 +13,7 @@ from golden.dissect.probes import Unreachable
 from golden.explain.numbers import hex_text, power_text
 from golden.explain.trace import describe_code
 from golden.instruction import Instruction
-from golden.program.steps import Additions, Flush, Fma, Multiply, Round, SpecialValues
+from golden.program.steps import Additions, Flush, Fma, Multiply, Round, SpecialValues, overflow_of
 
 
 def find_rounding(known: Facts) -> Finding | None:
@@ -157,7 +157,10 @@ def declared_overflow(known: Facts) -> str | None:
     stops = last.rounding in ("toward_zero", "down") and (isinstance(last, Fma) or last.overflow == "ieee")
     stops = stops and not known.steps(Round)[:-1]  # rounded twice, it is infinite before
     d = known.ins.formats["d"]
-    return describe_code(d, d.largest) if stops else "+inf"
+    rule = overflow_of(last) if isinstance(last, Round) else "ieee"
+    if rule == "nan":
+        return hex_text(d, d.largest if last.nan is None else last.nan)
+    return describe_code(d, d.largest) if stops or rule == "largest" else "+inf"
 
 
 def find_inner(known: Facts) -> Finding | None:

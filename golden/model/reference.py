@@ -794,6 +794,7 @@ def _rounded_code(number: Number, exact_zero: bool, step: Round, fmt: Format) ->
         step.result_fraction_bits,
         step.flush != "none",
         step.tiny,
+        _special_code(NAN, fmt, step.nan),
     )
     if not fmt.is_float:
         return code

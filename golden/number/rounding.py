@@ -15,7 +15,7 @@ from golden.errors import OperandError
 from golden.number.formats import Format, Kind, Number
 
 MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
-FLOAT_OVERFLOWS = ("infinity", "largest", "ieee")
+FLOAT_OVERFLOWS = ("infinity", "largest", "ieee", "nan")
 INTEGER_OVERFLOWS = ("wrap", "saturate")
 OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
 
@@ -50,6 +50,7 @@ def round_to_code(
     fraction_bits: int | None = None,
     flush: bool = False,
     tiny: str = "subnormal_result",
+    nan: int | None = None,
 ) -> int:
     """Rounds (-1)**sign * magnitude * 2**lsb_exponent to a code of `fmt`.
 
@@ -59,7 +60,8 @@ def round_to_code(
         fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever
             is below it.
         overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode;
-            "largest": becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate"
+            "largest": becomes the largest finite, as it does with both in formats without infinities;
+            "ieee": by the mode (IEEE 754 7.4); "nan": the word `nan` whatever the sign; "wrap" and "saturate"
             for integers.
         flush: a result that is tiny becomes zero of the same sign.
         tiny: what is: a result in the subnormal range, before its exponent is rounded up
@@ -90,6 +92,8 @@ def round_to_code(
     fraction = (significand - (1 << kept)) << (fmt.fraction_bits - kept)
     fields = ((exponent + fmt.bias) << fmt.fraction_bits | fraction) << fmt.ignored_low
     if exponent > fmt.max_exponent or fields > fmt.largest:
+        if overflow == "nan" and nan is not None:
+            return nan
         return sign_code | _overflow_code(fmt, sign, mode, overflow, fmt.fraction_bits - kept)
     return sign_code | fields
 

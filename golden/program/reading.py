@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, assert_never
 
 from golden.errors import OldWordWarning, UnknownNameError, nearest
-from golden.number.formats import Format, get_format
+from golden.number.formats import Format, Kind, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
     PLACE,
@@ -355,6 +355,13 @@ class StepReader:
             raise self.section.error(
                 f"key 'overflow' is '{step.overflow}', but the step rounds to {fmt.name}, {kind}, expected "
                 f"{' or '.join(allowed)}",
+                "overflow",
+            )
+        if step.overflow == "nan" and (step.nan is None or fmt.decode(step.nan).kind == Kind.ZERO):
+            word = "has no NaN" if step.nan is None else f"has a zero for its NaN {step.nan:#x}"
+            raise self.section.error(
+                f"key 'overflow' is 'nan', but {fmt.name} {word}, expected the key 'nan' with another word, "
+                "or overflow 'largest'",
                 "overflow",
             )
         if step.sticky == "left_out" and not fmt.is_float:

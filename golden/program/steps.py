@@ -415,8 +415,9 @@ class Round:
     rounding: str = _rounding()
     overflow: str = _choice(
         keys.OVERFLOW,
-        "floats: `infinity` whatever the rounding; the `largest` number; as IEEE 754 says. Integers: `wrap` "
-        "(totals of integers alone) or `saturate`",
+        "floats: `infinity` whatever the rounding; the `largest` number; as IEEE 754 says (`ieee`); the "
+        "step's `nan`, whatever the sign. A format without infinities has its largest number for `infinity`"
+        " and `ieee`. Integers: `wrap` (totals of integers alone) or `saturate`",
     )
     flush: str = _flush("a subnormal result becomes zero")
     tiny: str = _tiny()
@@ -468,6 +469,12 @@ STEPS = tuple(dict.fromkeys(kind.op for kind in KINDS))
 def variants(op: str) -> tuple[type[Step], ...]:
     """The classes that one word of YAML stands for."""
     return tuple(kind for kind in KINDS if kind.op == op)
+
+
+def overflow_of(step: Round) -> str:
+    """What overflow comes to in the step's format: `largest` instead of an infinity that it does not have."""
+    lacks = step.format.is_float and step.format.infinity is None
+    return "largest" if lacks and step.overflow in ("infinity", "ieee") else step.overflow
 
 
 def grouping(step: Step) -> tuple[str, int] | None:

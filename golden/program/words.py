@@ -21,6 +21,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    overflow_of,
 )
 
 _MODES = {
@@ -35,6 +36,7 @@ _OVERFLOWS = {
     "infinity": "becomes infinity",
     "largest": "becomes the largest finite number",
     "ieee": "by IEEE 754 (depends on the mode)",
+    "nan": "becomes NaN",
     "wrap": "wraps modulo 2**width",
     "saturate": "clamps to the range",
 }
@@ -322,6 +324,12 @@ def _fma_text(step: Fma) -> str:
     )
 
 
+def _overflow_text(step: Round) -> str:
+    rule = overflow_of(step)
+    why = "" if rule == step.overflow else f" ({step.format.name} has no infinity)"
+    return f"{_OVERFLOWS[rule]}{why}"
+
+
 def _round_text(step: Round) -> str:
     name = step.format.name
     bits = f", {step.result_fraction_bits} fraction bits" if step.result_fraction_bits is not None else ""
@@ -338,7 +346,6 @@ def _round_text(step: Round) -> str:
     zero = f"; a zero is {sign}" if step.format.is_float else ""
     nan = _nan_text(step) if step.nan != step.format.nan else ""
     return (
-        f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow "
-        f"{_OVERFLOWS[step.overflow]}"
+        f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_overflow_text(step)}"
         f"{gap}{zero}{flush}{carry}{nan} -> {step.to}."
     )

@@ -54,6 +54,7 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
     tiny = total.lsb < fmt.min_exponent and step.flush == "none"
     plus, minus = _infinities(ins, held, total)
     infinite = plus or minus
+    no_number = infinite or takes(ins, held, "NaN") or _overflow_is_nan(step, total, fmt, kept)
     reach = {
         "-0": bins["-0"] and _negative_zero_result(ins, held),
         "least subnormal": bins["least subnormal"] and tiny and total.lsb <= unit and kept > 0,
@@ -63,14 +64,18 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
         or overflows(total, fmt, kept, step),
         "infinity": bins["infinity"] and plus,
         "negative infinity": bins["negative infinity"] and minus,
-        "quiet NaN": bins["quiet NaN"] and (infinite or takes(ins, held, "NaN")),
+        "quiet NaN": bins["quiet NaN"] and no_number,
         "signalling NaN": False,
     }
     found = bins | reach
-    if infinite or takes(ins, held, "NaN"):
+    if no_number:
         for label in _special_classes(ins, fmt):
             found[label] = True
     return [Coverpoint("result", "class of d", found)]
+
+
+def _overflow_is_nan(step: Step, total: Span, fmt: Format, kept: int) -> bool:
+    return isinstance(step, Round) and step.overflow == "nan" and overflows(total, fmt, kept, step)
 
 
 def _integer_classes(ins: Instruction, bins: dict[str, bool], total: Span) -> dict[str, bool]:
@@ -116,7 +121,9 @@ def _infinities(ins: Instruction, held: Held | None, total: Span) -> tuple[bool,
     over = overflows(total, ins.formats["d"], kept_bits(step, ins.formats["d"]), step)
     rule = "ieee" if isinstance(step, Fma) else step.overflow
     always = rule == "infinity" or step.rounding in ("nearest_even", "nearest_away")
-    signs = [over and rule != "largest" and (always or step.rounding == way) for way in ("up", "down")]
+    signs = [
+        over and rule not in ("largest", "nan") and (always or step.rounding == way) for way in ("up", "down")
+    ]
     if held is not None:
         turned = any(one.negate in ("c", "both") for one in ins.program.steps_of(Multiply))
         kept = [label in held.classes for label in ("infinity", "negative infinity")]

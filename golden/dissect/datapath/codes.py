@@ -92,7 +92,8 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     lost = _is_lost(signals, digits)  # of the exponent as it is, also where its field has no room for it
     over, digits = _overflow(signals, digits)
     digits = np.where(lost, 0, digits)
-    code = np.where(over, sign | _overflow_codes(signals), sign | digits << fmt.ignored_low)
+    beyond = signals.nan if signals.overflow == "nan" else sign | _overflow_codes(signals)
+    code = np.where(over, beyond, sign | digits << fmt.ignored_low)
     code = np.where(digits == 0, zero_code, code)
     nothing = exact == 0 if signals.exact_zero is None else signals.exact_zero
     dropped = ~nothing & (signals.flush == "positive")

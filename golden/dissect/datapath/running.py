@@ -494,6 +494,7 @@ class _Run:
             tiny=step.tiny,
             zero=step.zero if isinstance(step, Round) else "signed",
             subnormal_carry=step.subnormal_carry if isinstance(step, Round) else "kept",
+            nan=fmt.largest if step.nan is None else step.nan,
             **(facts or facts_of_one(seen)),
         )
         if isinstance(step, Round) and (step.sticky_gap or step.sticky == "left_out"):

@@ -205,7 +205,8 @@ class RoundingSignals:
     more, and the exponent wraps around in that.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
     and whether their signs differ. signed_zero: see TotalSignals. exact_zero: which numbers are zero,
-    where the rounding sees nothing of some that are not; None: those whose significand is 0.
+    where the rounding sees nothing of some that are not; None: those whose significand is 0. nan: the
+    word of a NaN.
     """
 
     fmt: Format
@@ -233,6 +234,7 @@ class RoundingSignals:
     subtraction: Array = None
     signed_zero: Array = False
     exact_zero: Array = None
+    nan: int = 0
 
     @property
     def leading(self) -> Array:

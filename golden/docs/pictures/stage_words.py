@@ -20,6 +20,7 @@ OVERFLOW = {
     "infinity": "overflow becomes infinity",
     "largest": "overflow becomes the largest number",
     "ieee": "overflow as in IEEE 754",
+    "nan": "overflow becomes NaN",
     "wrap": "wraps modulo 2^width",
     "saturate": "clamps to the range",
 }

@@ -34,6 +34,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    overflow_of,
 )
 from golden.program.widths import Node
 
@@ -335,7 +336,7 @@ def _round(sheet: Sheet, step: Round, written: dict[str, Node], before: dict[str
     if fmt.is_float:
         kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
         notes = [
-            f"{OVERFLOW[step.overflow]}; {ZERO[step.zero]}",
+            f"{OVERFLOW[overflow_of(step)]}; {ZERO[step.zero]}",
             *([FLUSH[step.flush]] if step.flush != "none" else []),
         ]
         if step.sticky_gap:
@@ -346,7 +347,7 @@ def _round(sheet: Sheet, step: Round, written: dict[str, Node], before: dict[str
         y = sheet.block(title, notes, right, 24)
         sheet.parts += _kept_bar(sheet, step, kept, y + 2)
     else:
-        y = sheet.block(f"{fmt.bits}-bit {fmt.name}: {OVERFLOW[step.overflow]}", [], right, 24)
+        y = sheet.block(f"{fmt.bits}-bit {fmt.name}: {OVERFLOW[overflow_of(step)]}", [], right, 24)
         over = max(source.width - fmt.bits, 0)
         segments = [
             bars.Segment(over, "lost"),

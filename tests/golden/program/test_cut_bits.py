@@ -1,4 +1,4 @@
-"""What becomes of bits that were cut: the sticky bit behind an alignment, and roundings that do not see it.
+"""What becomes of bits that were cut, below and above: sticky bits, roundings that do not see them, overflow.
 
 Against exact rationals, step by step as docs/spec-schema.md says them; tests/golden/exact.py rounds.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from exact import cut, decode, encode, log2_floor, two
 from hypothesis import given
 from hypothesis import strategies as st
 from small_units import both, unit
+
+from golden.errors import SpecError
+from golden.program.words import step_text
 
 MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
 F16 = st.integers(0, 2**16 - 1).filter(lambda code: code >> 10 & 31 != 31)
@@ -118,3 +122,59 @@ def test_a_number_of_which_nothing_is_seen_is_no_zero(blindness: str, sign: int,
         assert both(ins, [0], [0], c) == d
         exact_zero = sign << 15 if zero == "signed" else 0
         assert both(ins, [0], [0], sign << 31) == exact_zero
+
+
+# Overflow ---------------------------------------------------------------------------------------------------
+
+WORDS = {  # largest, infinity, NaN, by format
+    "e4m3": (0x7E, None, 0x7F),
+    "e5m2": (0x7B, 0x7C, 0x7E),
+    "e4m3fnuz": (0x7F, None, 0x80),
+    "e2m1": (7, None, None),
+    "f16": (0x7BFF, 0x7C00, 0x7E00),
+}
+
+
+def beyond(d: str, mode: str, rule: str, negative: bool, nan: int | None) -> int:
+    """What the words say of a number past all others."""
+    largest, infinity, own = WORDS[d]
+    sign = negative << ({"f16": 15, "e2m1": 3}.get(d, 7))
+    if rule == "nan":
+        word = own if nan is None else nan
+        assert word is not None
+        return word
+    stays = rule == "ieee" and mode in ("toward_zero", "to_odd", "up" if negative else "down")
+    return sign | (largest if rule == "largest" or infinity is None or stays else infinity)
+
+
+@pytest.mark.parametrize("d", list(WORDS))
+@pytest.mark.parametrize("rule", ["infinity", "largest", "ieee", "nan"])
+@pytest.mark.parametrize("nan", [None, 5])
+def test_what_overflow_becomes(d: str, rule: str, nan: int | None) -> None:
+    word = "" if nan is None else f", nan: {nan}"
+    for mode in MODES:
+        step = f"round: {{of: c, rounding: {mode}, overflow: {rule}, zero: signed{word}}}"
+        if rule == "nan" and nan is None and WORDS[d][2] is None:
+            with pytest.raises(SpecError, match="key 'overflow' is 'nan', but e2m1 has no NaN"):
+                unit(step, d=d, k=1)
+            continue
+        ins = unit(step, d=d, k=1)
+        c = [0x7F7FFFFF, 0xFF7FFFFF, 0x49000000, 0xC9000000]
+        found = [both(ins, [0], [0], code) for code in c]
+        assert found == [beyond(d, mode, rule, code >> 31 == 1, nan) for code in c]
+        zeros = np.zeros((128, 1), np.uint16)
+        many = ins.dot(zeros, zeros, np.array(c * 32, np.uint32))
+        assert many.tolist() == found * 32, "in blocks"
+
+
+def test_the_words_of_a_format_without_infinities_are_its_bits() -> None:
+    """1024 * 64 in e4m3: the largest number; the words say so, and NaN can be said."""
+    for rule, d, said in (
+        ("infinity", 0x7E, "overflow becomes the largest finite number (e4m3 has no infinity)"),
+        ("ieee", 0x7E, "overflow becomes the largest finite number (e4m3 has no infinity)"),
+        ("nan", 0x7F, "overflow becomes NaN"),
+    ):
+        step = f"round: {{of: products, rounding: nearest_even, overflow: {rule}, zero: signed}}"
+        ins = unit("multiply: {to: products}", step, d="e4m3", k=1)
+        assert both(ins, [0x6400], [0x5400], 0) == d
+        assert said in step_text(ins.program.operations[-1].final)
