@@ -15,6 +15,7 @@ import typer
 
 from golden.cli.progress import progress_bar
 from golden.dissect.blackbox.openers import OPENERS
+from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
@@ -102,8 +103,12 @@ def check(
             "--backpressure", min=0, max=0.99, help="Probability that a result has to wait a cycle."
         ),
     ] = None,
-    resets: Annotated[int | None, typer.Option("--resets", min=0, help="Resets in mid-flight.")] = None,
-    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Cycles without an answer.")] = 10_000,
+    resets: Annotated[
+        int | None, typer.Option("--resets", min=0, max=2**31 - 1, help="Resets in mid-flight.")
+    ] = None,
+    timeout: Annotated[
+        int, typer.Option("--timeout", min=1, max=2**31 - 1, help="Cycles without an answer.")
+    ] = 10_000,
     wall_timeout: Annotated[
         float, typer.Option("--wall-timeout", help="Seconds in which some clock cycle must end.")
     ] = 120.0,
@@ -348,7 +353,7 @@ def qualify(
     ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Builds at a time.")] = 2,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Builds at a time.")] = 2,
     report: Annotated[
         list[Path] | None, typer.Option("--report", help="Also write .md, .html or .json.")
     ] = None,
@@ -384,7 +389,9 @@ def regress(
     out: Annotated[Path, typer.Option("--out", help="Folder for results, builds and reports.")] = Path(
         "regress"
     ),
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Workers (default: all cores).")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Workers (default: all cores).")
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option("--scheduler", help="Workers of the Dask scheduler at this address, or 'local'."),

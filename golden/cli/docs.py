@@ -10,6 +10,7 @@ import typer
 from golden.cli import completion
 from golden.cli.progress import progress_bar
 from golden.errors import missing
+from golden.workers import MOST_WORKERS
 
 _FORMS = ["md", "html", "pdf", "json"]
 
@@ -19,7 +20,8 @@ def build(
         Path, typer.Option("--out", help="Folder for the site: new, empty, or an earlier site.")
     ] = Path("site"),
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Processes (default: one for each processor).")
+        int | None,
+        typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Processes (default: one for each processor)."),
     ] = None,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Copy the recorded vectors into it, too (45 MB).")

@@ -10,33 +10,78 @@ endless work.
 
 from __future__ import annotations
 
+import fnmatch
+import functools
+import glob
+import itertools
 import json
+import os
 import re
+import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from golden.errors import FileFormatError, nearest
+from golden.errors import FileFormatError, SpecError, nearest
+from golden.files.output import followed
 
 MAX_NESTING = 64
 MAX_TEXT = 64 << 20
 """Bytes of a file that is read as one text: specs, manifests, reports."""
 MAX_DIGITS = 40
+MAX_ENTRIES = 100_000
+"""Files and folders that a pattern may look at: a large repository, in about a second."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 
 
+@contextmanager
+def opened(path: str | Path) -> Iterator[IO[bytes]]:
+    """A regular file, or a descriptor of this process (/dev/stdin, the /dev/fd/63 of a shell's `<(...)`), as
+    a stream of bytes. What else a name can stand for has no end or never begins: a device, a FIFO.
+
+    Raises:
+        FileFormatError: it cannot be opened or read, or is neither.
+    """
+    try:
+        _, own = followed(Path(path))
+        flags = 0 if own is not None else getattr(os, "O_NONBLOCK", 0)  # a FIFO is opened without a writer
+        handle = os.open(path, os.O_RDONLY | flags)
+    except (OSError, ValueError) as error:
+        raise _unread(path, error) from None
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISDIR(mode) or (own is None and not stat.S_ISREG(mode)):
+        os.close(handle)
+        what = next((word for is_kind, word in _KINDS_OF_FILES if is_kind(mode)), "no file")
+        raise FileFormatError(f"{path}: cannot be read: it is {what}, expected a file")
+    with os.fdopen(handle, "rb") as file:
+        try:
+            yield file
+        except OSError as error:
+            raise _unread(path, error) from None
+
+
+def _unread(path: str | Path, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+_KINDS_OF_FILES = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
 def read_bytes(path: str | Path, most: int = MAX_TEXT) -> bytes:
-    """The content of a file or pipe of at most `most` bytes.
+    """The content of a file (as `opened`) of at most `most` bytes.
 
     Raises:
         FileFormatError: it cannot be read, or holds more.
     """
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with opened(path) as file:
+        content = file.read(most + 1)
     if len(content) > most:
         raise FileFormatError(f"{path}: larger than {most} bytes")
     return content
@@ -53,6 +98,66 @@ def decoded(content: bytes, path: str | Path) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{path}: not UTF-8 text at byte {error.start}") from None
+
+
+# Patterns ---------------------------------------------------------------------------------------------------
+
+
+def matches(folder: Path, pattern: str, most: int = MAX_ENTRIES) -> list[Path]:
+    """The files and folders that a pattern stands for, sorted: `*`, `?` and `[...]` as in shells, `**` any
+    folders below. A link to a folder above is not followed, nor does a name that begins with a dot match one
+    of the others.
+
+    Raises:
+        SpecError: more than `most` files and folders would be looked at.
+    """
+    seen = 0
+
+    @functools.cache
+    def entries(place: str) -> list[os.DirEntry[str]]:
+        nonlocal seen
+        try:
+            with os.scandir(place or ".") as scan:
+                found = list(itertools.islice(scan, most - seen + 1))
+        except OSError:  # no folder, or not ours to read
+            return []
+        seen += len(found)
+        if seen > most:
+            raise SpecError(
+                f"'{shortened(pattern)}' in {folder} looks at more than {most} files, expected a pattern "
+                "that begins with the name of a smaller folder"
+            )
+        return found
+
+    def below(place: str, above: tuple[str, ...]) -> Iterator[str]:
+        yield place
+        real = os.path.realpath(place)
+        if real not in above:
+            for entry in entries(place):
+                if not entry.name.startswith(".") and os.path.isdir(entry.path):
+                    yield from below(os.path.join(place, entry.name), (*above, real))
+
+    def found(place: str, parts: tuple[str, ...]) -> Iterator[str]:
+        if not parts:
+            yield place
+        elif parts[0] == "**":
+            for each in below(place, ()):
+                yield from found(each, parts[1:])
+            if len(parts) == 1:
+                for each in below(place, ()):
+                    names = (entry.name for entry in entries(each) if not entry.name.startswith("."))
+                    yield from (os.path.join(each, name) for name in names)
+        elif glob.has_magic(parts[0]):
+            for entry in entries(place):
+                hidden = entry.name.startswith(".") and not parts[0].startswith(".")
+                if not hidden and fnmatch.fnmatchcase(entry.name, parts[0]):
+                    yield from found(os.path.join(place, entry.name), parts[1:])
+        elif os.path.lexists(os.path.join(place, parts[0])):
+            yield from found(os.path.join(place, parts[0]), parts[1:])
+
+    whole = Path(pattern)
+    start, parts = (whole.anchor, whole.parts[1:]) if whole.is_absolute() else (str(folder), whole.parts)
+    return [Path(name) for name in sorted(set(found(start, parts)))]
 
 
 # JSON -------------------------------------------------------------------------------------------------------

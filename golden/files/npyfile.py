@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import FileFormatError, nearest
-from golden.files.inputs import shortened
+from golden.files.inputs import opened, shortened
 
 MAX_UNPACKED = 4 << 30
 """Bytes that the arrays of an archive may take in memory, where nothing says how large they should be."""
@@ -57,11 +57,8 @@ def read_array(path: str | Path) -> npt.NDArray[Any]:
     Raises:
         FileFormatError: it cannot be read, is none, truncated, or holds Python objects.
     """
-    try:
-        with Path(path).open("rb") as file:
-            return _array(file, file.seek(0, io.SEEK_END), f"{path}")
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with opened(path) as file:
+        return _array(file, file.seek(0, io.SEEK_END), f"{path}")
 
 
 def read_arrays(

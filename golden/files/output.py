@@ -16,6 +16,7 @@ whatever that descriptor stands for.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import shutil
@@ -54,12 +55,15 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_all(files: Mapping[Path, Fill]) -> None:
-    """Writes several files in order; none is replaced before all are complete. Raises as `write_whole`."""
+    """Writes several files in order; none is replaced before all are complete, nor while another command puts
+    its own in their place. Raises as `write_whole`."""
     with ExitStack() as stack:
         outputs = [_Output(path) for path in files]
         for output, fill in zip(outputs, files.values(), strict=True):
             stack.enter_context(output)
             output.fill(fill)
+        if len(outputs) > 1:  # of two commands that write the same files one comes first with all of them
+            stack.enter_context(_alone_in(outputs[0]))
         for output in outputs:
             output.publish()
 
@@ -79,6 +83,26 @@ def write_folder(folder: str | Path, files: Mapping[str, str | Fill]) -> list[Pa
             stack.enter_context(made_folder(parent))
         write_all(fills)
     return list(fills)
+
+
+@contextmanager
+def _alone_in(output: _Output) -> Iterator[None]:
+    """No other command puts several files into the folder of this one meanwhile, where its file system has
+    locks; the kernel lets go of a lock with the process that holds it."""
+    if output.target is None:
+        yield
+        return
+    try:
+        handle = os.open(output.target.parent, os.O_RDONLY)
+    except OSError:  # a folder that is ours to write into, not to read
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -184,17 +208,9 @@ class _Output:
 
     def _resolve(self) -> None:
         """Follows links, one by one: a descriptor's own link leads to a file that must not be replaced."""
-        place = self.path
-        for _ in range(_MAX_LINKS):
-            found = Path(os.path.realpath(place.parent)) / place.name
-            self.descriptor = _descriptor(found)
-            if self.descriptor is not None:
-                return
-            if not found.is_symlink():
-                break
-            place = found.parent / os.readlink(found)
-        else:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        found, self.descriptor = followed(self.path)
+        if self.descriptor is not None:
+            return
         if not found.parent.is_dir():
             raise OSError(errno.ENOENT, f"the folder {found.parent} does not exist")
         if not found.exists() or stat.S_ISREG(found.stat().st_mode):
@@ -275,6 +291,18 @@ class _Everything:
         while done < len(block):
             done += self.raw.write(block[done:]) or 0
         return done
+
+
+def followed(path: Path) -> tuple[Path, int | None]:
+    """Where the links of a path lead, and the descriptor of this process that it names, if it does. Raises
+    OSError: links without end."""
+    for _ in range(_MAX_LINKS):
+        found = Path(os.path.realpath(path.parent)) / path.name
+        descriptor = _descriptor(found)
+        if descriptor is not None or not found.is_symlink():
+            return found, descriptor
+        path = found.parent / os.readlink(found)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def _descriptor(path: Path) -> int | None:

@@ -54,6 +54,8 @@ def text(instructions: Sequence[Instruction], prefix: str, title: str) -> str:
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
+    if prefix in escape.C:
+        raise OperandError(f"argument 'prefix' is '{prefix}', a keyword of C or C++, expected another name")
     named = _named(instructions, prefix)
     core = _LIBRARY_ALONE.sub("", core_source(device_text.WHOLE))
     digest = hashlib.sha256(f"{__version__}{core}".encode()).hexdigest()[:8]

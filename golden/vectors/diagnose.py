@@ -7,10 +7,12 @@ the first line that cannot be read or whose result is not the unit's.
 
 from __future__ import annotations
 
+import io
 import zlib
 from pathlib import Path
 
 from golden.errors import FileFormatError
+from golden.files.inputs import opened
 from golden.instruction import Instruction
 from golden.vectors import files, signals
 from golden.vectors.manifest import Manifest, Part
@@ -21,10 +23,12 @@ from golden.vectors.vectorset import excerpt
 
 def explain(path: Path, made: Manifest, ins: Instruction) -> FileFormatError:
     """The error to raise for a file that is not what its manifest says."""
-    data = path.read_bytes()
+    with opened(path) as file:
+        data = file.read(made.bytes + 1)  # of a file that grew, no more than shows it
+        size = file.seek(0, io.SEEK_END)
     if made.format == "npz":
         return FileFormatError(
-            f"{path}: truncated or edited: {len(data)} bytes of {made.bytes}, SHA-256 is not the manifest's"
+            f"{path}: truncated or edited: {size} bytes of {made.bytes}, SHA-256 is not the manifest's"
         )
     at = 0
     for number, part in enumerate(made.parts):

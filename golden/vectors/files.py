@@ -24,6 +24,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
 from golden.files import output
+from golden.files.inputs import opened
 from golden.instruction import CUSTOM, Instruction
 from golden.program.signature import INPUTS
 from golden.vectors import archive, manifest, registers, signals
@@ -284,11 +285,8 @@ def _hash(file: IO[bytes]) -> tuple[str, int]:
 
 
 def _file_hash(path: Path) -> tuple[str, int]:
-    try:
-        with path.open("rb") as file:
-            return _hash(file)
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
+    with opened(path) as file:
+        return _hash(file)
 
 
 # Reading ----------------------------------------------------------------------------------------------------
@@ -458,7 +456,7 @@ def _text_chunks(
     written again."""
     form = FORMATS[made.format]
     lines, done, last = form.lines(layout, made.count), 0, len(made.parts) - 1
-    with path.open("rb") as file:
+    with opened(path) as file:
         for number, part in enumerate(made.parts):
             text = file.read(part.bytes)
             where = f"{path}:{part.line}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from golden.errors import FileFormatError
-from golden.files.escape import line_comment
+from golden.files.escape import SYSTEMVERILOG, line_comment
 from golden.vectors.lines import Hex, Index, KindName, KindNumber, Lines, Piece, Word
 from golden.vectors.manifest import Manifest
 from golden.vectors.word import WordLayout
@@ -97,7 +97,8 @@ def _jsonl_lines(layout: WordLayout, count: int) -> Lines:
 def package_name(file: str) -> str:
     """The name of the SystemVerilog package in a file: its stem as an identifier."""
     stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
-    return stem if re.match(r"[A-Za-z_]", stem) else f"vectors_{stem}"
+    usable = re.match(r"[A-Za-z_]", stem) and stem not in SYSTEMVERILOG
+    return stem if usable else f"vectors_{stem}"
 
 
 def _sv_header(manifest: Manifest, layout: WordLayout, columns: tuple[str, ...]) -> list[str]:

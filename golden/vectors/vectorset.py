@@ -25,6 +25,10 @@ from golden.stimuli.sequences import arrange
 from golden.vectors.word import LEVELS, check_level
 
 Bits = npt.NDArray[Any]
+MOST = 10**12
+"""Vectors of a stream: months of work. A larger number is a slip, or somebody who wants a run without end."""
+MOST_AT_ONCE = 10**8
+"""Vectors that are held in memory together, some ten gigabytes."""
 STREAM_LEVELS = (*LEVELS, "fragment")
 _BLOCK, _BLOCK_IN_ORDER = 16384, 8192
 """Dot products that are drawn from one seeded generator; of a unit that keeps its accumulator, whose longest
@@ -178,14 +182,28 @@ def stream(
 def excerpt(
     ins: Instruction, seed: int, level: str, weights: Mapping[str, float] | None, start: int, count: int
 ) -> VectorSet:
-    """Vectors number start to start + count - 1 of a stream, without drawing those before."""
+    """Vectors number start to start + count - 1 of a stream, without drawing those before.
+
+    Raises:
+        OperandError: they are more than MOST_AT_ONCE, or lie beyond the MOST of a stream; another argument is
+            wrong.
+    """
     _check(ins, count, seed, level, 1)
+    check_held(count)
+    if start > MOST:
+        raise OperandError(f"first is {start}, expected at most {MOST}")
     shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
     size = block_size(ins, level)
     first, last = start // size, max(start + count - 1, start) // size
     whole = join([_block(ins, seed, number, level, shares) for number in range(first, last + 1)])
     skipped = (start - first * size) * group
     return whole[skipped : skipped + count * group]
+
+
+def check_held(count: int) -> None:
+    """Raises the OperandError of more vectors than are held in memory together."""
+    if count > MOST_AT_ONCE:
+        raise OperandError(f"count is {count}, expected at most {MOST_AT_ONCE} in one run; 'first' goes on")
 
 
 def shares_of(weights: Mapping[str, float]) -> Bits:
@@ -237,6 +255,8 @@ def _check(ins: Instruction, count: int, seed: int, level: str, chunk: int) -> N
     for name, value, least in (("count", count, 0), ("seed", seed, 0), ("chunk", chunk, 1)):
         if value < least:
             raise OperandError(f"{name} is {value}, expected {least} or more")
+    if count > MOST:
+        raise OperandError(f"count is {count}, expected at most {MOST}")
 
 
 def _blocks(ins: Instruction, count: int, seed: int, level: str, shares: Bits) -> Iterator[VectorSet]:

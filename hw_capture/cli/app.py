@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:
     from hw_capture.record.capture import Report
@@ -65,7 +66,7 @@ def capture(
     per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
     max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Compilers at a time.")] = max(
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Compilers at a time.")] = max(
         1, min(os.cpu_count() or 1, 16)
     ),
     compile_only: Annotated[

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from golden.cli.progress import progress_bar
+from golden.workers import MOST_WORKERS
 from hw_capture.cli.arguments import architecture
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def campaign(
     fault: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Compilations at a time.")] = 4,
     scheduler: Annotated[
         str | None,
         typer.Option(

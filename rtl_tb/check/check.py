@@ -20,7 +20,7 @@ import numpy as np
 
 from golden.errors import MmagoldError, OperandError
 from golden.program.state import places
-from golden.vectors.vectorset import VectorSet, excerpt, join
+from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
 from rtl_tb import engines
 from rtl_tb.check import vhdl
 from rtl_tb.check.beyond import beyond, several_drive
@@ -530,6 +530,7 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     if options.until_covered:
         if dut.level != "dot":
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
+        check_held(options.vector_count)
         coverage = Coverage(ins)
         return join(list(until_covered(ins, options.seed, options.vector_count, coverage))), coverage
     if options.vectors is not None:

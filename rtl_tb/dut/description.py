@@ -20,7 +20,7 @@ from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
-from rtl_tb.dut.sources import Sources, in_vhdl, matching, packages_first, read_list
+from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages_first, read_list
 from rtl_tb.dut.vhdl import STANDARDS, Vhdl
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
@@ -277,7 +277,10 @@ def _sources(document: Section, folder: Path) -> Sources:
         except SpecError as error:
             raise document.error(f"key 'filelist': {error}", "filelist") from None
     for pattern in document.take_names("sources", []):
-        files = matching(folder, pattern, GENERATED)
+        try:
+            files = matching(folder, pattern, GENERATED)
+        except SpecError as error:
+            raise document.error(f"key 'sources': {error}", "sources") from None
         if not files:
             siblings = [entry.name for entry in (folder / pattern).parent.glob("*") if entry.is_file()]
             raise document.error(
@@ -291,6 +294,7 @@ def _sources(document: Section, folder: Path) -> Sources:
         )
     try:
         in_vhdl(found.files)
+        check_sizes(found.files)
     except SpecError as error:
         raise document.error(str(error), "sources" if "sources" in document else "filelist") from None
     found.include |= dict.fromkeys(_folders(document, folder))
@@ -322,7 +326,12 @@ def _vhdl(document: Section, design: Sources, folder: Path) -> Vhdl | None:
     for name in libraries:
         if not IDENTIFIER.fullmatch(name) or name.lower() in ("work", "ieee", "std"):
             raise libraries.error(f"'{name}' is no name for a library of yours", name)
-        files = [path for each in libraries.take_names(name) for path in matching(folder, each, GENERATED)]
+        patterns = libraries.take_names(name)
+        try:
+            files = [path for each in patterns for path in matching(folder, each, GENERATED)]
+            check_sizes(files)
+        except SpecError as error:
+            raise libraries.error(f"library '{name}': {error}", name) from None
         if not files or not in_vhdl(files):
             raise libraries.error(f"library '{name}' has no VHDL file in {folder}", name)
         found[name.lower()] = tuple(dict.fromkeys(files))

@@ -26,7 +26,7 @@ from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
-from rtl_tb.dut.sources import Sources, in_vhdl, packages_first, read_list
+from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 
 GUESS = "  # GUESS"
@@ -98,6 +98,7 @@ class Given:
             if not Path(file).is_file():
                 raise SpecError(f"source '{file}' is no file; looked for it at {Path(file).absolute()}")
         found.files |= dict.fromkeys(Path(file).absolute() for file in files)
+        check_sizes(found.files)
         include = [*found.include, *(path.absolute() for path in self.include)]
         defines = found.defines | dict(self.defines)
         if in_vhdl(found.files):

@@ -10,17 +10,25 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from golden.errors import SpecError, nearest
+from golden.errors import FileFormatError, SpecError, nearest
+from golden.files.inputs import matches, read_text, shortened
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))#[^\n]*", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:^|(?<=\s))#[^\n]*", re.DOTALL | re.MULTILINE)
+_WORD = re.compile(r'(?:[^\s"]+|"[^"]*")+')
+"""A single quote is part of a literal, as in 8'hff."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 _PACKAGE = re.compile(r"^\s*package\s+(?:automatic\s+|static\s+)?(\w+)\s*;", re.MULTILINE)
 _USED = re.compile(r"\b(\w+)\s*::")
+MAX_LIST = 4 << 20
+"""Bytes of a file list: some hundred thousand names, read in seconds."""
+MAX_SOURCE = 256 << 20
+"""Bytes of a source: more than any netlist of a unit has, and little enough to be searched in memory."""
+MAX_NESTING = 64
+"""File lists that may be named one in the other."""
 _WITH_VALUE = ("-I", "-D", "-y", "-v", "-f", "-F")
 _SWITCHES = ("+libext+", "-sv", "-sverilog", "--sv", "+librescan")
 """What says nothing that the simulators here would not do anyway."""
@@ -44,20 +52,37 @@ class Sources:
         self.libraries |= other.libraries
 
 
-def read_list(path: Path, parents: tuple[Path, ...] = ()) -> Sources:
+def read_list(
+    path: Path, parents: tuple[Path, ...] = (), known: dict[Path, Sources] | None = None
+) -> Sources:
     """Reads a file list and the lists in it.
 
+    Args:
+        parents: the lists that it is read for.
+        known: what the lists hold that were read before; one that many name is read once.
+
     Raises:
-        SpecError: it, or a file or folder in it, is missing; an option or a variable is unknown; a list
-            holds itself.
+        SpecError: it, or a file or folder in it, is missing, no file or too large; an option or a variable is
+            unknown; a list holds itself, or lists stand too deep in each other.
     """
+    known = {} if known is None else known
     path = Path(os.path.abspath(path))
     if path in parents:
         raise SpecError(f"{path} is a file list that holds itself, by way of {parents[-1]}")
+    if len(parents) >= MAX_NESTING:
+        raise SpecError(f"{path} is a file list in {MAX_NESTING} others, one in the other, expected fewer")
+    if path not in known:
+        known[path] = _read_list(path, parents, known)
+    return known[path]
+
+
+def _read_list(path: Path, parents: tuple[Path, ...], known: dict[Path, Sources]) -> Sources:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"file list {path} cannot be read: {error}") from None
+        if os.path.exists(path) and not os.path.isfile(path):  # nor does a file name a pipe of the command
+            raise FileFormatError(f"{path}: cannot be read: it is no file")
+        text = read_text(path, MAX_LIST)
+    except FileFormatError as error:
+        raise SpecError(f"file list {error}") from None
     found, words = Sources(), _words(path, text)
     for word in words:
         option = next((each for each in _WITH_VALUE if word.startswith(each)), None)
@@ -65,16 +90,16 @@ def read_list(path: Path, parents: tuple[Path, ...] = ()) -> Sources:
             value = word[len(option) :] or next(words, "")
             if not value:
                 raise SpecError(f"{path}: option {option} has no value")
-            _option(found, option, value, path, parents)
+            _option(found, option, value, path, parents, known)
         elif word.startswith(("+incdir+", "+define+")):
             kind, *values = word[1:].split("+")
             for value in filter(None, values):
-                _option(found, "-I" if kind == "incdir" else "-D", value, path, parents)
+                _option(found, "-I" if kind == "incdir" else "-D", value, path, parents, known)
         elif not word.startswith(("-", "+")):
             found.files[_file(path, word)] = None
         elif not word.startswith(_SWITCHES):
-            known = [*_WITH_VALUE, "+incdir+", "+define+", *_SWITCHES]
-            raise SpecError(f"{path}: unknown option '{word}'{nearest(word, known)}")
+            options = [*_WITH_VALUE, "+incdir+", "+define+", *_SWITCHES]
+            raise SpecError(f"{path}: unknown option '{shortened(word)}'{nearest(word, options)}")
     return found
 
 
@@ -85,23 +110,27 @@ def _words(path: Path, text: str) -> Iterator[str]:
             raise SpecError(f"{path}: the environment has no variable '{name}'{nearest(name, os.environ)}")
         return os.environ[name]
 
-    lexer = shlex.shlex(_COMMENT.sub(" ", text), posix=True, punctuation_chars="")
-    lexer.whitespace_split, lexer.commenters, lexer.quotes, lexer.escape = True, "", '"', ""
-    try:
-        words = list(lexer)  # a single quote is part of a literal, as in 8'hff
-    except ValueError as error:
-        raise SpecError(f"{path}: {error}") from None
-    return iter([_VARIABLE.sub(value, word) for word in words])
+    plain = _COMMENT.sub(" ", text)
+    if plain.count('"') % 2:
+        raise SpecError(f"{path}: a double quote is not closed")
+    return iter([_VARIABLE.sub(value, word.replace('"', "")) for word in _WORD.findall(plain)])
 
 
-def _option(found: Sources, option: str, value: str, path: Path, parents: tuple[Path, ...]) -> None:
+def _option(
+    found: Sources,
+    option: str,
+    value: str,
+    path: Path,
+    parents: tuple[Path, ...],
+    known: dict[Path, Sources],
+) -> None:
     if option == "-D":
         name, _, text = value.partition("=")
         found.defines[name] = text
     elif option == "-v":
         found.files[_file(path, value)] = None
     elif option in ("-f", "-F"):
-        found.add(read_list(path.parent / value, (*parents, path)))
+        found.add(read_list(path.parent / value, (*parents, path), known))
     else:
         folder = path.parent / value
         if not folder.is_dir():
@@ -117,11 +146,22 @@ def _file(path: Path, name: str) -> Path:
     return file
 
 
+def check_sizes(files: Iterable[Path]) -> None:
+    """Refuses files that are too large to be sources. Raises SpecError."""
+    for file in files:
+        size = file.stat().st_size
+        if size > MAX_SOURCE:
+            raise SpecError(f"{file} has {size} bytes, expected a source of at most {MAX_SOURCE}")
+
+
 def matching(folder: Path, pattern: str, without: Iterable[str]) -> list[Path]:
-    """The files that a name or a pattern of dut.yaml stands for, in the order of their names."""
-    place = str(folder / pattern)
-    names = sorted(glob.glob(place, recursive=True)) if glob.has_magic(pattern) else [place]
-    return [Path(name) for name in names if Path(name).is_file() and Path(name).name not in without]
+    """The files that a name or a pattern of dut.yaml stands for, in the order of their names.
+
+    Raises:
+        SpecError: the pattern goes through too many files.
+    """
+    found = matches(folder, pattern) if glob.has_magic(pattern) else [folder / pattern]
+    return [path for path in found if os.path.isfile(path) and path.name not in without]
 
 
 VHDL = (".vhd", ".vhdl")

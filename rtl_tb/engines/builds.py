@@ -54,7 +54,9 @@ _VERILATORS_OWN = ("verilator_bin", "verilator_bin_dbg", "verilated_std.sv", "ve
 _CPP = re.compile(rb"\$c(?:pure)?\d*\b|`systemc_")
 """C++ that Verilator copies out of a source, and that may include files which it does not list."""
 _CHECKERS = re.compile(r"mmagold_(?:tb|dut)\b")
-_NO_NAMES = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|^[ \t]*`line [^\n]*', re.DOTALL | re.MULTILINE)
+_NO_NAMES = re.compile(
+    r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?(?:\*/|\Z)|^[ \t]*`line [^\n]*', re.DOTALL | re.MULTILINE
+)
 """Strings, comments and the preprocessor's own lines."""
 HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
 _NO_VERILOG = (".vlt", ".c", ".cc", ".cpp", ".cxx", ".sp", ".o", ".a", ".so")

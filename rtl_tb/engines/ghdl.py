@@ -17,7 +17,7 @@ from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed
 
-_TEXT = re.compile(r'--[^\n]*|/\*.*?\*/|"(?:""|[^"\n])*"', re.DOTALL)
+_TEXT = re.compile(r'--[^\n]*|/\*.*?(?:\*/|\Z)|"(?:""|[^"\n])*"', re.DOTALL)
 """Comments and strings."""
 _OUTSIDE = re.compile(r"\bmmagold_dut\b|<<\s*(?:signal|variable|constant)\s+[.^@]", re.IGNORECASE)
 """The checker's own entity, and external names that lead out of the unit."""

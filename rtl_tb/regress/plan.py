@@ -21,7 +21,7 @@ from typing import Any
 
 from golden import yamlfile
 from golden.errors import MmagoldError, SpecError, nearest
-from golden.vectors.vectorset import shares_of
+from golden.vectors.vectorset import MOST, MOST_AT_ONCE, shares_of
 from golden.yamlfile import Section
 from rtl_tb import engines
 from rtl_tb.check.check import DEFAULT_COUNTS, Options
@@ -30,8 +30,6 @@ from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.sources import matching
 from rtl_tb.engines.job import SIMULATORS, Traffic
 
-MOST = 10**12
-"""Vectors of an engine for one seed."""
 MOST_SEEDS = 100_000
 _KEYS = ("engines", "kinds", "seeds")
 NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}", re.ASCII)
@@ -115,10 +113,13 @@ def load_plan(path: str | Path) -> Plan:
 
 
 def _files(section: Section, folder: Path, pattern: str) -> list[Path]:
-    files = [Path(os.path.abspath(file)) for file in matching(folder, pattern, ())]
+    key = "dut" if "dut" in section else "units"
+    try:
+        files = [Path(os.path.abspath(file)) for file in matching(folder, pattern, ())]
+    except SpecError as error:
+        raise section.error(f"key '{key}': {error}", key) from None
     if not files:
         siblings = [entry.name for entry in (folder / pattern).parent.glob("*.yaml")]
-        key = "dut" if "dut" in section else "units"
         raise section.error(
             f"key '{key}': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}", key
         )
@@ -182,7 +183,7 @@ def _engine(section: Section, entry: Any) -> Engine:
     engine = entry.take_choice("engine", engines.ENGINES)
     simulator = entry.take_choice("sim", SIMULATORS, "verilator")
     count = entry.take_int("count", 1, MOST, DEFAULT_COUNTS[engine])
-    shard = entry.take_int("shard", 1, MOST, DEFAULT_COUNTS[engine])
+    shard = entry.take_int("shard", 1, MOST_AT_ONCE, DEFAULT_COUNTS[engine])
     settings = {key: entry.take_int(key, low, 2**31 - 1, None) for key, low in WHOLE_SETTINGS.items()}
     settings |= {key: entry.take(key, (int, float), None) for key in REAL_SETTINGS}
     settings["synthesis"] = entry.take_choice("synthesis", POLICIES, None)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from golden.catalog.json_schema import DRAFT, Schema, integer, object_of, schema_file, text
 from golden.stimuli import INTEGER_KINDS, KINDS
+from golden.vectors.vectorset import MOST, MOST_AT_ONCE
 from rtl_tb import engines
 from rtl_tb.check.synthesis import POLICIES
 from rtl_tb.engines.job import SIMULATORS
-from rtl_tb.regress.plan import MOST, MOST_SEEDS, NAME, REAL_SETTINGS, WHOLE_SETTINGS
+from rtl_tb.regress.plan import MOST_SEEDS, NAME, REAL_SETTINGS, WHOLE_SETTINGS
 
 _NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 _SHARE: Schema = {"type": "number", "minimum": 0}
@@ -45,7 +46,7 @@ def _engines() -> Schema:
             "engine": {"enum": list(engines.ENGINES)},
             "sim": {"enum": list(SIMULATORS), "default": "verilator"},
             "count": {**integer(1, MOST), "description": "vectors for each seed and mix"},
-            "shard": {**integer(1, MOST), "description": "vectors of a shard"},
+            "shard": {**integer(1, MOST_AT_ONCE), "description": "vectors of a shard"},
             **settings,
             "synthesis": {"enum": list(POLICIES), "default": "try"},
         },

@@ -3,6 +3,7 @@ crash, never an end."""
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import os
@@ -109,10 +110,53 @@ def test_yaml_is_utf8(content: bytes, tmp_path: Path) -> None:
 def test_a_file_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yamlfile, "MAX_BYTES", 1 << 16)
     (tmp_path / "u.yaml").symlink_to("/dev/zero")
-    assert "larger than" in refused("show", str(tmp_path / "u.yaml"))
+    assert "it is a device, expected a file" in refused("show", str(tmp_path / "u.yaml"))
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert "it is a FIFO, expected a file" in refused("show", str(tmp_path / "pipe.yaml"))
+    (tmp_path / "long.yaml").write_text("# comment\n" * 10_000)
+    assert "larger than" in refused("show", str(tmp_path / "long.yaml"))
     assert "cannot be read" in refused("show", str(tmp_path) + "/none.yaml")
     (tmp_path / "folder.yaml").mkdir()
     assert "cannot be read" in refused("show", str(tmp_path / "folder.yaml"))
+
+
+# Patterns ---------------------------------------------------------------------------------------------------
+
+
+def test_a_pattern_stands_for_what_glob_says(tmp_path: Path) -> None:
+    for name in ("a.sv", "b.v", ".hidden.sv", "x/a.sv", "x/y/c.sv", "x/y/d.svh", ".git/e.sv", "z[1]/f.sv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "linked").symlink_to(tmp_path / "x", target_is_directory=True)
+    patterns = [
+        "*.sv",
+        "**/*.sv",
+        "x/**",
+        "**",
+        "*/*.sv",
+        "x/../*.v",
+        "[ab].*",
+        "**/y/?.sv",
+        "x/y/c.sv",
+        "none/*",
+    ]
+    for pattern in (*patterns, str(tmp_path / "**" / "*.sv"), ".h*", "**/*"):
+        wanted = sorted(Path(name) for name in glob.glob(str(tmp_path / pattern), recursive=True))
+        assert inputs.matches(tmp_path, pattern) == wanted, pattern
+
+
+def test_a_pattern_ends(tmp_path: Path) -> None:
+    """In a loop of links, in a folder of more files than it may look at, and over the whole file system."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "a" / "b.sv").touch()
+    assert inputs.matches(tmp_path, "**/b.sv") == [tmp_path / "a" / "b.sv"]
+    for n in range(5):
+        (tmp_path / "a" / f"{n}.sv").touch()
+    with pytest.raises(SpecError, match="looks at more than 5 files, expected a pattern that begins with"):
+        inputs.matches(tmp_path, "**/*.sv", most=5)
+    with pytest.raises(SpecError, match="looks at more than 1000 files"):
+        inputs.matches(tmp_path, "/**/*.svx", most=1000)
 
 
 # JSON -------------------------------------------------------------------------------------------------------

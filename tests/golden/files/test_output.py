@@ -279,3 +279,27 @@ def test_a_folder_that_another_program_puts_meanwhile(
     put(target, "second")
     assert [path.name for path in target.iterdir()] == ["second"]
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_two_commands_write_a_pair_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second comes between the two files of the first; without a lock it would leave one of each."""
+    pair = [tmp_path / "v.hex", tmp_path / "v.hex.json"]
+    replace = os.replace
+
+    def both(word: bytes) -> None:
+        output.write_all({path: lambda out: out.write(word) for path in pair})
+
+    other = threading.Thread(target=both, args=(b"second",))
+
+    def interrupted(source: Any, target: Any) -> None:
+        replace(source, target)
+        if other.ident is None:
+            other.start()
+            other.join(timeout=0.5)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    both(b"first")
+    other.join(timeout=20)
+    assert [path.read_bytes() for path in pair] == [b"second", b"second"]

@@ -199,6 +199,8 @@ def test_the_header_of_an_architecture(arch, tmp_path):
 def test_two_names_that_are_one_in_c_are_refused(units):
     with pytest.raises(OperandError, match="would both be named x_tdpbf16ps in C"):
         c_header.text([units["amx"], units["amx"]], "x", "x")
+    with pytest.raises(OperandError, match="argument 'prefix' is 'int', a keyword of C or C"):
+        c_header.text([golden.instruction("hopper", "HMMA.16816.F32")], "int", "")
     with pytest.raises(OperandError, match="argument 'prefix' is '9x', expected an identifier"):
         c_header.text([units["amx"]], "9x", "x")
 

@@ -19,7 +19,9 @@ from typer.testing import CliRunner
 import golden
 from golden import stimuli, vectors
 from golden.cli.app import app
-from golden.vectors import VectorSet, WordLayout, files, manifest, signals
+from golden.errors import OperandError
+from golden.vectors import VectorSet, WordLayout, files, manifest, signals, vectorset
+from golden.vectors.text import package_name
 
 HMMA = golden.instruction("hopper", "HMMA.16816.F32")
 MXF4 = golden.instruction(
@@ -526,3 +528,24 @@ def test_files_do_not_depend_on_the_process(tmp_path: Path) -> None:
         [sys.executable, "-c", code], check=True, cwd=root, env={"MMAGOLD_THREADS": "1", "PATH": ""}
     )
     assert (tmp_path / "v.hex").read_bytes() == (tmp_path / "w.hex").read_bytes()
+
+
+# What somebody types ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("module.sv", "vectors_module"), ("9.sv", "vectors_9"), ("my-v.sv", "my_v")]
+)
+def test_a_package_has_a_name_that_simulators_take(name: str, package: str) -> None:
+    assert package_name(name) == package
+
+
+def test_a_number_of_vectors_that_would_never_end(tmp_path: Path) -> None:
+    for count in ("99999999999999999999", str(10**12 + 1)):
+        command = ["vectors", "hopper:HMMA.16816.F32", "--count", count, "--out", str(tmp_path / "v.hex")]
+        done = CliRunner().invoke(app, command, prog_name="mmagold")
+        assert done.exit_code == 2 and f"count is {count}, expected at most {10**12}" in done.stderr
+    with pytest.raises(OperandError, match="count is 100000001, expected at most 100000000 in one run"):
+        vectorset.excerpt(HMMA, 1, "dot", None, 0, 10**8 + 1)
+    with pytest.raises(OperandError, match="first is 10000000000000, expected at most"):
+        vectorset.excerpt(HMMA, 1, "dot", None, 10**13, 1)

@@ -1,5 +1,6 @@
 """File lists as simulators take them, libraries, and packages in any order."""
 
+import os
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from golden.errors import SpecError
 from rtl_tb.check.check import Options, check
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import Given, draft
-from rtl_tb.dut.sources import packages_first, read_list
+from rtl_tb.dut.sources import check_sizes, packages_first, read_list
 
 PACKAGE = "package widths;\n    localparam int Elements = 4;\nendpackage\n"
 ADDER = "module adder (input logic [35:0] x, y, output logic [35:0] z);\n    assign z = x + y;\nendmodule\n"
@@ -75,7 +76,7 @@ def test_a_draft_from_a_list(design, monkeypatch):
         ("-f all.f", "holds itself"),
         ("-bogus", "unknown option '-bogus'"),
         ("-I", "option -I has no value"),
-        ('"a', "No closing quotation"),
+        ('"a', "a double quote is not closed"),
     ],
 )
 def test_what_is_wrong_in_a_list(tmp_path, text, message):
@@ -108,3 +109,44 @@ def test_a_unit_in_two_languages_is_refused_in_one_line(tmp_path):
         load_dut(tmp_path / "dut.yaml")
     with pytest.raises(SpecError, match=r"dot.vhd is VHDL and part.sv is not"):
         draft([tmp_path / "dot.vhd", tmp_path / "part.sv"], "dot")
+
+
+# Lists that somebody else wrote -----------------------------------------------------------------------------
+
+
+def test_a_list_that_is_no_file_or_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.f")
+    (tmp_path / "zero.f").symlink_to("/dev/zero")
+    for name in ("pipe.f", "zero.f", "."):
+        with pytest.raises(SpecError, match="cannot be read: it is no file"):
+            read_list(tmp_path / name)
+    with (tmp_path / "large.f").open("wb") as file:
+        file.truncate(8 << 30)
+    with pytest.raises(SpecError, match="larger than"):
+        read_list(tmp_path / "large.f")
+    with pytest.raises(SpecError, match="has 8589934592 bytes, expected a source of at most"):
+        check_sizes([tmp_path / "large.f"])
+
+
+def test_lists_in_lists_are_read_once_each(tmp_path: Path) -> None:
+    """Forty lists that name the next one twice would be 2**40; as many as that one in the other are an
+    error."""
+    (tmp_path / "a.sv").touch()
+    for n in range(40):
+        (tmp_path / f"{n}.f").write_text(f"-f {n + 1}.f -f {n + 1}.f +define+N={n}\n")
+    (tmp_path / "40.f").write_text("a.sv\n")
+    found = read_list(tmp_path / "0.f")
+    assert list(found.files) == [tmp_path / "a.sv"] and found.defines == {"N": "0"}
+    for n in range(100):
+        (tmp_path / f"{n}.f").write_text(f"-f {n + 1}.f\n")
+    with pytest.raises(SpecError, match="in 64 others"):
+        read_list(tmp_path / "0.f")
+
+
+def test_comments_without_an_end(tmp_path: Path) -> None:
+    """A million openings of comments: read once, not once for each."""
+    (tmp_path / "a.f").write_text("/* " * 1_000_000)
+    assert not read_list(tmp_path / "a.f").files
+    (tmp_path / "b.f").write_text("-" + "x" * 1_000_000)
+    with pytest.raises(SpecError, match=r"unknown option '-x+[.][.][.]'$"):
+        read_list(tmp_path / "b.f")
