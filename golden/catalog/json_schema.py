@@ -116,6 +116,7 @@ def _format() -> Schema:
         "bias": integer(-64, 1087),
         "specials": {"enum": list(SPECIALS)},
         "zero": {"type": "boolean"},
+        "subnormals": {"type": "boolean"},
         "ignored_low": integer(0, 32),
         "ignored_high": integer(0, 8),
         "bits": integer(1, 32),

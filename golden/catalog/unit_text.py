@@ -151,4 +151,5 @@ def _format(fmt: Format) -> dict[str, Any]:
     keys: dict[str, Any] = {"kind": "float", "storage": fmt.storage, "exponent_bits": fmt.exponent_bits}
     keys |= {"fraction_bits": fmt.fraction_bits, "bias": fmt.bias, "specials": fmt.specials}
     keys |= {"signed": fmt.signed, "zero": fmt.has_zero}
+    keys |= {} if fmt.subnormals else {"subnormals": False}
     return keys | {key: getattr(fmt, key) for key in ("ignored_low", "ignored_high") if getattr(fmt, key)}

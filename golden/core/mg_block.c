@@ -44,6 +44,7 @@ static int mg_fits_step(const mg_step *step, const mg_room *room) {
 /* Whether significands hold what this program reads and rounds to (scales have 8 bits of storage); what its sums need, each
  * lane finds out. */
 static int mg_fits_room(const mg_program *p, const mg_room *room) {
+    if (p->a.lone_zero || p->b.lone_zero || p->scale_a.lone_zero || p->scale_b.lone_zero) return 0;
     if (p->k > 128 || mg_width(&p->a) + mg_width(&p->b) > room->product || p->a.storage > room->storage || p->b.storage > room->storage) return 0;
     if (room->wide && (!mg_fits_format(&p->a, room) || !mg_fits_format(&p->b, room))) return 0;
     if (!mg_fits_format(&p->c, room) || !mg_fits_format(&p->d, room)) return 0;

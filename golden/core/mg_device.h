@@ -62,7 +62,7 @@ MG_HD mg_element mg_device_decode(mg_format f, uint32_t code) {
     const uint32_t fields = (code >> f.ignored_low) & ((1u << (f.exponent_bits + f.fraction_bits)) - 1);
     const uint32_t e = fields >> f.fraction_bits, m = fields & ((1u << f.fraction_bits) - 1);
     mg_element x;
-    const int normal = e || !f.has_zero;
+    const int normal = e || !(f.has_zero || (f.lone_zero && !m));
     x.significand = (int32_t)(normal ? m | 1u << f.fraction_bits : m);
     x.exponent = normal ? (int32_t)e - f.bias : m ? f.min_exponent : MG_E_ZERO;
     if (f.specials == MG_SPECIALS_IEEE && e == (1u << f.exponent_bits) - 1) {

@@ -51,7 +51,7 @@ static inline MG_BOTH mg_number mg_decode(const mg_format *f, uint64_t code) {
     } else if ((f->specials == MG_SPECIALS_ALL_ONES_NAN && fields == (UINT64_C(1) << width) - 1) ||
                (f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN && sign && fields == 0)) {
         x.kind = MG_NAN;
-    } else if (exponent == 0 && f->has_zero) {
+    } else if (exponent == 0 && (f->has_zero || (f->lone_zero && !fraction))) {
         x.kind = fraction ? MG_FINITE : MG_ZERO;
         x.significand = fraction;
     } else {
@@ -189,6 +189,7 @@ static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, 
     if (exponent > f->max_exponent) return mg_overflow_code(f, x->sign, rounding, overflow, below, nan);
     uint64_t fraction = (significand - (UINT64_C(1) << kept)) << below;
     uint64_t fields = ((uint64_t)(exponent + f->bias) << f->fraction_bits | fraction) << f->ignored_low;
+    if (fields == 0 && f->lone_zero) return zero_code;
     if (fields > f->largest) return mg_overflow_code(f, x->sign, rounding, overflow, below, nan);
     return sign_code | fields;
 }

@@ -160,7 +160,7 @@ MG_INLINE mg_f mg_real_of_codes(const mg_format *f, mg_w codes) {
 
 /* Scales that are powers of two or a NaN, UE8M0: fewer instructions than mg_real_of_codes needs for all that a format may have. */
 static int mg_are_powers(const mg_format *f) {
-    return f->is_float && !f->fraction_bits && !f->has_zero && f->sign_shift < 0 && f->specials == MG_SPECIALS_ALL_ONES_NAN;
+    return f->is_float && !f->fraction_bits && !f->has_zero && !f->lone_zero && f->sign_shift < 0 && f->specials == MG_SPECIALS_ALL_ONES_NAN;
 }
 
 MG_INLINE mg_f mg_power_of_codes(const mg_format *f, mg_w codes) {

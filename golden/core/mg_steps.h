@@ -107,6 +107,7 @@ typedef struct {
     int32_t sign_shift;
     int32_t has_infinity;
     int32_t has_nan;
+    int32_t lone_zero;
     uint64_t infinity;
     uint64_t largest;
     uint64_t nan;

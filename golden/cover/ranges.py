@@ -103,7 +103,7 @@ def of_format(fmt: Format, count: int, flushed: bool = False) -> Span:
     top = Fraction(largest_significand(fmt), 1 << fmt.fraction_bits)
     greatest = top * Fraction(2) ** fmt.max_exponent
     usual = top if fmt.max_exponent == fmt.min_exponent else 2 - Fraction(1, 1 << fmt.fraction_bits)
-    tiny = fmt.has_zero and fmt.fraction_bits > 0 and not flushed
+    tiny = fmt.has_subnormals and fmt.fraction_bits > 0 and not flushed
     lsb = fmt.min_exponent - fmt.fraction_bits
     least = -greatest if fmt.signed else Fraction(0)
     return Span(

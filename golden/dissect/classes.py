@@ -68,7 +68,7 @@ def special(fmt: Format, codes: Bits) -> Mask:
 
 def subnormal(fmt: Format, codes: Bits) -> Mask:
     """Where any code is subnormal, (n,)."""
-    if fmt.exponent_bits == 0 or not fmt.has_zero:
+    if fmt.exponent_bits == 0 or not fmt.has_subnormals:
         return np.zeros(len(codes), np.bool_)
     values = np.abs(to_float(fmt, codes))
     return _any((values != 0) & (values < np.ldexp(1.0, fmt.min_exponent)))

@@ -717,7 +717,7 @@ def _flushing(operation: Operation, names: str, rule: str) -> tuple[Step, ...]:
 def _hidden_step(ins: Instruction, operation: Operation, names: str, zeros: bool) -> Step | None:
     table = {"a": ins.formats["a"], "b": ins.formats["b"], "c": operation.seed_format}
     of = tuple(
-        n for n in names if (n == "c" or operation.k_index) and table[n].is_float and table[n].has_zero
+        n for n in names if (n == "c" or operation.k_index) and table[n].is_float and table[n].has_subnormals
     )
     return HiddenBit(of=of, zeros="set" if zeros else "kept") if of else None
 

@@ -137,7 +137,7 @@ def subnormals(probe: Probe, bits: int) -> dict[str, str]:
     """
     found = {}
     a, b, c, d = (probe.formats[name] for name in "abcd")
-    if a.is_float and a.has_zero and a.fraction_bits:
+    if a.is_float and a.has_subnormals and a.fraction_bits:
         operands = probe.zeros()
         partner = Fraction(2) ** b.max_exponent
         operands["a"][0], operands["b"][0] = 1 << a.ignored_low, exact_code(b, partner)

@@ -119,12 +119,14 @@ def _source() -> str:
 
 
 def _least_normal(fmt: Format) -> int:
+    if fmt.lone_zero:
+        return 1 << fmt.ignored_low
     return 0 if not fmt.has_zero else 1 << (fmt.fraction_bits + fmt.ignored_low)
 
 
 def _least(fmt: Format) -> int:
     """The code of the smallest number above zero."""
-    return 1 << fmt.ignored_low if fmt.has_zero and fmt.fraction_bits else _least_normal(fmt)
+    return 1 << fmt.ignored_low if fmt.has_subnormals and fmt.fraction_bits else _least_normal(fmt)
 
 
 def _one(fmt: Format) -> int:
@@ -150,6 +152,8 @@ def _summary(fmt: Format) -> str:
         words.append("It has no sign.")
     if not fmt.has_zero:
         words.append("It has no zero and no subnormal numbers: code 0 is a power of two as every other.")
+    if fmt.lone_zero:
+        words.append("It has no subnormal numbers: of exponent field 0, code 0 alone is a zero.")
     return " ".join([*words, f"Source: {_source()}"])
 
 
@@ -165,9 +169,9 @@ def _range_rows(fmt: Format) -> Iterator[list[str]]:
         return
     named = [
         ("largest finite", fmt.largest),
-        ("least normal" if fmt.has_zero else "least", _least_normal(fmt)),
+        ("least normal" if fmt.has_subnormals else "least", _least_normal(fmt)),
     ]
-    if fmt.has_zero and fmt.fraction_bits:
+    if fmt.has_subnormals and fmt.fraction_bits:
         named += [
             ("largest subnormal", _least_normal(fmt) - (1 << fmt.ignored_low)),
             ("least subnormal", _least(fmt)),

@@ -247,7 +247,7 @@ def _faulty(step: Step, faults: Mapping[str, Any]) -> Step:
 def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
     """The parameters of every operation: those of the fast form, conversions, and FMA chains in any
     rounding."""
-    if unit.status or not all(unit.formats[name].has_zero for name in "ab"):
+    if unit.status or not all(unit.formats[name].has_subnormals for name in "ab"):
         return None
     converts = [_convert(operation) for operation in program.operations]
     sums = [o for o, convert in zip(program.operations, converts, strict=True) if convert is None]
@@ -295,7 +295,7 @@ def _convert(operation: Operation) -> Kernel | None:
     plain = all(
         f.is_float
         and f.signed
-        and f.has_zero
+        and f.has_subnormals
         and f.specials == "ieee"
         and f.storage <= 32
         and f.ignored_low == 0

@@ -115,7 +115,7 @@ def _whole(operation: Operation, unit: Signature) -> bool:
 
 def _readable(f: Format) -> bool:
     """Formats of operands whose codes become doubles by their fields alone."""
-    return f.has_zero and f.fraction_bits >= 1 and _scales(f)
+    return f.has_subnormals and f.fraction_bits >= 1 and _scales(f)
 
 
 def _scales(f: Format) -> bool:

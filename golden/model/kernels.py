@@ -45,6 +45,8 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
     """
     if unit.modes is not None or unit.state or unit.absent:
         return None
+    if any(fmt.lone_zero for fmt in unit.formats.values()):
+        return None
     kernels: list[Kernel] = []
     for operation in operations:
         kernel = next((found for choose in _CHOICES if (found := choose(operation, unit)) is not None), None)
@@ -89,7 +91,7 @@ def _decodable(*formats: Format) -> bool:
         or (
             f.is_float
             and f.signed
-            and f.has_zero
+            and f.has_subnormals
             and f.specials == "ieee"
             and f.fraction_bits <= 23
             and f.storage <= 32
@@ -106,7 +108,7 @@ def _float_frame(operation: Operation, unit: Signature, final: Round) -> bool:
         and unit.formats["a"].is_float
         and unit.formats["b"].is_float
         and out.signed
-        and out.has_zero
+        and out.has_subnormals
         and seed.is_float
         and seed.storage in (16, 32)
         and seed.ignored_low == 0
@@ -534,7 +536,7 @@ def _held_by_floats(f: Format) -> bool:
     return (
         f.is_float
         and f.signed
-        and f.has_zero
+        and f.has_subnormals
         and f.fraction_bits <= 23
         and f.max_exponent <= 127
         and f.min_exponent >= -126

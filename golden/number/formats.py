@@ -84,6 +84,7 @@ class Format:
     ignored_low: int = 0
     ignored_high: int = 0
     integer_bits: int = 0
+    subnormals: bool = True
 
     def __hash__(self) -> int:
         """Of two fields, as `==` compares all."""
@@ -109,9 +110,21 @@ class Format:
         return self.is_float and self.signed and self.has_zero and self.specials != "negative_zero_nan"
 
     @cached_property
+    def has_subnormals(self) -> bool:
+        """Whether exponent field 0 means numbers without a hidden bit; without, every code but that of a zero
+        has one."""
+        return self.has_zero and self.subnormals
+
+    @property
+    def lone_zero(self) -> bool:
+        """Whether code 0 is a zero and all others of exponent field 0 are normal numbers, so that the power
+        of two which the code would be is none."""
+        return self.has_zero and not self.subnormals
+
+    @cached_property
     def min_exponent(self) -> int:
         """Exponent of the smallest normal number (and of every subnormal)."""
-        return (1 if self.has_zero else 0) - self.bias
+        return (1 if self.has_subnormals else 0) - self.bias
 
     @cached_property
     def max_exponent(self) -> int:
@@ -176,7 +189,7 @@ class Format:
             return Number(
                 kind, sign, payload=fraction << (64 - self.fraction_bits) if self.fraction_bits else 0
             )
-        if exponent == 0 and self.has_zero:
+        if exponent == 0 and (self.has_subnormals or (fraction == 0 and self.has_zero)):
             kind = Kind.FINITE if fraction else Kind.ZERO
             return Number(kind, sign, fraction, self.min_exponent, self.fraction_bits)
         significand = fraction | 1 << self.fraction_bits
@@ -257,6 +270,7 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
             section.take("zero", bool, True),
             section.take_int("ignored_low", 0, 32, 0),
             section.take_int("ignored_high", 0, 8, 0),
+            subnormals=section.take("subnormals", bool, True),
         )
     else:
         built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 32))
@@ -267,6 +281,10 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
         raise section.error(
             f"specials '{built.specials}' need a sign, and 'ieee' a fraction bit to tell infinity from NaN",
             "specials",
+        )
+    if not (built.subnormals or built.has_zero):
+        raise section.error(
+            "key 'subnormals' is false, but a format without a zero has none anyway", "subnormals"
         )
     if built.bits > storage:
         raise section.error(f"format '{name}' needs {built.bits} bits, more than its storage of {storage}")

@@ -58,7 +58,7 @@ def round_to_code(
         fraction_bits: significand fraction bits to keep, at most the format's (E8M13 results keep 13 of f32's
             23).
         fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever
-            is below it.
+            is below it; one without subnormal numbers has its zero.
         overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode;
             "largest": becomes the largest finite, as it does with both in formats without infinities;
             "ieee": by the mode (IEEE 754 7.4); "nan": the word `nan` whatever the sign; "wrap" and "saturate"
@@ -86,11 +86,13 @@ def round_to_code(
     if significand >> (kept + 1):
         significand, exponent = significand >> 1, exponent + 1
     if significand >> kept == 0:
-        if flush or significand == 0 or not fmt.has_zero:
+        if flush or significand == 0 or not fmt.has_subnormals:
             return zero_code
         return sign_code | significand << (fmt.fraction_bits - kept + fmt.ignored_low)
     fraction = (significand - (1 << kept)) << (fmt.fraction_bits - kept)
     fields = ((exponent + fmt.bias) << fmt.fraction_bits | fraction) << fmt.ignored_low
+    if fields == 0 and fmt.lone_zero:
+        return zero_code
     if exponent > fmt.max_exponent or fields > fmt.largest:
         if overflow == "nan" and nan is not None:
             return nan

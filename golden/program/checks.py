@@ -307,7 +307,7 @@ class StepChecks:
     def _check_hidden_bits(self, step: HiddenBit, body: Section) -> None:
         for name in step.of:
             fmt = self.formats[name]
-            if not (fmt.is_float and fmt.has_zero):
+            if not (fmt.is_float and fmt.has_subnormals):
                 raise body.error(
                     f"step 'hidden_bit' is for formats with subnormal numbers, {name} is {fmt.name}", "of"
                 )

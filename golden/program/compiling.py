@@ -181,6 +181,7 @@ def holds(target: Format, source: Format) -> bool:
         and target.fraction_bits >= source.fraction_bits
         and target.max_exponent >= source.max_exponent
         and target.min_exponent - target.fraction_bits <= source.min_exponent - source.fraction_bits
+        and (not target.lone_zero or target.min_exponent < source.min_exponent - source.fraction_bits)
     )
 
 

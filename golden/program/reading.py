@@ -370,7 +370,7 @@ class StepReader:
             raise self.section.error(
                 f"key 'sticky_gap' is for floating-point results, not {fmt.name}", "sticky_gap"
             )
-        if step.subnormal_carry == "lost" and not (fmt.is_float and fmt.has_zero):
+        if step.subnormal_carry == "lost" and not (fmt.is_float and fmt.has_subnormals):
             raise self.section.error(
                 f"{fmt.name} has no subnormal numbers that could lose a carry", "subnormal_carry"
             )

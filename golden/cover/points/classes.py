@@ -51,7 +51,7 @@ def class_bins(fmt: Format) -> dict[str, bool]:
         signed = [fmt.signed and wide, fmt.signed and wide]
         reach = [True, wide or not fmt.signed, wide, signed[0], signed[1], wide or fmt.signed, fmt.signed]
         return dict(zip(_INTEGER_CLASSES, reach, strict=True))
-    finite = fmt.has_zero
+    finite = fmt.has_subnormals
     infinite, nan = fmt.infinity is not None, fmt.nan is not None
     binades = fmt.max_exponent - fmt.min_exponent
     between = binades > 1 or (binades + 1 << fmt.fraction_bits) > 3
@@ -60,7 +60,7 @@ def class_bins(fmt: Format) -> dict[str, bool]:
         fmt.has_negative_zero,
         finite and fmt.fraction_bits > 0,
         finite and fmt.fraction_bits > 1,
-        True,
+        not fmt.lone_zero,
         between,
         True,
         infinite,

@@ -59,7 +59,7 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
         "-0": bins["-0"] and _negative_zero_result(ins, held),
         "least subnormal": bins["least subnormal"] and tiny and total.lsb <= unit and kept > 0,
         "subnormal": bins["subnormal"] and tiny and kept > 1,
-        "least normal": total.lsb <= fmt.min_exponent,
+        "least normal": bins["least normal"] and total.lsb <= fmt.min_exponent,
         "largest": max(total.greatest, -total.least) >= largest_result(fmt, kept)
         or overflows(total, fmt, kept, step),
         "infinity": bins["infinity"] and plus,

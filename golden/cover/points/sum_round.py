@@ -236,7 +236,7 @@ def _increments(step: RoundingStep, fmt: Format, cut: int, tiny: int) -> dict[st
         "none": True,
         "up": rounds and max(cut, tiny) >= 1,
         "up with a carry into the exponent": possible,
-        "subnormal up to the least normal": (rounds and tiny >= 1 and cut >= 0)
+        "subnormal up to the least normal": (rounds and tiny >= 1 and cut >= 0 and not fmt.lone_zero)
         or (tiny >= 1 and not fmt.has_zero),
         "tie kept at even": even and cut >= 1,
         "tie up to even": even and cut >= 1,

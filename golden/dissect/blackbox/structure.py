@@ -157,7 +157,7 @@ def _new_steps(
     of = (register,)
     if register in ("a", "b", "c") and place == 0:
         fmt = operation.seed_format if register == "c" else one.formats[register]
-        if fmt.is_float and fmt.has_zero:
+        if fmt.is_float and fmt.has_subnormals:
             yield "hidden bit", (HiddenBit(of=of),), register
     if register in ("scales", "addends"):
         return

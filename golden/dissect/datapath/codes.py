@@ -32,7 +32,7 @@ def decoded(fmt: Format, codes: Array) -> Numbers:
     sign = (words >> fmt.sign_shift & 1).astype(np.bool_) if fmt.signed else none
     fraction = words >> fmt.ignored_low & ((1 << fmt.fraction_bits) - 1)
     biased = words >> (fmt.ignored_low + fmt.fraction_bits) & ones
-    subnormal = (biased == 0).astype(np.bool_) & fmt.has_zero
+    subnormal = (biased == 0).astype(np.bool_) & (fmt.has_subnormals | ((fraction == 0) & fmt.has_zero))
     exponent = np.where(subnormal, fmt.min_exponent, biased - fmt.bias).astype(np.int64)
     significand = np.where(subnormal, fraction, fraction | 1 << fmt.fraction_bits)
     kind = np.where(significand == 0, int(Kind.ZERO), int(Kind.FINITE))
@@ -134,7 +134,7 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
     # the hidden bit adds one to the exponent field
     above = np.minimum(exponent - fmt.min_exponent, _FURTHEST << fmt.exponent_bits)
     above = above + (signals.assumed & (significand >> kept == 0))
-    if not fmt.has_zero:  # no subnormal numbers either: the least exponent has field 0
+    if not fmt.has_subnormals:  # no subnormal numbers either: the least exponent has field 0
         normal = significand >> kept != 0
         significand = np.where(normal, significand - (1 << kept), 0)
     digits = above.astype(wide) << fmt.fraction_bits
@@ -147,7 +147,7 @@ def _is_lost(signals: RoundingSignals, digits: Array) -> Array:
     lost = np.zeros(digits.shape, np.bool_)
     if signals.subnormal_carry == "lost":
         lost |= (signals.leading < fmt.min_exponent) & (digits >= normal)
-    if signals.flush == "none" or not fmt.has_zero:
+    if signals.flush == "none" or not fmt.has_subnormals:
         return lost
     lost |= digits < normal
     if signals.tiny == "subnormal_result":

@@ -74,7 +74,7 @@ class OperandSignals:
     def subnormal(self, name: str) -> Array:
         """(n, terms): subnormal numbers, not zeros."""
         numbers, fmt = self.numbers[name], self.formats[name]
-        if not fmt.is_float or not fmt.has_zero:
+        if not fmt.is_float or not fmt.has_subnormals:
             return np.zeros(numbers.kind.shape, np.bool_)
         return numbers.finite & (numbers.significand < (1 << fmt.fraction_bits)).astype(np.bool_)
 

@@ -172,7 +172,7 @@ def _scales(ins: Instruction) -> Iterator[Tap]:
             weight=1.0,
         )
     for name in "ab":
-        if ins.formats[f"scale_{name}"].has_zero:
+        if ins.formats[f"scale_{name}"].has_subnormals:
             yield Tap(
                 f"scale-{name}-subnormal-half",
                 f"subnormal scale_{name} counts half (its exponent is read as 0 where 1 is right)",

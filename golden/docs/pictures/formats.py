@@ -102,7 +102,7 @@ def number_line(fmt: Format, name: str = "line") -> str:
         _all_numbers(sheet, finite)
     if fmt.is_float:
         _powers(sheet, finite)
-        if small and fmt.has_zero and fmt.fraction_bits:
+        if small and fmt.has_subnormals and fmt.fraction_bits:
             _near_zero(sheet, finite)
     if small:
         _specials(sheet, numbers)
@@ -131,7 +131,7 @@ class _Lines:
         normal: list[str] = []
         subnormal: list[str] = []
         for value in values:
-            is_small = self.fmt.is_float and self.fmt.has_zero and 0 < abs(value) < self.least_normal
+            is_small = self.fmt.is_float and self.fmt.has_subnormals and 0 < abs(value) < self.least_normal
             (subnormal if is_small else normal).append(f"M{svg.number(at(value))} {svg.number(axis - 9)}v18")
         if normal:
             self.parts.append(svg.path("".join(normal), stroke_width=0.9))
@@ -167,7 +167,7 @@ def _powers(sheet: _Lines, finite: list[Fraction]) -> None:
     """Positive numbers on a logarithmic axis; of a large format the range alone."""
     fmt = sheet.fmt
     largest = fmt.decode(fmt.largest).value
-    least = Fraction(2) ** (fmt.min_exponent - (fmt.fraction_bits if fmt.has_zero else 0))
+    least = Fraction(2) ** (fmt.min_exponent - (fmt.fraction_bits if fmt.has_subnormals else 0))
     low, high = log2(least), _log2(largest)
 
     def at(value: Fraction) -> float:
@@ -192,7 +192,7 @@ def _powers(sheet: _Lines, finite: list[Fraction]) -> None:
 def _range_bars(sheet: _Lines, at: _Position, least: Fraction, largest: Fraction) -> None:
     y, fmt = sheet.y - 46, sheet.fmt
     middle = at(sheet.least_normal)
-    if fmt.has_zero and fmt.fraction_bits:
+    if fmt.has_subnormals and fmt.fraction_bits:
         sheet.parts.append(svg.rect(at(least), y, middle - at(least), 12, "accent"))
     sheet.parts.append(svg.rect(middle, y, at(largest) - middle, 12, "block"))
     legend = "green: subnormal numbers, blue: normal numbers"
