@@ -460,7 +460,7 @@ static MG_BOTH int mg_nan_by_cause(const mg_state *s, const mg_step *step, uint6
         *word = step->nans[i];
         if (step->nans_payload[i]) {
             mg_number quiet = *nan;
-            quiet.payload |= MG_QUIET;
+            if (step->quieted) quiet.payload |= MG_QUIET;
             *word = mg_nan_code(&quiet, &s->operation->out_format);
         }
         return 1;
@@ -584,7 +584,7 @@ static MG_BOTH int mg_first_nan(const mg_number *const *pair, const mg_step *ste
     for (int i = 0; i < 2; i++)
         if (step->first_nan && pair[i]->kind == MG_NAN) {
             *handed = *pair[i];
-            handed->payload |= MG_QUIET;
+            if (step->quieted) handed->payload |= MG_QUIET;
             return 1;
         }
     return 0;
@@ -672,7 +672,7 @@ static MG_BOTH mg_number mg_fma_step(const mg_number *a, const mg_number *b, con
         const mg_number *x = operands[step->nan_order[i]];
         if (x && x->kind == MG_NAN) {
             mg_number quiet = *x;
-            quiet.payload |= MG_QUIET;
+            if (step->quieted) quiet.payload |= MG_QUIET;
             return quiet;
         }
     }

@@ -136,6 +136,7 @@ typedef struct {
     int32_t nans_count;
     int32_t nans_cause[7];
     int32_t nans_payload[7];
+    int32_t quieted;
     int32_t cut;
     int32_t zeros;
     int32_t sticky_gap;

@@ -112,7 +112,9 @@ def find_payload(known: Facts) -> Finding | None:
     if not gives_floats(known):
         return None
     kept, shots = known.measured(special_probes.payload_kept)
-    text = "handed on, quieted" if kept else "lost"
+    d = known.ins.formats["d"]
+    whole = kept and not d.decode(shots[-1].code).payload >> 63  # the last one was signalling
+    text = ("handed on as they are" if whole else "handed on, quieted") if kept else "lost"
     return Finding(text, shots, "A payload that is handed on stands in the low bits of the result.")
 
 
@@ -121,7 +123,8 @@ def declared_payload(known: Facts) -> str | None:
     handed = any(step.nan_order for step in known.steps(Fma)) or any(
         word is None for step in known.steps(SpecialValues) for _, word in step.nans
     )
-    return "handed on, quieted" if handed else "lost"
+    whole = [step for kind in (Fma, SpecialValues) for step in known.steps(kind) if not step.quieted]
+    return ("handed on as they are" if whole else "handed on, quieted") if handed else "lost"
 
 
 def find_overflow(known: Facts) -> Finding | None:

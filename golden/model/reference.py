@@ -370,7 +370,7 @@ def _nan_by_cause(state: State, step: SpecialValues) -> int | None:
     for cause, word in step.nans:
         nan = next((number for number in handed.get(cause, ()) if number.kind == Kind.NAN), None)
         if nan is not None:
-            return _nan_code(_quiet(nan), state.operation.out_format) if word is None else word
+            return _nan_code(_handed(nan, step), state.operation.out_format) if word is None else word
         if happened.get(cause):
             return word
     return None
@@ -386,8 +386,9 @@ def _look_for_opposites(state: State, terms: Sequence[Number]) -> None:
         state.raised.add("invalid")
 
 
-def _quiet(nan: Number) -> Number:
-    return replace(nan, payload=nan.payload | 1 << 63)
+def _handed(nan: Number, step: SpecialValues | Additions | Fma) -> Number:
+    """A NaN as the step hands it on."""
+    return replace(nan, payload=nan.payload | 1 << 63) if step.quieted else nan
 
 
 def _nan_code(nan: Number, fmt: Format) -> int:
@@ -690,7 +691,7 @@ def _additions(state: State, step: Additions) -> Event:
     def add(x: Number, y: Number) -> Number:
         handed = next((term for term in (x, y) if step.first_nan and term.kind == Kind.NAN), None)
         if handed is not None:
-            return _quiet(handed)
+            return _handed(handed, step)
         exact = _added(state, x, y, step)
         return _made_nan(step) if step.first_nan and exact.kind == Kind.NAN else _ieee(state, exact, step)
 
@@ -749,7 +750,7 @@ def _fma_step(state: State, a: Number, b: Number, c: Number | None, step: Fma) -
     for name in step.nan_order:
         operand = operands[name]
         if operand is not None and operand.kind == Kind.NAN:
-            return _quiet(operand)
+            return _handed(operand, step)
     exact = product if c is None else _added(state, product, c, step)
     if exact.kind == Kind.NAN:
         return _made_nan(step) if step.nan_order else Number(Kind.NAN)

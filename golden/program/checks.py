@@ -279,21 +279,32 @@ class StepChecks:
                 self._check_hidden_bits(step, body)
             case Fma() if step.nan_order:
                 own = {self.formats["a"], self.formats["b"], self.frame.seed_format, step.format}
-                self._check_payloads(own, step.nan, "nan_order", body)
+                self._check_payloads(own, step.nan, "nan_order", step.quieted, body)
             case Additions() if step.first_nan:
-                self._check_payloads({self.frame.seed_format, step.format}, step.nan, "first_nan", body)
+                own = {self.frame.seed_format, step.format}
+                self._check_payloads(own, step.nan, "first_nan", step.quieted, body)
             case SpecialValues() if any(word is None for _, word in step.nans):
                 handed = {cause for cause, word in step.nans if word is None}
                 own = {self.formats[name] for name in "ab" if handed & {name, "factor"}}
                 own |= {self.frame.seed_format} if "c" in handed else set()
-                self._check_payloads(own | {self.frame.out_format}, self.frame.out_format.nan, "nans", body)
+                own |= {self.frame.out_format}
+                self._check_payloads(own, self.frame.out_format.nan, "nans", step.quieted, body)
 
-    def _check_payloads(self, formats: set[Format], nan: int | None, key: str, body: Section) -> None:
-        """NaNs are handed on among formats that have a payload, and stay NaNs."""
+    def _check_payloads(
+        self, formats: set[Format], nan: int | None, key: str, quieted: bool, body: Section
+    ) -> None:
+        """NaNs are handed on among formats that have a payload, and stay NaNs: a signalling one whose payload
+        is cut could be left with none, which is an infinity."""
         for fmt in formats:
             if fmt.specials != "ieee":
                 raise body.error(f"'{key}' hands NaN payloads on, {fmt.name} has none", key)
         last = self.frame.out_format
+        if not quieted and len({fmt.fraction_bits for fmt in (*formats, last)}) > 1:
+            names = ", ".join(sorted({fmt.name for fmt in (*formats, last)}))
+            raise body.error(
+                f"key 'quieted' is false, but {names} have payloads of different widths, expected one format",
+                "quieted",
+            )
         if nan is not None and nan < 1 << last.bits and last.decode(nan).kind != Kind.NAN:
             raise body.error(f"key 'nan' is {nan:#x}, which is a number, beside '{key}'", "nan")
 

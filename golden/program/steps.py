@@ -94,6 +94,18 @@ def _nan(meaning: str = "the word of a NaN; without it the format's", **more: An
     return declare(Word(meaning=meaning, **more), None)
 
 
+def _quieted(key: str) -> Any:
+    return declare(
+        Flag(
+            when=(key,),
+            meaning=f"with `{key}`: whether the NaN that is handed on is quieted (its highest fraction bit "
+            "is set, as IEEE 754 says); `false`: a signalling NaN is handed on as it is, among formats with "
+            "as many fraction bits",
+        ),
+        True,
+    )
+
+
 def _group(meaning: str) -> Any:
     return declare(Grouping(high=MAX_K, meaning=meaning), None)
 
@@ -181,11 +193,12 @@ class SpecialValues:
             "NaN "
             "in `a`, in `b`, in a `factor` (a or b, k ascending), in `c`; infinity times zero "
             "(`invalid_product`), infinities of both signs among the products (`opposite_products`) or among "
-            "all terms (`opposite_infinities`). `payload`: that NaN is handed on, quieted. Any other gives "
+            "all terms (`opposite_infinities`). `payload`: that NaN is handed on. Any other gives "
             "`nan`",
         ),
         (),
     )
+    quieted: bool = _quieted("nans")
 
 
 @hashed_once
@@ -339,9 +352,10 @@ class Additions:
     tiny: str = _tiny()
     nan: int | None = _nan("tree, sequential: the word of a NaN; without it the format's")
     first_nan: bool = declare(
-        Flag(meaning="tree, sequential: of two terms the first NaN is handed on, quieted, payload included"),
+        Flag(meaning="tree, sequential: of two terms the first NaN is handed on, payload included"),
         False,
     )
+    quieted: bool = _quieted("first_nan")
     overflow: str = _choice(
         keys.OVERFLOW,
         "tree, sequential: integers wrap (`ieee`; terms that are integers alone), or clamp at every addition",
@@ -399,6 +413,7 @@ class Fma:
         ),
         (),
     )
+    quieted: bool = _quieted("nan_order")
 
 
 @hashed_once

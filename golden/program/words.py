@@ -65,6 +65,7 @@ _FLUSHES = {
     "signed": "subnormal results become zero of their sign",
     "positive": "subnormal results become +0",
 }
+_HANDED = {True: "quieted", False: "as it is, signalling or not"}
 _ORDERS = {"tree": "as a balanced tree of two-input additions", "sequential": "one after the other"}
 _OPPOSITES = {
     "first": "where both signs occur with the sign of the first one",
@@ -233,7 +234,7 @@ def _causes_text(step: SpecialValues) -> str:
     if not step.nans:
         return ""
     words = (
-        f"{_CAUSES[cause]} {'hands it on, quieted' if word is None else f'gives {word:#x}'}"
+        f"{_CAUSES[cause]} {f'hands it on, {_HANDED[step.quieted]}' if word is None else f'gives {word:#x}'}"
         for cause, word in step.nans
     )
     return f" (first of these that applies: {', '.join(words)})"
@@ -291,12 +292,16 @@ def _sum_text(step: Sum) -> str:
     return f"{what}, exact{fixed}{wraps}{cancelled}{minus}."
 
 
+def _first_nan_text(step: Additions) -> str:
+    return f"; the first NaN of two is handed on, {_HANDED[step.quieted]}" if step.first_nan else ""
+
+
 def _additions_text(step: Additions) -> str:
     what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}"
     clamp = ", clamped to its range" if step.overflow == "saturate" else ""
     return (
         f"{what}, each addition rounded to {step.format.name} {_MODES[step.rounding]}{clamp}"
-        f"{_flushed_text(step)}{'; the first NaN of two is handed on, quieted' if step.first_nan else ''}"
+        f"{_flushed_text(step)}{_first_nan_text(step)}"
         f"{_nan_text(step)}."
     )
 
@@ -315,7 +320,9 @@ def _fma_text(step: Fma) -> str:
     name = step.format.name
     flush = _flushed_text(step)
     order = (
-        f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
+        f"; the first NaN among {', '.join(step.nan_order)} is handed on, {_HANDED[step.quieted]}"
+        if step.nan_order
+        else ""
     )
     return (
         f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to "

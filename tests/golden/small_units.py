@@ -10,11 +10,13 @@ from golden import yamlfile
 from golden.catalog import unit_files
 from golden.instruction import Instruction
 
-HEAD = "unit: u\nshape: {{k: {k}}}\nformats: {{a: {a}, b: {b}, c: f32, d: {d}}}\nsteps:\n"
+HEAD = "unit: u\nshape: {{k: {k}}}\nformats: {{a: {a}, b: {b}, c: {c}, d: {d}}}\nsteps:\n"
 
 
-def unit(*steps: str, k: int = 4, a: str = "f16", b: str = "f16", d: str = "f32") -> Instruction:
-    text = HEAD.format(k=k, a=a, b=b, d=d) + "".join(f"- {step}\n" for step in steps)
+def unit(
+    *steps: str, k: int = 4, a: str = "f16", b: str = "f16", c: str = "f32", d: str = "f32"
+) -> Instruction:
+    text = HEAD.format(k=k, a=a, b=b, c=c, d=d) + "".join(f"- {step}\n" for step in steps)
     return unit_files.build_instruction(yamlfile.parse(text))
 
 

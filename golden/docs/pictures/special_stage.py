@@ -86,7 +86,8 @@ def ieee_side(sheet: Sheet, step: Multiply | Additions | Fma, y: float) -> None:
     lines = []
     order = step.nan_order if isinstance(step, Fma) else ()
     if order:
-        lines.append(f"the first NaN of {', '.join(order)} is handed on, quieted")
+        how = "quieted" if isinstance(step, Fma) and step.quieted else "as it is"
+        lines.append(f"the first NaN of {', '.join(order)} is handed on, {how}")
     if step.nan is not None:
         made = "a NaN made from numbers" if order else "any NaN"
         lines.append(f"{made} → 0x{step.nan:0{(fmt.bits + 3) // 4}X}")
