@@ -119,7 +119,7 @@ def _format() -> Schema:
         "subnormals": {"type": "boolean"},
         "ignored_low": integer(0, 32),
         "ignored_high": integer(0, 8),
-        "bits": integer(1, 32),
+        "bits": integer(1, 64),
     }
     return object_of(properties, ["kind", "storage"])
 

@@ -204,6 +204,10 @@ def _local_formats(document: Section) -> dict[str, Format]:
     return {name: build_format(name, table.take(name, Section)) for name in table} if table else {}
 
 
+_MOST_INTEGER_BITS = {"c": 63, "d": 64}
+"""Bits of an integer operand; those of other operands are factors."""
+
+
 def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Format]:
     formats: dict[str, Format] = {}
     for operand in _OPERANDS:
@@ -215,6 +219,12 @@ def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Form
             formats[operand] = local.get(name) or get_format(name)
         except UnknownNameError as error:
             raise table.error(str(error), operand) from None
+        most = _MOST_INTEGER_BITS.get(operand, 32)
+        if formats[operand].integer_bits > most:
+            raise table.error(
+                f"{operand} is an integer of {formats[operand].integer_bits} bits, expected at most {most}",
+                operand,
+            )
     table.done()
     return formats
 

@@ -29,8 +29,11 @@ static inline MG_BOTH int mg_bit_length(mg_u128 x) {
 
 static inline MG_BOTH int32_t mg_lsb(const mg_number *x) { return x->exponent - x->fraction_bits; }
 
+/* The bits of an integer's code, of 0 to 64. */
+static inline MG_BOTH uint64_t mg_code_mask(const mg_format *f) { return f->bits ? ~UINT64_C(0) >> (64 - f->bits) : 0; }
+
 static inline MG_BOTH mg_number mg_decode_integer(const mg_format *f, uint64_t code) {
-    uint64_t mask = (UINT64_C(1) << f->bits) - 1;
+    uint64_t mask = mg_code_mask(f);
     uint64_t value = code & mask;
     int negative = f->is_signed && (value >> (f->bits - 1)) != 0;
     uint64_t magnitude = negative ? (~value + 1) & mask : value;
@@ -117,7 +120,7 @@ static inline MG_BOTH uint64_t mg_round_to_integer(const mg_format *f, const mg_
         __int128 low = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0, high = (__int128)f->largest;
         value = value < low ? low : value > high ? high : value;
     }
-    return (uint64_t)value & ((UINT64_C(1) << f->bits) - 1);
+    return (uint64_t)value & mg_code_mask(f);
 }
 
 /* What leaves the rounder before anything else happens to it: of a float, `kept` fraction bits (-1: all) below the leading

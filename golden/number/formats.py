@@ -273,7 +273,7 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
             subnormals=section.take("subnormals", bool, True),
         )
     else:
-        built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 32))
+        built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 64))
     section.done()
     if built.specials in ("ieee", "negative_zero_nan") and not (
         signed and (built.fraction_bits or built.specials != "ieee")
@@ -355,9 +355,10 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
     raw = codes_of(codes, fmt, "codes")
     if not fmt.is_float:
-        low = raw.astype(np.int64) & ((1 << fmt.integer_bits) - 1)
-        wrap = (low >> (fmt.integer_bits - 1)) << fmt.integer_bits if fmt.signed else 0
-        return np.asarray(low - wrap, dtype=np.float64)
+        unused = np.uint64(64 - fmt.integer_bits)
+        high = raw.astype(np.uint64) << unused if fmt.integer_bits else np.zeros_like(raw, np.uint64)
+        whole = high.view(np.int64) >> unused.astype(np.int64) if fmt.signed else high >> unused
+        return np.asarray(whole, dtype=np.float64)
     kept = (1 << (fmt.bits - fmt.ignored_high)) - (1 << fmt.ignored_low)
     raw = raw & fmt.dtype.type(kept)
     if fmt.name in _ML_DTYPES or fmt.name in ("f64", "f32", "tf32", "f16"):
@@ -415,6 +416,9 @@ def _integers_from_float(fmt: Format, wide: npt.NDArray[np.float64]) -> npt.NDAr
     rounded = np.rint(wide)
     if not ((rounded >= low) & (rounded <= high)).all():
         raise OperandError(f"a value is outside {fmt.name}'s range {low}..{high}")
+    if fmt.bits > 53:  # more than a float tells apart: its ends are beyond those of int64
+        mask, top = (1 << fmt.bits) - 1, fmt.largest
+        return np.array([min(int(x), top) & mask for x in rounded.ravel()], fmt.dtype).reshape(wide.shape)
     return np.asarray((rounded.astype(np.int64) & ((1 << fmt.bits) - 1)).astype(fmt.dtype))
 
 
