@@ -123,8 +123,9 @@ def declared_payload(known: Facts) -> str | None:
     handed = any(step.nan_order for step in known.steps(Fma)) or any(
         word is None for step in known.steps(SpecialValues) for _, word in step.nans
     )
-    whole = [step for kind in (Fma, SpecialValues) for step in known.steps(kind) if not step.quieted]
-    return ("handed on as they are" if whole else "handed on, quieted") if handed else "lost"
+    quieted = [step.quieted for step in known.steps(Fma)]
+    quieted += [step.quieted for step in known.steps(SpecialValues)]
+    return ("handed on, quieted" if all(quieted) else "handed on as they are") if handed else "lost"
 
 
 def find_overflow(known: Facts) -> Finding | None:
