@@ -23,6 +23,7 @@ from golden.catalog.lookup import instruction
 from golden.cover.points import Coverpoint, SequenceSampler, sampler
 from golden.cover.points.point import Sample
 from golden.errors import FileFormatError, OperandError
+from golden.files.inputs import read_json
 from golden.files.output import write_text
 from golden.instruction import Instruction
 from golden.stimuli.sequences import enough
@@ -216,10 +217,7 @@ def load(path: str | Path, instructions: list[Instruction] | None = None) -> lis
         FileFormatError: the file cannot be read as saved coverage.
     """
     given = {ins.name: ins for ins in instructions or []}
-    try:
-        saved = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise FileFormatError(f"{path}: cannot be read as JSON ({error})") from None
+    saved = read_json(path)
     if not isinstance(saved, list):
         raise FileFormatError(f"{path}: expected a list of saved coverages")
     try:

@@ -505,3 +505,9 @@ def test_candidates_say_how_far_above_the_exponent_a_term_can_lie(name: str) -> 
     assert coverage.surprises() == []
     assert {point for point, _ in coverage.holes()} <= {"steps: round total: result and remainder"}
     assert name == "rdna3_dot2" or coverage.percent == 100.0
+
+
+def test_saved_coverage_is_read_within_limits(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(FileFormatError, match="nested deeper than"):
+        load(tmp_path / "deep.json")
