@@ -16,73 +16,67 @@ so that an X is never lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, Protocol
 
 import cocotb
 import numpy as np
 
+from rtl_tb.engines import traffic
 from rtl_tb.engines.job import ProtocolFailure
 from rtl_tb.errors import RtlError
 
 Handle = Any
 """A cocotb handle of a scalar or vector signal."""
 _BLOCK = 4096
-"""Random decisions drawn at a time."""
-_PAUSE = 256
-"""Cycles after which a source that waits for a ready unit to see it idle gives up."""
-_AWAKE, _ASLEEP = 2, 64
-"""Cycles that such a pause lasts from when the unit is ready; the long ones let it fall asleep."""
-_FIRST_LONG, _LONG = 64, 300
-"""The 64th cycle of waiting, and the 128th, the 256th ..., lasts so many more: more than an 8-bit counter
-counts."""
-_SLOW = 16
-"""One cycle in so many of a long wait of the source takes a result, so that the last one, too, waits."""
+"""Waits drawn at a time."""
 MOST_FAILURES = 16
 """Protocol failures of one kind that are kept; a broken handshake fails on every cycle."""
 
 
-def decisions(probability: float, rng: np.random.Generator) -> Iterator[bool]:
-    """Yields True with the given probability, forever."""
-    if probability <= 0.0:
-        yield from repeat(False)
-    while True:
-        yield from (rng.random(_BLOCK) < probability).tolist()
-
-
 class Waits:
-    """Decides, cycle by cycle, whether a side of a handshake waits.
-
-    Single cycles at random never show what a unit does in a long wait: a few of them last.
+    """The waits of one side of a handshake, transaction by transaction, as rtl_tb/engines/traffic.py has them.
 
     Attributes:
-        left: cycles that a long wait still has.
+        words: of each transaction; what is missing is drawn.
+        begun: whether the wait of the next transaction has begun.
     """
 
-    def __init__(self, probability: float, rng: np.random.Generator) -> None:
-        """`probability` that a cycle waits, but for the long waits."""
-        self._drawn = decisions(probability, rng)
-        self._seen, self._next_long, self.left = 0, _FIRST_LONG, 0
+    def __init__(self, share: float, rng: np.random.Generator) -> None:
+        """`share` of the transactions wait at all."""
+        self.share, self._rng = share, rng
+        self.words: list[int] = []
+        self._left = self._limit = self._expired = 0
+        self.begun = self._engaged = False
 
-    @property
-    def slows(self) -> bool:
-        """Whether the other side should wait, too: random waits of a sink hardly meet a pipeline that has run
-        empty behind the result that waits."""
-        return self.left % _SLOW != 0
+    def over(self, index: int) -> bool:
+        """Whether a transaction has waited for as long as it has to."""
+        if not self.begun:
+            while index >= len(self.words):
+                self.words += traffic.waits(self.share, _BLOCK, self._rng).tolist()
+            self.begin(self.words[index])
+        return not self._left
 
-    def decide(self) -> bool:
-        """Whether the next cycle waits."""
-        if self.left:
-            self.left -= 1
-            return True
-        if not next(self._drawn):
-            return False
-        self._seen += 1
-        if self._seen == self._next_long:
-            self.left, self._next_long = _LONG, 2 * self._next_long
-        return True
+    def begin(self, word: int) -> None:
+        """Begins a wait: the next one is this."""
+        self.begun, self._limit = True, traffic.LIMIT
+        self._left, self._engaged = word % traffic.ENGAGED, word >= traffic.ENGAGED
+
+    def end(self) -> None:
+        """The next wait is that of its own transaction."""
+        self.begun, self._left = False, 0
+
+    def passed(self, met: bool) -> None:
+        """A cycle has passed; `met`: in which the other side was ready, or valid."""
+        if not self._left:
+            return
+        if not self._engaged or met or self._expired >= traffic.MOST_EXPIRED:
+            self._left -= 1
+            return
+        self._limit -= 1
+        if not self._limit:
+            self._left, self._expired = 0, self._expired + 1
 
 
 class Bus:
@@ -135,13 +129,13 @@ class Channel:
 
     def drive_valid(self, level: bool) -> None:
         """Drives valid for the next edge."""
-        if self.valid_handle is not None:
+        if self.valid_handle is not None and level != self._driven_valid:
             self._driven_valid = level
             self.valid_handle.value = int(level)
 
     def drive_ready(self, level: bool) -> None:
         """Drives ready for the next edge."""
-        if self.ready_handle is not None:
+        if self.ready_handle is not None and level != self._driven_ready:
             self._driven_ready = level
             self.ready_handle.value = int(level)
 
@@ -186,35 +180,29 @@ class Source:
         position: index of the next word to offer or being offered; all before it were accepted.
         accepted_at: the cycle in which each accepted word was.
         quiet: while True, nothing new is offered.
+        may_offer: asked before something new is offered.
+        fresh: whether nothing was accepted since a reset.
         instead: words to offer once in place of those at these positions.
+        others: where the words begin that lie on the channel while a word waits; any word where it is short.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        idle: float = 0.0,
-        rng: np.random.Generator | None = None,
-        pauses: bool = False,
-    ) -> None:
+    def __init__(self, channel: Channel, idle: float = 0.0, rng: np.random.Generator | None = None) -> None:
         """Takes the channel.
 
         Args:
-            idle: the probability that a cycle offers nothing although a word waits.
-            pauses: whether a quarter of such cycles become pauses until the unit has been ready for _AWAKE
-                cycles, or for _ASLEEP in one of sixteen: one that is slower than its source would hardly be
-                ready and idle at once.
+            idle: the share of the words before which nothing is offered for some cycles.
         """
         self.channel = channel
-        rng = rng or _generator()
-        self.pause_left = self._pause_ready = 0
-        self._pauses = decisions(0.25, rng) if pauses else repeat(False)
-        self._sleeps = decisions(1 / 16, rng)
+        self._rng = rng or _generator()
         self.words: list[int] = []
         self.position = 0
         self.accepted_at: list[int] = []
-        self.quiet = False
+        self.quiet = self.fresh = self.offering = False
+        self.may_offer: Callable[[], bool] = lambda: True
         self.instead: dict[int, int] = {}
-        self.waits = Waits(idle, rng)
+        self.others: list[int] = []
+        self._shown = 0
+        self.waits = Waits(idle, self._rng)
         channel.drive_valid(False)
 
     def send(self, words: Iterable[int]) -> None:
@@ -229,37 +217,42 @@ class Source:
     def step(self, cycle: int) -> None:
         """Notes whether the word was taken and offers the next one."""
         channel = self.channel
-        offering = channel.valid
-        if offering:
+        if channel.valid:
             if not channel.ready:
                 return
             self.accepted_at.append(cycle)
             self.position += 1
-        if self.position == len(self.words) or self.quiet or self._idles():
-            if offering:
-                channel.drive_valid(False)
-            return
-        word = self.words[self.position]
-        channel.data.write(self.instead.pop(self.position, word) if self.instead else word)
-        if not offering:
-            channel.drive_valid(True)
+            self.waits.end()
+            self.fresh = False
+        else:
+            self.waits.passed(channel.ready)
+        self.choose()
 
-    def _idles(self) -> bool:
-        if self.pause_left:
-            self.pause_left -= 1
-            self._pause_ready -= self.channel.ready
-            if not self._pause_ready:
-                self.pause_left = 0
-            return True
-        if not self.waits.decide():
-            return False
-        if not self.waits.left and next(self._pauses):
-            self.pause_left, self._pause_ready = _PAUSE, _ASLEEP if next(self._sleeps) else _AWAKE
-        return True
+    def choose(self) -> None:
+        """Drives the channel for the next edge; nothing is being offered."""
+        channel, at = self.channel, self.position
+        waits = at == len(self.words) or self.quiet or not self._over(at) or not self.may_offer()
+        self.offering = not waits
+        if waits:
+            channel.drive_valid(False)
+            if self.words and self.waits.share:  # what nothing offers nothing may depend on
+                channel.data.write(self.words[self._shown % len(self.words)])
+                self._shown += 1
+            return
+        word = self.words[at]
+        channel.data.write(self.instead.pop(at, word) if self.instead else word)
+        channel.drive_valid(True)
+
+    def _over(self, at: int) -> bool:
+        if not self.waits.begun:
+            self._shown = self.others[at] if at < len(self.others) else int(self._rng.integers(1 << 32))
+        return self.waits.over(at)
 
     def reset(self) -> None:
         """Stops offering; the caller says with `rewind` what to send again."""
         self.channel.drive_valid(False)
+        self.offering, self.fresh = False, True
+        self.waits.end()
 
 
 class Sink:
@@ -267,33 +260,41 @@ class Sink:
 
     Attributes:
         open: while True, there is no backpressure.
-        source: the waits of the unit's source; the long ones slow a sink that has backpressure, too.
+        position: the number of the word that comes next.
+        source: of the unit: behind a reset, before it offers something, nothing that comes waits.
     """
 
     def __init__(
         self, channel: Channel, backpressure: float = 0.0, rng: np.random.Generator | None = None
     ) -> None:
-        """`backpressure` is the probability that a cycle takes nothing."""
+        """`backpressure` is the share of the words that have to wait."""
         self.channel = channel
-        self.open, self.stalls = False, backpressure > 0
-        self.source: Waits | None = None
+        self.open = False
+        self.position = 0
+        self.source: Source | None = None
         self.waits = Waits(backpressure, rng or _generator())
         channel.drive_ready(True)
 
-    @property
-    def slow(self) -> bool:
-        """Whether it waits because the source does."""
-        return self.stalls and self.source is not None and self.source.slows
-
     def step(self, cycle: int) -> None:
-        """Decides about the next cycle."""
-        ready = self.open or not (self.waits.decide() or self.slow)
-        if ready != self.channel.ready:
-            self.channel.drive_ready(ready)
+        """Notes whether a word was taken and decides about the next cycle."""
+        channel = self.channel
+        if not channel.ready:
+            self.waits.passed(channel.valid)
+        elif channel.valid:
+            self.position += 1
+            self.waits.end()
+        self.choose()
+
+    def choose(self) -> None:
+        """Drives the channel for the next edge."""
+        source = self.source
+        behind = source is not None and source.fresh and not source.offering
+        self.channel.drive_ready(self.open or behind or self.waits.over(self.position))
 
     def reset(self) -> None:
         """Takes nothing during the reset, or a word that it does not flush would drain unseen."""
         self.channel.drive_ready(False)
+        self.waits.end()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ async def matches_hopper(dut):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import WordLayout
 from rtl_tb.bench.agents import Bus, Channel, Clocked, Handle, Monitor, Sink, Source
 from rtl_tb.bench.scoreboard import Compare, Scoreboard
+from rtl_tb.engines import traffic
 from rtl_tb.engines.job import ProtocolFailure, Traffic, changed_text
 from rtl_tb.errors import DutTimeout, RtlError
 
@@ -85,13 +87,14 @@ class Bench:
             state: `restarts` of the instruction: not 0 where bit 0 of a word clears what the unit keeps. So
                 does a reset: what led to it is then sent again.
         """
-        Traffic(idle, backpressure)  # refuses what is no probability
+        seed = cocotb.RANDOM_SEED if seed is None else seed
         handles = _Ports(dut, ports or {})
         self.timeout_cycles, self.reset_cycles, self.state = timeout_cycles, reset_cycles, state
-        self.rng = np.random.default_rng(cocotb.RANDOM_SEED if seed is None else seed)
-        self.source = Source(handles.channel("in"), idle, self.rng, pauses=bool(state))
+        self.rng = np.random.default_rng(seed)
+        self.traffic = Traffic(idle, backpressure, seed=seed % 2**32)
+        self.source = Source(handles.channel("in"), idle, self.rng)
         self.sink = Sink(handles.channel("out"), backpressure, self.rng)
-        self.sink.source = self.source.waits
+        self.sink.source, self.source.may_offer = self.source, self._may_offer
         self.monitor = Monitor(self.sink.channel, self._result)
         self.results: list[str] = []
         self.result_cycles: list[int] = []
@@ -99,10 +102,12 @@ class Bench:
         """Words before which the unit was reset while nothing was in flight: its state was zero."""
         self._reset: Handle
         self._reset, self._reset_level = handles.reset()
-        self._resets: list[int] = []
+        self._resets: dict[int, int] = {}
+        """Words of traffic.py that are still to come, by the vector that they are behind."""
+        self._countdown = self._event = 0
         self.resets_done = 0
         self._progress = (0, 0)
-        self._last_progress = self._quiet_until = self._finish_at = 0
+        self._quiet = self._quiet_until = self._finish_at = 0
         self._timeout: str | None = None
         self._finished = Event()
         self._finished.set()
@@ -136,6 +141,8 @@ class Bench:
             return
         self.clocked.start()
         self._begin_reset()
+        self._quiet_until = self.clocked.cycle + self.reset_cycles + self._window()
+        self.source.quiet = self.sink.open = True
         await ClockCycles(self.clocked.clock, self.reset_cycles + 1)
 
     async def run_words(self, words: Iterable[int], resets: int = 0) -> None:
@@ -147,11 +154,8 @@ class Bench:
         """
         first = len(self.source.words)
         self.source.send(words)
-        if self._reset is not None:
-            self._resets = sorted(
-                self.rng.integers(first, len(self.source.words), resets, endpoint=True).tolist()
-            )
-        self._last_progress, self._finish_at, self._timeout = self.clocked.cycle, 0, None
+        self._plan(first, resets)
+        self._quiet, self._finish_at, self._timeout = 0, 0, None
         self._finished.clear()
         self.clocked.start()
         await self._finished.wait()
@@ -162,6 +166,18 @@ class Bench:
         """The state of both handshakes: "in_valid=1 in_ready=0 out_valid=0 out_ready=1"."""
         return f"{self.source.channel.describe()} {self.sink.channel.describe()}"
 
+    def _plan(self, first: int, resets: int) -> None:
+        """Draws the traffic of the words from `first` on."""
+        source = self.source
+        chosen = replace(self.traffic, resets=resets, seed=(self.traffic.seed + first) % 2**32)
+        drawn = traffic.plan(chosen, len(source.words) - first)
+        source.waits.words[first:] = drawn.gap.tolist()
+        source.others[first:] = (drawn.other + first).tolist()
+        self.sink.waits.words[first:] = drawn.stall.tolist()
+        if self._reset is not None:
+            behind = np.flatnonzero(drawn.reset)
+            self._resets = dict(zip((behind + first).tolist(), drawn.reset[behind].tolist(), strict=True))
+
     # Called at every edge, after source, sink and monitor ---------------------------------------------------
 
     def _step(self, cycle: int) -> None:
@@ -169,28 +185,48 @@ class Bench:
         if channel.unknown:
             self.monitor.fail("x_on_handshake", cycle, " and ".join(channel.unknown))
             channel.unknown = ()
+        self.source.quiet = self.sink.open = False
         if cycle < self._quiet_until:
-            self._last_progress = cycle
-        elif self._finished.is_set():
-            self.source.quiet = self.sink.open = False
-        else:
-            self.source.quiet = self.sink.open = False
-            idles = self.source.pause_left or self.source.waits.left
-            if self.sink.waits.left or self.sink.slow or (idles and not self.in_flight):
-                self._last_progress = cycle
+            self.source.quiet = self.sink.open = True
+        elif not self._finished.is_set():
             self._advance(cycle, self.source.position, self.answered)
+
+    def _may_offer(self) -> bool:
+        """Before some resets all that is in flight comes."""
+        self._arm()
+        return not (self._countdown and self._event & traffic.DRAINED)
+
+    def _arm(self) -> None:
+        """Each reset is armed once, when its vector was taken."""
+        if not self._countdown and self._resets:
+            behind = next(iter(self._resets))
+            if behind < self.source.position:
+                self._event = self._resets.pop(behind)
+                self._countdown = self._event & 0xFF
+
+    def _reset_due(self) -> bool:
+        """It is due some cycles later, or some after nothing is in flight any more."""
+        self._arm()
+        waits = self._event & traffic.DRAINED and (self.source.offering or self.in_flight)
+        if not self._countdown or waits:
+            return False
+        self._countdown -= 1
+        return not self._countdown
 
     def _advance(self, cycle: int, sent: int, answered: int) -> None:
         total = len(self.source.words)
-        if self._resets and sent >= self._resets[0] and (sent > answered > 0 or sent == total):
-            self._resets.pop(0)
+        if self._reset_due():
             self.resets_done += 1
             self._begin_reset()
-        elif answered == total:
+            self.source.waits.begin(self._event >> 16)
+        elif answered == total and not self._countdown:
             self._watch_end(cycle)
-        elif (sent, answered) != self._progress:
-            self._progress, self._last_progress = (sent, answered), cycle
-        elif cycle - self._last_progress >= self.timeout_cycles:
+        elif (sent, answered) != self._progress or (not self.in_flight and not self.source.channel.valid):
+            self._progress, self._quiet = (sent, answered), 0
+        elif self.sink.channel.ready:
+            self._quiet += 1
+            if self._quiet < self.timeout_cycles:
+                return
             self._timeout = (
                 f"{self.describe()} after {self.timeout_cycles} cycles, {self.in_flight} in flight"
             )
@@ -213,7 +249,7 @@ class Bench:
             self.results[index : index + 1] = [bits]
             self.result_cycles.append(cycle)
             self.monitor.index = self.answered
-        elif cycle <= self._quiet_until:
+        elif self.source.fresh:
             self.monitor.fail(
                 "stale_after_reset", cycle, "a result came after the reset, before anything was sent again"
             )
@@ -221,19 +257,17 @@ class Bench:
             self.monitor.fail(
                 "extra_result", cycle, f"a result came although all {len(self.results)} were answered"
             )
+        self.sink.position = self.answered
 
     def _answered_again(self, index: int, before: str, now: str, cycle: int) -> None:
         """A word that was sent again after a reset got other bits; `DotProductTB` knows what they mean."""
         self.monitor.fail("changed_answer", cycle, changed_text(now), index)
 
     def _begin_reset(self) -> None:
-        """Asserts the reset; what is in flight is lost, and after the reset nothing is sent while stale
-        results may come."""
+        """Asserts the reset; what is in flight is lost."""
         self._reset.value = self._reset_level
         self._go_back()
-        self.source.quiet = self.sink.open = True
         self._finish_at = 0
-        self._quiet_until = self.clocked.cycle + self.reset_cycles + self._window()
         self.clocked.hold(self.reset_cycles, self._end_reset)
 
     def _go_back(self) -> None:
@@ -248,11 +282,12 @@ class Bench:
             self.source.instead = {start: words[start] & ~1 if self.state == 1 else 0}
         del self.result_cycles[start:]
         self.source.rewind(start)
-        self.monitor.index = start
+        self.monitor.index = self.sink.position = start
 
     def _end_reset(self) -> None:
         self._reset.value = 1 - self._reset_level
-        self.sink.channel.drive_ready(True)
+        self.source.choose()
+        self.sink.choose()
 
     def _window(self) -> int:
         """Cycles in which a late result would come: twice the longest time that one took so far."""

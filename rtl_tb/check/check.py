@@ -55,14 +55,19 @@ Progress = Callable[[str, int, int], None]
 
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 """Vectors that an engine runs where no count is given: what it does in a few seconds."""
-DEFAULT_TRAFFIC = {"fast": Traffic(), **dict.fromkeys(("selfcheck", "cocotb"), Traffic(0.2, 0.3, resets=2))}
-"""Idle cycles, backpressure and resets where none are given."""
-HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC = 2_000, Traffic(0.2, 0.3, resets=3)
-"""`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it
-costs nothing."""
-STATE_RESETS = 30
-"""Resets of a unit that keeps its accumulator, where none are given and the traffic is not full throughput. A
-reset may leave a part of the state, and each shows only what its next result depends on."""
+TRAFFIC = Traffic(0.2, 0.2)
+"""Idle cycles and backpressure where none are given; with one reset for RESET_EVERY vectors."""
+RESET_EVERY, LEAST_RESETS = 50, 3
+"""What is wrong behind a reset may be so on some operands alone, and only the first result may be: so many
+vectors are the first behind one that each kind of operands is among them. A short run has LEAST_RESETS."""
+DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": TRAFFIC, "cocotb": TRAFFIC}
+"""The traffic of the first run. `fast` runs all vectors at full throughput, and then once more under TRAFFIC:
+what traffic alone makes wrong is known by that."""
+TRAFFIC_SECONDS, TRAFFIC_AT_LEAST = 10.0, 2_000
+"""Of a unit whose second run would take longer, so many seconds' worth of vectors run in it, a power of two
+of them, and some thousands at least; the report says how many."""
+TRAFFIC_COST = 3
+"""Times the cycles of full throughput that TRAFFIC takes."""
 AGAIN, AGAIN_AT_LEAST = 4, 20_000
 """How many vectors the resets of such a unit may send again, times the vectors of the run, and in any case:
 each reset sends a sequence again, from its start."""
@@ -87,8 +92,7 @@ class Options:
         first: number of the first of them in the seed's stream, so that several checks can share it out.
         weights: shares of the stimulus kinds, None: the default mix.
         idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and
-            of HANDSHAKE_TRAFFIC in the short run after `fast`, with STATE_RESETS for a unit that keeps its
-            accumulator. What is given holds in both runs.
+            TRAFFIC in the second run of `fast`, with a reset for RESET_EVERY vectors. What is given holds in both runs.
         timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
@@ -142,10 +146,10 @@ class Options:
         given = {name: getattr(self, name) for name in ("idle", "backpressure", "resets")}
         return {name: value for name, value in given.items() if value is not None}
 
-    def traffic(self, usual: Traffic, state: bool = False) -> Traffic:
-        """The usual traffic, of a unit that keeps its accumulator (`state`) or of another, with what was
-        asked for in its place, and the seed of the check."""
-        resets = STATE_RESETS if state and usual != Traffic() else usual.resets
+    def traffic(self, usual: Traffic, count: int) -> Traffic:
+        """The usual traffic of so many vectors with what was asked for in its place, and the seed of the
+        check."""
+        resets = max(count // RESET_EVERY, LEAST_RESETS) if usual != Traffic() else 0
         return replace(usual, **{"resets": resets, "seed": self.seed} | self.given_traffic)
 
 
@@ -184,8 +188,9 @@ class Check:
     dissection: Dissection | None = None
     """The unit that the DUT was found to be, where it was asked."""
     handshake: Traffic | None = None
-    """The traffic of a second, short run of `fast`, where there was one,
-    on the first HANDSHAKE_COUNT vectors."""
+    """The traffic of a second run of `fast`, where there was one."""
+    under_traffic: int = 0
+    """Vectors of that run, the first of the check."""
 
     @property
     def passed(self) -> bool:
@@ -214,7 +219,7 @@ class Check:
 
     @property
     def _short_run(self) -> dict[str, Any]:
-        return {"vectors": min(self.drawn, HANDSHAKE_COUNT), "failed": self.traffic == self.handshake}
+        return {"vectors": self.under_traffic, "failed": self.traffic == self.handshake}
 
     @property
     def command(self) -> str:
@@ -348,7 +353,7 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
         dut = measure(dut, options.engine, options.simulator, build)
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
-    asked = options.traffic(DEFAULT_TRAFFIC[options.engine], dut.instruction.state)
+    asked = options.traffic(DEFAULT_TRAFFIC[options.engine], len(vectors))
     traffic = affordable(asked, vectors)
     job = Job(
         dut,
@@ -419,10 +424,10 @@ def _try_starts(result: Check, job: Job, whole: Job, report: Progress) -> Job:
 
 
 def _try_handshake(result: Check, job: Job) -> Job:
-    """Runs the first vectors again under the other traffic, if that is another; returns the job that the
-    verdict is of."""
-    vectors = job.vectors[:HANDSHAKE_COUNT]
-    asked = result.options.traffic(HANDSHAKE_TRAFFIC, job.dut.instruction.state)
+    """Runs the vectors again under the other traffic, if that is another; returns the job that the verdict is
+    of."""
+    vectors = job.vectors[: _bearable(len(job.vectors), result.verdict.outcome.seconds_run)]
+    asked = result.options.traffic(TRAFFIC, len(vectors))
     traffic = affordable(asked, vectors)
     if traffic.on(job.dut) == job.traffic.on(job.dut):
         return job
@@ -430,11 +435,18 @@ def _try_handshake(result: Check, job: Job) -> Job:
     outcome = engines.run("fast", job)
     outcome.seconds_build = result.verdict.outcome.seconds_build
     busy = judge(job.vectors, outcome, job.dut.compare)
-    result.handshake = _had(job, outcome)
+    result.handshake, result.under_traffic = _had(job, outcome), len(vectors)
     result.resets_left_out = asked.on(job.dut).resets - traffic.on(job.dut).resets
     if not busy.passed:
         result.verdict, result.traffic = busy, result.handshake
     return job
+
+
+def _bearable(count: int, seconds: float) -> int:
+    """How many of the vectors run under traffic, of a unit that took so long for all of them without."""
+    while count >= 2 * TRAFFIC_AT_LEAST and TRAFFIC_COST * seconds > TRAFFIC_SECONDS:
+        count, seconds = count // 2, seconds / 2
+    return count
 
 
 def _climb(result: Check, job: Job) -> Job:
@@ -503,8 +515,8 @@ def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:
     at least: with vectors of one long sequence every reset is a run of its own."""
     if not vectors.instruction.state or not len(vectors):
         return traffic
-    longest = int(places(vectors.operands["clear"]).max()) + 1
-    most = max(AGAIN * len(vectors), AGAIN_AT_LEAST) // longest
+    again = float(places(vectors.operands["clear"]).mean()) + 1
+    most = int(max(AGAIN * len(vectors), AGAIN_AT_LEAST) / again)
     return replace(traffic, resets=min(traffic.resets, max(most, 1)))
 
 

@@ -72,7 +72,7 @@ def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdic
         What it showed; and the job and the verdict that were given, or those of Icarus where there is X or Z.
     """
     vectors = job.vectors[: max(min(MOST, BITS // job.dut.layout.operand_width), LEAST)]
-    mine = replace(job, simulator="icarus", vectors=vectors, program=None, waves=None, translate=False)
+    mine = replace(job.of_some(vectors), simulator="icarus", program=None, waves=None, translate=False)
     mine = replace(mine, wall_timeout=min(PATIENCE, job.wall_timeout))
     try:
         by = simulators.icarus().version_text

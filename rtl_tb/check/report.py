@@ -188,10 +188,13 @@ def traffic_line(report: Report) -> str:
     """What the handshake had to bear, in one line."""
 
     def words(traffic: Report) -> str:
-        resets = f"{traffic['resets']} resets in mid-flight"
+        resets = f"{traffic['resets']:,} resets in mid-flight"
         if report["resets_left_out"]:
             resets += f" ({report['resets_left_out']} left out: each sends a long sequence again)"
-        return f"{traffic['idle']:.0%} idle cycles, {traffic['backpressure']:.0%} backpressure, {resets}"
+        return (
+            f"idle cycles before {traffic['idle']:.0%} of the vectors, "
+            f"backpressure on {traffic['backpressure']:.0%} of the results, {resets}"
+        )
 
     quiet = not any(report["traffic"][key] for key in ("idle", "backpressure", "resets"))
     main, short = "full throughput" if quiet else words(report["traffic"]), report["handshake"]
@@ -202,7 +205,8 @@ def traffic_line(report: Report) -> str:
             f"traffic: {words(short)}; before that all {report['drawn']:,} vectors passed in a run with "
             "less of it"
         )
-    return f"traffic: {main}; then {short['vectors']:,} vectors with {words(short)}"
+    again = "all" if short["vectors"] == report["drawn"] else f"the first {short['vectors']:,}"
+    return f"traffic: {main}; then {again} vectors with {words(short)}"
 
 
 def flags_line(report: Report) -> str:

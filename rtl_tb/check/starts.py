@@ -99,7 +99,7 @@ def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple
         return None, job, verdict
     found, alone = None, True
     if not verdict.passed or job is not whole or job.simulator != "verilator":
-        some = replace(job, vectors=_some(verdict), unset=unset)
+        some = replace(job.of_some(_some(verdict)), unset=unset)
         runs = _runs(engine, some, {})
         found, alone = _found(some, runs), all(run.passed for run in runs.values())
     if found is None and alone and job.simulator == "verilator":  # what failed may need what was before it

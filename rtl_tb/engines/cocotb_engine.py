@@ -292,6 +292,7 @@ def _write_job(job: Job, place: Path) -> None:
         "idle": traffic.idle,
         "backpressure": traffic.backpressure,
         "resets": traffic.resets,
+        "seed": traffic.seed,
         "timeout_cycles": job.timeout_cycles,
         "reset_cycles": reset.cycles if reset is not None else 1,
         "state": job.dut.instruction.restarts,

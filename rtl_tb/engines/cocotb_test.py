@@ -52,6 +52,7 @@ async def run_job(dut: Any) -> None:
         dut,
         idle=job["idle"],
         backpressure=job["backpressure"],
+        seed=job["seed"],
         timeout_cycles=job["timeout_cycles"],
         reset_cycles=job["reset_cycles"],
         state=job["state"],

@@ -36,6 +36,7 @@ from rtl_tb.engines.common import (
     write_bytes,
     written_failures,
 )
+from rtl_tb.engines import traffic as rules
 from rtl_tb.engines.job import STARTS, Bits, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
@@ -50,6 +51,8 @@ VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
 TAIL = 256
 """Cycles after the last result in which an extra one is noticed."""
+RULES = ("ENGAGED", "DRAINED", "LIMIT", "MOST_EXPIRED")
+"""What of rtl_tb/engines/traffic.py the harness has to know."""
 COMPILE = ["-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH", "-DVL_USER_WARN"]
 
 
@@ -122,6 +125,7 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
     sizes = [f"#define {name} {(width + 7) // 8}\n" for name, width in widths.items()]
     sizes.append(f"#define MG_IN_LAST {(2 << (layout.operand_width - 1) % 8) - 1:#x}\n")
     sizes.append(f"#define MG_TAIL {how.tail}\n")
+    sizes += [f"#define MG_{name} {getattr(rules, name)}\n" for name in RULES]
     (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
     optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
     arguments: list[str | Path] = [
@@ -153,7 +157,7 @@ def _simulate(
     relative paths in it start at the working directory."""
     count, layout = len(job.vectors), job.dut.layout
     files = _files(folder)
-    _write_operands(job, files["operands"])
+    _write_inputs(job, files)
     watch = Watch(job, counters(files["progress"]), progress)
     try:
         simulators.run(
@@ -191,7 +195,7 @@ class Trial:
 
     def __init__(self, job: Job, program: Path, folder: Path, env: Mapping[str, str]) -> None:
         self.job, self.program, self.folder, self.env = job, program, folder, env
-        _write_operands(job, _files(folder)["operands"])
+        _write_inputs(job, _files(folder))
 
     def __call__(self, more: Mapping[str, str], seconds: float) -> dict[str, Bits] | None:
         """The results by name, with these variables in the environment; None where they did not all come
@@ -205,7 +209,8 @@ class Trial:
         count, layout = len(self.job.vectors), self.job.dut.layout
         width = (layout.result_width + 7) // 8
         with tempfile.TemporaryDirectory(prefix="trials_", dir=self.folder) as name:
-            files = _files(Path(name)) | {"operands": _files(self.folder)["operands"]}
+            given = _files(self.folder)
+            files = _files(Path(name)) | {"operands": given["operands"], "traffic": given["traffic"]}
             lines = (" ".join(f"{key}={value}" for key, value in run.items()) for run in runs)
             (Path(name) / "runs").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             words = [
@@ -236,11 +241,14 @@ class Trial:
 
 def _files(folder: Path) -> dict[str, Path]:
     """The files of a run, in the order in which the program takes them."""
-    return {name: folder / name for name in ("operands", "results", "progress", "answers")}
+    return {name: folder / name for name in ("operands", "traffic", "results", "progress", "answers")}
 
 
-def _write_operands(job: Job, file: Path) -> None:
-    write_bytes(file, np.ascontiguousarray(job.dut.layout.pack_operands(job.vectors.operands)).data.cast("B"))
+def _write_inputs(job: Job, files: Mapping[str, Path]) -> None:
+    words = np.ascontiguousarray(job.dut.layout.pack_operands(job.vectors.operands))
+    write_bytes(files["operands"], words.data.cast("B"))
+    plan = rules.plan(job.traffic.on(job.dut), len(job.vectors)).words
+    write_bytes(files["traffic"], np.ascontiguousarray(plan, "<u4").data.cast("B"))
 
 
 def _settings(job: Job) -> list[str]:
@@ -249,8 +257,7 @@ def _settings(job: Job) -> list[str]:
     settings = [
         len(job.vectors),
         traffic.seed,
-        int(traffic.idle * 2**32),
-        int(traffic.backpressure * 2**32),
+        int(traffic.backpressure > 0),
         traffic.resets,
     ]
     settings += [

@@ -1,8 +1,9 @@
 // The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files.
 //
-//   dut OPERANDS RESULTS PROGRESS ANSWERS count seed idle backpressure resets reset_cycles timeout state start
+//   dut OPERANDS TRAFFIC RESULTS PROGRESS ANSWERS count seed stalls resets reset_cycles timeout state start
 //
-// OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
+// TRAFFIC holds four 32-bit words for each vector: what lies between it and its neighbours, as rtl_tb/engines/traffic.py draws
+// it. Nothing of the traffic is decided here. OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
 // little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
 // answered, clock cycles. ANSWERS is written last: one line "F kind cycle vector pins in_flight" for each failure of the
 // handshake, "C cycle vector pins in_flight before now" with the words in hex, as they lie in RESULTS, for each vector that was
@@ -42,13 +43,9 @@
 namespace {
 
 constexpr unsigned kTail = MG_TAIL;  // cycles after the last result in which an extra one is noticed
-constexpr unsigned kDrain = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
-constexpr unsigned kPause = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
-constexpr unsigned kAwake = 2;       // cycles that a pause lasts from when the unit is ready
-constexpr unsigned kAsleep = 64;     // and one of sixteen: a unit that falls asleep must keep its state
-constexpr unsigned kFirstLong = 64;  // the 64th cycle of waiting, and the 128th, the 256th ..., lasts
-constexpr unsigned kLong = 300;      // so many more: more than an 8-bit counter counts
-constexpr unsigned kSlow = 16;       // a long wait of the source: one cycle in so many takes, so that the last result, too, waits
+// Of the words of TRAFFIC, as rtl_tb/engines/traffic.py has them.
+constexpr uint32_t kEngaged = MG_ENGAGED, kDrained = MG_DRAINED;
+constexpr unsigned kLimit = MG_LIMIT, kMostExpired = MG_MOST_EXPIRED;
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 8;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
@@ -62,8 +59,7 @@ enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale, kXOnHandsh
 struct Settings {
     uint64_t count;
     uint64_t seed;
-    uint64_t idle;          // probability * 2^32
-    uint64_t backpressure;  // probability * 2^32
+    uint64_t stalls;        // 1: results have to wait
     uint64_t resets;
     uint64_t reset_cycles;
     uint64_t timeout;
@@ -120,27 +116,34 @@ void vl_warn(const char* file, int line, const char* scope, const char* message)
     std::fprintf(stderr, "%%Warning: %s:%d: %s\n", file ? file : "?", line, message ? message : "");
 }
 
-// Single cycles of waiting at random never show what a unit does in a long wait: a few of them last.
-class Waits {
-public:
-    bool lasts() const { return left; }
-    bool slows() const { return left % kSlow; }
+struct Between {
+    uint32_t gap, stall, other, reset;
+};
 
-    bool operator()(bool drawn) {
-        if (left) return --left, true;
-        if (drawn && ++seen == next_long) left = kLong, next_long *= 2;
-        return drawn;
+// A wait of one side, for one transaction: begun once, by its word, and over when its cycles are.
+class Wait {
+public:
+    bool over() const { return !left; }
+    bool begun() const { return active; }
+    void begin(uint32_t word) { active = true, left = word & (kEngaged - 1), engaged = word >= kEngaged, limit = kLimit; }
+    void end() { active = false, left = 0; }
+
+    // A cycle of it; `met`: whether the other side is ready, or valid.
+    void pass(bool met) {
+        if (!left) return;
+        if (!engaged || met || expired >= kMostExpired) --left;
+        else if (--limit == 0) left = 0, ++expired;
     }
 
 private:
-    uint64_t seen = 0, next_long = kFirstLong;
-    uint32_t left = 0;
+    bool active = false, engaged = false;
+    uint32_t left = 0, limit = 0, expired = 0;
 };
 
 class Harness {
 public:
-    Harness(const Settings& settings, const uint8_t* in, uint8_t* out)
-        : s(settings), in(in), out(out), random(settings.seed * 0x9E3779B97F4A7C15ull | 1) {
+    Harness(const Settings& settings, const uint8_t* in, const Between* traffic, uint8_t* out)
+        : s(settings), in(in), traffic(traffic), out(out) {
         static const char* words[] = {"dut"};  // none for the unit: $test$plusargs without it ends the run
         context->commandArgs(1, words);
         context->randReset(static_cast<int>(settings.start));
@@ -153,11 +156,10 @@ public:
     // Runs until all vectors are answered or the DUT stopped answering.
     void run() {
         reset();
-        while (answered < s.count) {
+        while (armed() || answered < s.count) {
             if (reset_due()) reset_in_flight();
             const bool offer = choose_input();
-            const bool stall = stalls(!stalls.lasts() && chance(s.backpressure));
-            cycle(offer, !stall && !slow());
+            cycle(offer, choose_ready(offer));
             if (quiet > s.timeout) return record(kTimeout);
         }
         for (unsigned i = 0; i < kTail; ++i) idle_cycle();
@@ -188,6 +190,7 @@ public:
 private:
     Settings s;
     const uint8_t* in;
+    const Between* traffic;
     uint8_t* out;
     uint64_t cycles = 0, answered = 0, waited = 0, half = 0;
     Failure failures[kKinds * kPerKind];
@@ -195,53 +198,41 @@ private:
     std::vector<Changed> changed;
     std::unique_ptr<VerilatedContext> context = std::make_unique<VerilatedContext>();
     std::unique_ptr<Vmmagold_dut> top;
-    uint64_t random, sent = 0, quiet = 0, resets_done = 0, most_answered = 0;
-    uint32_t countdown = 0, pause_left = 0, pause_ready = 0, kept[kKinds] = {};
+    uint64_t sent = 0, quiet = 0, resets_done = 0, most_answered = 0, shown = 0, next_event = 0;
+    uint32_t countdown = 0, event = 0, kept[kKinds] = {};
     char pins[5] = "0000";
-    Waits pauses, stalls;
+    Wait gap, stall;
     bool offering = false, stalled = false, fresh_reset = false;
     uint8_t held[MG_OUT_BYTES];
 
     static unsigned long long ull(uint64_t number) { return number; }
 
-    bool chance(uint64_t probability) { return probability && next_random() < probability; }
-
-    uint32_t next_random() {  // xorshift64*
-        random ^= random >> 12;
-        random ^= random << 25;
-        random ^= random >> 27;
-        return static_cast<uint32_t>((random * 0x2545F4914F6CDD1Dull) >> 32);
-    }
-
-    // A vector once offered stays until it is taken, as the protocol demands of a source.
+    // A vector once offered stays until it is taken, as the protocol demands of a source. An idle cycle carries others, so that
+    // a DUT that ignores in_valid is noticed.
     bool choose_input() {
-        if (!offering) {
-            offering = sent != s.count && !idles();
-            show(offering ? sent : next_random() % s.count);
-            if (offering && fresh_reset) show_after_reset();
+        if (offering) return true;
+        if (sent != s.count && !gap.begun()) {
+            gap.begin(traffic[sent].gap);
+            shown = traffic[sent].other;
         }
+        offering = sent != s.count && gap.over() && !draining();
+        if (!offering) show(shown++ % s.count);
+        else if (show(sent), fresh_reset) show_after_reset();
         return offering;
     }
 
-    // A unit that is slower than its source would hardly be ready and idle at once: where it keeps a state that it could lose
-    // then, some pauses last until it has been ready for some cycles.
-    bool idles() {
-        if (pause_left) return --pause_left, true;
-        if (pauses.lasts()) return pauses(true);
-        if (!pauses(chance(s.idle))) return false;
-        if (s.state && next_random() % 4 == 0) {
-            pause_left = kPause;
-            pause_ready = next_random() % 16 ? kAwake : kAsleep;
-        }
-        return true;
+    // Behind a reset, and when all is answered, what comes is too much, and is taken.
+    bool choose_ready(bool offer) {
+        if (answered == s.count || (fresh_reset && !offer)) return true;
+        if (!stall.begun()) stall.begin(traffic[answered].stall);
+        return stall.over();
     }
 
-    // Random waits of the sink hardly meet a pipeline that has run empty behind the result that waits.
-    bool slow() const { return s.backpressure && !pause_left && pauses.slows(); }
+    // Before some resets all that is in flight comes.
+    bool draining() const { return countdown && (event & kDrained); }
 
-    // An idle cycle, also one after the last vector, carries some other vector, so that a DUT that ignores in_valid is noticed.
     void idle_cycle() {
-        if (s.count) show(next_random() % s.count);
+        if (s.count) show(shown++ % s.count);
         cycle(false, true);
     }
 
@@ -252,7 +243,7 @@ private:
     // What a unit takes in during a reset must not matter. Every other reset shows some vector's complement: many operands
     // are zero, and what keeps one of those would look right. Bits of the last byte that the port has not stay zero.
     void show_in_reset() {
-        show(next_random() % s.count);
+        show(shown++ % s.count);
         auto* bytes = reinterpret_cast<uint8_t*>(&top->in_data);
         for (unsigned i = 0; resets_done % 2 == 0 && i < MG_IN_BYTES; ++i)
             bytes[i] ^= i + 1 == MG_IN_BYTES ? MG_IN_LAST : 0xFF;
@@ -300,11 +291,14 @@ private:
         const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
         for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
         check_paths(out_valid, out_ready);
-        quiet = stalls.lasts() || slow() || ((pause_left || pauses.lasts()) && answered == sent) ? 0 : quiet + 1;
-        if (pause_left && in_ready && --pause_ready == 0) pause_left = 0;
+        if (!in_valid && answered == sent) quiet = 0;
+        else if (out_ready) ++quiet;
+        if (!in_valid) gap.pass(in_ready);
+        if (!out_ready) stall.pass(out_valid);
         check_stall(out_valid);
         if (in_valid && in_ready) {
             ++sent;
+            gap.end();
             offering = fresh_reset = false;
             quiet = 0;
         }
@@ -325,6 +319,7 @@ private:
         }
         std::memcpy(place, result, MG_OUT_BYTES);
         progress->answered = ++answered;
+        stall.end();
         most_answered = std::max(most_answered, answered);
         quiet = 0;
     }
@@ -337,7 +332,7 @@ private:
 
     // A source that waits with valid for ready, and a sink that waits with ready for valid, would wait for ever.
     void check_paths(bool out_valid, bool out_ready) {
-        if (VM_TIMING || !s.backpressure) return;
+        if (VM_TIMING || !s.stalls) return;
         top->out_ready = !out_ready;
         top->eval();
         if (static_cast<bool>(top->out_valid) != out_valid) record(kFollows);
@@ -362,22 +357,30 @@ private:
         return f;
     }
 
-    // Reset number r comes 1 to 8 cycles after vector r / (resets + 1) of the run was taken.
+    // Whether a reset is to come: each is armed once, when its vector was taken.
+    bool armed() {
+        if (countdown || resets_done == s.resets) return countdown;
+        while (next_event < sent && !traffic[next_event].reset) ++next_event;
+        if (next_event >= sent) return false;
+        event = traffic[next_event++].reset;
+        return countdown = event & 0xFF;
+    }
+
+    // It is due some cycles later, or some after nothing is in flight any more.
     bool reset_due() {
-        if (countdown) return --countdown == 0;
-        if (resets_done == s.resets || sent * (s.resets + 1) < (resets_done + 1) * s.count) return false;
-        countdown = next_random() % 8 + 1;
+        if (!countdown || (draining() && (offering || answered != sent))) return false;
         return --countdown == 0;
     }
 
     void reset_in_flight() {
-        if (s.state)
+        if (s.state && answered != s.count)
             while (answered && !(in[answered * MG_IN_BYTES] & 1)) --answered;
         sent = answered;
         reset();
         fresh_reset = true;
-        for (unsigned i = 0; resets_done % 2 == 0 && i < kDrain; ++i) idle_cycle();
+        gap.begin(event >> 16);
         ++resets_done;
+        armed();
         quiet = 0;
     }
 
@@ -386,6 +389,8 @@ private:
         top->in_valid = 0;
         top->out_ready = 0;
         offering = stalled = false;
+        gap.end();
+        stall.end();
         for (uint64_t i = 0; i < s.reset_cycles; ++i) {
             if (s.count) show_in_reset();
             clock();
@@ -407,7 +412,8 @@ static void* map_file(const char* path, size_t size, int flags) {
 }
 
 // Each line of a file as one run, in a process of its own.
-static int run_many(const Settings& settings, const uint8_t* in, uint8_t* out, const char* path, unsigned seconds) {
+static int run_many(const Settings& settings, const uint8_t* in, const Between* traffic, uint8_t* out, const char* path,
+                    unsigned seconds) {
     std::string good;
     std::ifstream runs(path);
     for (std::string line; std::getline(runs, line); out += settings.count * MG_OUT_BYTES) {
@@ -423,7 +429,7 @@ static int run_many(const Settings& settings, const uint8_t* in, uint8_t* out, c
             }
             static Progress own;
             progress = &own;
-            Harness harness(settings, in, out);
+            Harness harness(settings, in, traffic, out);
             harness.run();
             harness.finish();
             _exit(harness.answered_all() ? 0 : 3);
@@ -443,23 +449,27 @@ static size_t lines_of(const char* path) {
     return count;
 }
 
+constexpr int kFiles = 6;  // words before the settings: the program and its files
+
 int main(int argc, char** argv) {
-    const bool many = argc == 5 + kSettings + 2;
-    if (argc != 5 + kSettings && !many) return 2;
+    const bool many = argc == kFiles + kSettings + 2;
+    if (argc != kFiles + kSettings && !many) return 2;
     uint64_t numbers[kSettings];
-    for (int i = 0; i < kSettings; ++i) numbers[i] = std::strtoull(argv[5 + i], nullptr, 10);
+    for (int i = 0; i < kSettings; ++i) numbers[i] = std::strtoull(argv[kFiles + i], nullptr, 10);
     Settings settings;
     std::memcpy(&settings, numbers, sizeof settings);
     const void* in = map_file(argv[1], settings.count * MG_IN_BYTES, O_RDONLY);
-    const size_t runs = many ? lines_of(argv[5 + kSettings]) : 1;
-    void* out = map_file(argv[2], runs * settings.count * MG_OUT_BYTES, O_RDWR | O_CREAT);
-    progress = static_cast<Progress*>(map_file(argv[3], sizeof(Progress), O_RDWR | O_CREAT));
+    const void* between = map_file(argv[2], settings.count * sizeof(Between), O_RDONLY);
+    const size_t runs = many ? lines_of(argv[kFiles + kSettings]) : 1;
+    void* out = map_file(argv[3], runs * settings.count * MG_OUT_BYTES, O_RDWR | O_CREAT);
+    progress = static_cast<Progress*>(map_file(argv[4], sizeof(Progress), O_RDWR | O_CREAT));
     dup2(2, 1);  // what the DUT prints
-    answers_path = argv[4];
+    answers_path = argv[5];
     if (many)
-        return run_many(settings, static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), argv[5 + kSettings],
-                        static_cast<unsigned>(std::strtoul(argv[6 + kSettings], nullptr, 10)));
-    Harness harness(settings, static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out));
+        return run_many(settings, static_cast<const uint8_t*>(in), static_cast<const Between*>(between),
+                        static_cast<uint8_t*>(out), argv[kFiles + kSettings],
+                        static_cast<unsigned>(std::strtoul(argv[kFiles + kSettings + 1], nullptr, 10)));
+    Harness harness(settings, static_cast<const uint8_t*>(in), static_cast<const Between*>(between), static_cast<uint8_t*>(out));
     harness.run();
     harness.finish();
     std::FILE* answers = open_answers();

@@ -53,16 +53,21 @@ STARTS = {"zeros": 0, "ones": 1, "random": 2}
 and ones stand in the signals `unset` of a job; random leaves them 'U'."""
 
 
+_FEW_RESETS = 3
+"""Resets that a part of a run has, too, where the whole has so many."""
+
+
 @dataclass(frozen=True)
 class Traffic:
     """How the two sides of the DUT behave; all zero is full throughput.
 
     Attributes:
-        idle: probability that a cycle offers no vector although one waits (in_valid low).
-        backpressure: probability that a cycle does not take a result (out_ready low).
+        idle: share of the vectors before which cycles pass that offer none (in_valid low).
+        backpressure: share of the results that have to wait (out_ready low).
         resets: number of resets in mid-flight, spread over the run. What was in flight is sent again; where
             the unit keeps its accumulator, from the start of its sequence on.
-        seed: of the random decisions above; the same seed gives the same traffic in the same engine.
+        seed: of the random decisions; the same seed gives the same traffic in every engine
+            (rtl_tb/engines/traffic.py).
     """
 
     idle: float = 0.0
@@ -75,7 +80,7 @@ class Traffic:
         for name in ("idle", "backpressure"):
             value = getattr(self, name)
             if not 0.0 <= value <= 0.99:
-                raise RtlError(f"traffic '{name}' is {value}, expected a probability from 0 to 0.99")
+                raise RtlError(f"traffic '{name}' is {value}, expected a share from 0 to 0.99")
         if self.resets < 0:
             raise RtlError(f"traffic 'resets' is {self.resets}, expected a number of resets, 0 or more")
         if not 0 <= self.seed < 2**32:
@@ -92,6 +97,10 @@ class Traffic:
             resets=self.resets if dut.reset is not None else 0,
             backpressure=self.backpressure if dut.can_stall_output else 0.0,
         )
+
+    def of_some(self, some: int, of: int) -> Traffic:
+        """That of `some` of the vectors: with their share of the resets, but few at least."""
+        return replace(self, resets=min(self.resets, max(self.resets * some // max(of, 1), _FEW_RESETS)))
 
 
 @dataclass(frozen=True)
@@ -159,6 +168,10 @@ class Job:
                 "what Verilator writes, takes none; name another with --build, or use Icarus (--engine "
                 "selfcheck --sim icarus)"
             )
+
+    def of_some(self, vectors: VectorSet) -> Job:
+        """The run of some of the vectors, with their share of the traffic."""
+        return replace(self, vectors=vectors, traffic=self.traffic.of_some(len(vectors), len(self.vectors)))
 
     @property
     def _starts_from_anything(self) -> bool:

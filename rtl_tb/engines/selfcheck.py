@@ -54,6 +54,7 @@ from rtl_tb.engines.common import (
 )
 from rtl_tb.engines.job import Bits, Job, Outcome, Progress, Traffic
 from rtl_tb.engines.selfcheck_text import DEPTH, testbench_text
+from rtl_tb.engines.traffic import plan
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import commercial, simulators
 from rtl_tb.simulators.commercial import COMMERCIAL
@@ -252,7 +253,7 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
 def run_files(
     dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: int, compares: bool
 ) -> dict[str, Fill]:
-    """What the testbench reads, by name: run.hex and vectors_N.hex of DEPTH vectors each.
+    """What the testbench reads, by name: run.hex, and vectors_N.hex and traffic_N.hex of DEPTH vectors each.
 
     Args:
         compares: whether the testbench compares; else it is told no results, and writes down all that come.
@@ -260,21 +261,36 @@ def run_files(
     traffic = traffic.on(dut)
     settings = [
         ("vectors", len(vectors)),
-        ("probability of an idle cycle, times 2**32", int(traffic.idle * 2**32)),
-        ("probability of backpressure, times 2**32", int(traffic.backpressure * 2**32)),
         ("resets in mid-flight", traffic.resets),
-        ("seed", traffic.seed),
         ("cycles without progress after which the run stops", timeout_cycles),
         ("1: write every result and compare none", int(not compares)),
     ]
     lines = "".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings)
     parts = range((len(vectors) + DEPTH - 1) // DEPTH)
-    return {"run.hex": lambda file: file.write(lines.encode())} | {
-        f"vectors_{number}.hex": partial(
-            _write_part, dut, vectors[number * DEPTH : (number + 1) * DEPTH], compares
-        )
-        for number in parts
-    }
+    words = plan(traffic, len(vectors)).words
+    shares = [slice(number * DEPTH, (number + 1) * DEPTH) for number in parts]
+    return (
+        {"run.hex": lambda file: file.write(lines.encode())}
+        | {
+            f"vectors_{number}.hex": partial(_write_part, dut, vectors[share], compares)
+            for number, share in enumerate(shares)
+        }
+        | {
+            f"traffic_{number}.hex": partial(_write_traffic, words[share])
+            for number, share in enumerate(shares)
+        }
+    )
+
+
+def _write_traffic(words: Bits, file: IO[bytes]) -> None:
+    """The words of rtl_tb/engines/traffic.py, one hex word a line."""
+    file.write("".join(f"{row}\n" for row in _hex_rows(words)).encode())
+
+
+def _hex_rows(words: Bits) -> list[str]:
+    text = np.ascontiguousarray(words, ">u4").tobytes().hex()
+    digits = 8 * words.shape[1]
+    return [text[at : at + digits] for at in range(0, len(text), digits)]
 
 
 def _write_part(dut: Dut, part: VectorSet, compares: bool, file: IO[bytes]) -> None:

@@ -2,8 +2,10 @@
 // Plain SystemVerilog, no Python and no DPI: Icarus Verilog 11, Verilator (--binary --timing), VCS, Questa, Xcelium.
 //
 // Reads from the working directory, or from the folder that +mmagold_files=FOLDER names
-//   run.hex        the settings: number of vectors, probabilities, resets, seed, timeout (a comment names each)
+//   run.hex        the settings: number of vectors, resets, timeout (a comment names each)
 //   vectors_N.hex  DEPTH vectors each, one a line: operand word, then expected result word
+//   traffic_N.hex  four 32-bit words for each of them: the cycles before it, those for which its result waits, what lies on the
+//                  input meanwhile, the reset behind it (mmagold's rtl_tb/engines/traffic.py); nothing of it is decided here
 // Writes answers.txt: one line for each wrong or unknown result and each failure of the handshake, a summary at the end. Where
 // the settings say so, one for every result and none is compared: what a simulation does not hold, no unit in it can read.
 // +waves=FILE writes a waveform.
@@ -16,13 +18,6 @@
 module mmagold_tb;
 // @PARAMETERS@
     localparam integer TAIL = 256;      // cycles after the last result in which an extra one is noticed
-    localparam integer DRAIN = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
-    localparam integer PAUSE = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
-    localparam integer AWAKE = 2;       // cycles that a pause lasts from when the unit is ready
-    localparam integer ASLEEP = 64;     // and one of sixteen: a unit that falls asleep must keep its state
-    localparam integer FIRST_LONG = 64; // the 64th cycle of waiting, and the 128th, the 256th ..., lasts
-    localparam integer LONG = 300;      // so many more: more than an 8-bit counter counts
-    localparam integer SLOW = 16;       // a long wait of the source: one cycle in so many takes, so that the last result, too, waits
     localparam integer PER_KIND = 16;   // failures of one kind that are written
     localparam integer PRINTED = 10;    // wrong results that are printed
     localparam integer BEAT = 64;       // cycles between two signs of life in answers.txt
@@ -42,14 +37,16 @@ module mmagold_tb;
         .out_valid(pin_out_valid), .out_ready(out_ready), .out_data(pin_out_data)
     );
 
-    reg [31:0] settings[0:6];
+    reg [31:0] settings[0:3];
     reg [IN_BITS+OUT_BITS-1:0] bank[0:2*DEPTH-1];  // the vectors loaded..loaded-2*DEPTH, vector i in entry i mod 2*DEPTH
-    reg [31:0] count, idle, backpressure, resets, timeout, random;
+    reg [127:0] plan[0:2*DEPTH-1];                 // their traffic
+    reg [31:0] count, resets, timeout;
     reg [31:0] loaded, sent, answered, wrong, unknown, cycles, quiet;
-    reg [31:0] resets_done, reset_left, drain_left, tail_left, countdown;
+    reg [31:0] resets_done, reset_left, tail_left, countdown, shown, next_event;
     reg [31:0] kept[0:5];
-    reg [31:0] failed, chosen, last_clear, pause_left, pause_ready;
-    reg [31:0] idled, next_idle, idle_left, stalls, next_stall, stall_left, waited, told, tell_all;
+    reg [31:0] failed, last_clear, waited, told, tell_all, words[0:3], after;
+    reg [31:0] gap_left, gap_limit, gap_expired, stall_left, stall_limit, stall_expired;
+    reg gap_begun, gap_engaged, stall_begun, stall_engaged, drained;
     reg offering, stalled, fresh_reset, finished;
     reg [OUT_BITS-1:0] held, expected;
     reg [IN_BITS-1:0] operands;
@@ -57,12 +54,44 @@ module mmagold_tb;
     string folder;
 
 // @COMPARE@
-    // One step of a 32-bit xorshift generator: the same traffic in every simulator.
-    task step_random;
+    // The traffic of a vector, into `words`.
+    task look_up(input [31:0] vector);
+        {words[0], words[1], words[2], words[3]} = plan[vector % (2 * DEPTH)];
+    endtask
+
+    task begin_gap(input [31:0] wait_word);
         begin
-            random = random ^ (random << 13);
-            random = random ^ (random >> 17);
-            random = random ^ (random << 5);
+            gap_begun = 1'b1;
+            gap_left = wait_word % ENGAGED;
+            gap_engaged = wait_word >= ENGAGED;
+            gap_limit = LIMIT;
+        end
+    endtask
+
+    // A cycle of the waits: one that is engaged counts those alone in which the other side is ready, or valid, while it may.
+    task pass_gap;
+        if (gap_left != 0) begin
+            if (!gap_engaged || in_ready === 1'b1 || gap_expired >= MOST_EXPIRED) gap_left = gap_left - 1;
+            else begin
+                gap_limit = gap_limit - 1;
+                if (gap_limit == 0) begin
+                    gap_left = 0;
+                    gap_expired = gap_expired + 1;
+                end
+            end
+        end
+    endtask
+
+    task pass_stall;
+        if (stall_left != 0) begin
+            if (!stall_engaged || out_valid === 1'b1 || stall_expired >= MOST_EXPIRED) stall_left = stall_left - 1;
+            else begin
+                stall_limit = stall_limit - 1;
+                if (stall_limit == 0) begin
+                    stall_left = 0;
+                    stall_expired = stall_expired + 1;
+                end
+            end
         end
     endtask
 
@@ -79,6 +108,7 @@ module mmagold_tb;
             first = loaded % (2 * DEPTH);
             length = count - loaded < DEPTH ? count - loaded : DEPTH;
             $readmemh($sformatf("%s/vectors_%0d.hex", folder, loaded / DEPTH), bank, first, first + length - 1);
+            $readmemh($sformatf("%s/traffic_%0d.hex", folder, loaded / DEPTH), plan, first, first + length - 1);
             loaded = loaded + length;
             tell_progress;
         end
@@ -120,6 +150,8 @@ module mmagold_tb;
             else begin
                 check_result;
                 answered = answered + 1;
+                stall_begun = 1'b0;
+                stall_left = 0;
                 quiet = 0;
             end
         end
@@ -128,16 +160,16 @@ module mmagold_tb;
     // What the pins show just before a rising edge.
     task observe;
         begin
-            quiet = stall_left != 0 || slow(0) || ((pause_left != 0 || idle_left != 0) && answered == sent) ? 0 : quiet + 1;
-            if (pause_left != 0 && in_ready === 1'b1) begin
-                pause_ready = pause_ready - 1;
-                if (pause_ready == 0) pause_left = 0;
-            end
+            if (!in_valid && answered == sent) quiet = 0;
+            else if (out_ready) quiet = quiet + 1;
+            if (!in_valid) pass_gap;
+            if (!out_ready) pass_stall;
             if (^{in_ready, out_valid} === 1'bx) record(X_ON_HANDSHAKE);
             if (stalled && out_valid !== 1'b1) record(DROPPED);
             else if (stalled && out_data !== held) record(UNSTABLE);
             if (in_valid && in_ready === 1'b1) begin
                 sent = sent + 1;
+                gap_begun = 1'b0;
                 offering = 1'b0;
                 fresh_reset = 1'b0;
                 quiet = 0;
@@ -149,15 +181,18 @@ module mmagold_tb;
         end
     endtask
 
-    // Reset number r comes 1 to 8 cycles after vector r / (resets + 1) of the run was taken.
-    function reset_due(input integer unused);
-        reset_due = resets_done != resets && {32'd0, sent} * (resets + 1) >= (64'd1 + resets_done) * count;
-    endfunction
-
-    // Random waits of the sink hardly meet a pipeline that has run empty behind the result that waits.
-    function slow(input integer unused);
-        slow = backpressure != 0 && pause_left == 0 && idle_left % SLOW != 0;
-    endfunction
+    // Whether a reset is to come: each is armed once, when its vector was taken.
+    task arm;
+        begin
+            while (countdown == 0 && resets_done != resets && next_event < sent) begin
+                look_up(next_event);
+                next_event = next_event + 1;
+                countdown = words[3][7:0];
+                drained = words[3][8];
+                after = words[3][31:16];
+            end
+        end
+    endtask
 
     // Where the vectors begin that have to be sent again; it may lie before those that are loaded.
     task go_back;
@@ -184,55 +219,34 @@ module mmagold_tb;
             fresh_reset = 1'b1;
             quiet = 0;
             reset_left = RESET_CYCLES;
-            drain_left = resets_done[0] ? 0 : DRAIN;
+            stall_begun = 1'b0;
+            stall_left = 0;
+            begin_gap(after);
             resets_done = resets_done + 1;
         end
     endtask
 
-    // A unit that is slower than its source would hardly be ready and idle at once: where it keeps a state that it could lose
-    // then, some pauses last until it has been ready for some cycles.
-    task choose_offering;
+    // Behind a reset, and when all is answered, what comes is too much, and is taken.
+    task choose_ready;
         begin
-            if (pause_left != 0) pause_left = pause_left - 1;
-            else if (idle_left != 0) idle_left = idle_left - 1;
+            if (answered == count || (fresh_reset && !offering)) out_ready <= 1'b1;
             else begin
-                step_random;
-                offering = idle == 0 || random >= idle;
-                if (!offering) begin
-                    idled = idled + 1;
-                    if (idled == next_idle) begin
-                        idle_left = LONG;
-                        next_idle = 2 * next_idle;
-                    end
+                if (!stall_begun) begin
+                    look_up(answered);
+                    stall_begun = 1'b1;
+                    stall_left = words[1] % ENGAGED;
+                    stall_engaged = words[1] >= ENGAGED;
+                    stall_limit = LIMIT;
                 end
-                if (STATE != 0 && !offering) begin
-                    step_random;
-                    if (random[1:0] == 0) begin
-                        pause_left = PAUSE;
-                        pause_ready = random[5:2] == 0 ? ASLEEP : AWAKE;
-                    end
-                end
+                out_ready <= stall_left == 0;
             end
         end
     endtask
 
-    // Single cycles of waiting at random never show what a unit does in a long wait: a few of them last.
-    task choose_ready;
+    task show_next;
         begin
-            step_random;
-            if (backpressure == 0 || answered == count || drain_left != 0) out_ready <= 1'b1;
-            else if (stall_left != 0) begin
-                stall_left = stall_left - 1;
-                out_ready <= 1'b0;
-            end else if (slow(0)) out_ready <= 1'b0;
-            else begin
-                out_ready <= random >= backpressure;
-                if (random < backpressure) stalls = stalls + 1;
-                if (stalls == next_stall) begin
-                    stall_left = LONG;
-                    next_stall = 2 * next_stall;
-                end
-            end
+            operands = bank[shown % loaded % (2 * DEPTH)][IN_BITS+OUT_BITS-1:OUT_BITS];
+            shown = shown + 1;
         end
     endtask
 
@@ -240,8 +254,7 @@ module mmagold_tb;
     // complement: many operands are zero, and what keeps one of those would look right.
     task show_other;
         begin
-            step_random;
-            operands = bank[random % loaded % (2 * DEPTH)][IN_BITS+OUT_BITS-1:OUT_BITS];
+            show_next;
             in_data <= resets_done[0] ? operands : ~operands;
         end
     endtask
@@ -251,15 +264,16 @@ module mmagold_tb;
     task drive;
         begin
             if (sent == loaded && loaded != count && answered + DEPTH >= loaded) load_bank;
-            if (drain_left != 0) begin
-                drain_left = drain_left - 1;
-                quiet = 0;
-            end else if (!offering && sent != loaded) begin
-                choose_offering;
+            if (!offering && sent != loaded) begin
+                if (!gap_begun) begin
+                    look_up(sent);
+                    begin_gap(words[0]);
+                    shown = words[2];
+                end
+                offering = gap_left == 0 && !(countdown != 0 && drained);
             end
-            if (!offering) step_random;
-            chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
-            operands = bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
+            if (offering) operands = bank[sent % (2 * DEPTH)][IN_BITS+OUT_BITS-1:OUT_BITS];
+            else show_next;
             if (STATE == 1 && offering && fresh_reset) operands[0] = 1'b0;
             if (STATE == 2 && offering && fresh_reset) operands = 0; // what clears alone has no products
             in_data <= operands;
@@ -284,20 +298,19 @@ module mmagold_tb;
     task advance;
         begin
             observe;
-            if (answered == count) begin
+            arm;
+            if (answered == count && countdown == 0) begin
                 if (tail_left == 0) finish;
                 tail_left = tail_left - 1;
             end else if (quiet > timeout) begin
                 record(TIMEOUT);
                 finish;
             end
-            if (countdown == 0 && answered != count && reset_due(0)) begin
-                step_random;
-                countdown = random[2:0] + 1;
-            end
-            if (countdown == 1) start_reset;
-            else drive;
-            if (countdown != 0) countdown = countdown - 1;
+            if (countdown != 0 && !(drained && (offering || answered != sent))) begin
+                countdown = countdown - 1;
+                if (countdown == 0) start_reset;
+                else drive;
+            end else drive;
         end
     endtask
 
@@ -311,17 +324,14 @@ module mmagold_tb;
         if (!$value$plusargs("mmagold_files=%s", folder)) folder = ".";
         $readmemh({folder, "/run.hex"}, settings);
         count = settings[0];
-        idle = settings[1];
-        backpressure = settings[2];
-        resets = settings[3];
-        random = settings[4] == 0 ? 32'h9e3779b9 : settings[4];
-        timeout = settings[5];
-        tell_all = settings[6];
+        resets = settings[1];
+        timeout = settings[2];
+        tell_all = settings[3];
         answers = $fopen({folder, "/answers.txt"}, "w");
         {loaded, sent, answered, wrong, unknown, cycles, quiet, failed} = 0;
-        {resets_done, drain_left, countdown, last_clear, pause_left, pause_ready} = 0;
-        {idled, idle_left, stalls, stall_left, waited, told} = 0;
-        {next_idle, next_stall} = {2{FIRST_LONG}};
+        {resets_done, countdown, last_clear, shown, next_event, after, waited, told} = 0;
+        {gap_left, gap_limit, gap_expired, stall_left, stall_limit, stall_expired} = 0;
+        {gap_begun, gap_engaged, stall_begun, stall_engaged, drained} = 0;
         {offering, stalled, fresh_reset, finished} = 0;
         for (i = 0; i < 6; i = i + 1) kept[i] = 0;
         reset_left = RESET_CYCLES;
@@ -346,6 +356,7 @@ module mmagold_tb;
             end else if (reset_left == 1) begin
                 reset_left = 0;
                 rst_n <= 1'b1;
+                arm;
                 drive;
             end else advance;
             cycles = cycles + 1;

@@ -1,0 +1,131 @@
+"""The one definition of the traffic: how long each vector and each result waits, and when the unit is reset.
+
+A unit is a state machine that is seen through its ports alone. Of what can lie between two transactions the
+plan draws every dimension by itself, so that each condition meets each other and every kind of operands:
+
+    gap      cycles in which nothing is offered before a vector: none, some few, about a power of two
+    stall    cycles in which its result is not taken, the same
+    other    which vector lies on the input meanwhile: a neighbour, which may share operands, or any
+    reset    how long after the vector was taken the unit is reset, whether what is in flight comes first,
+             and how long nothing is offered behind it
+
+Engines play it and decide nothing: rtl_tb/engines/fast_harness.cpp and rtl_tb/templates/mmagold_tb.sv read
+its words, the agents of rtl_tb/bench take them from here, UVM environments get the table of lengths.
+
+A wait of n cycles is `cycles` (any) or `engaged`: it counts the cycles alone in which the other side is ready
+(before a vector) or valid (before a result is taken). So a unit that is slower than its source is idle while
+it could take something, and a result waits with nothing behind it. One that never is so would wait for ever:
+an engaged wait ends after LIMIT cycles in any case, and from the MOST_EXPIRED-th that does on all count any cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rtl_tb.engines.job import Traffic
+
+Words = npt.NDArray[np.uint32]
+
+COLUMNS = ("gap", "stall", "other", "reset")
+"""The words of a vector, in the order of the files that engines read."""
+ENGAGED = 1 << 15
+"""Bit of `gap` and `stall`: the wait counts cycles alone in which the other side is ready or valid."""
+LIMIT, MOST_EXPIRED = 1024, 16
+"""Cycles after which an engaged wait ends in any case, and how many do before all waits count any cycle."""
+DRAINED = 1 << 8
+"""Bit of `reset`: it waits until nothing is in flight. The low byte is 1 + the cycles from then, or from when
+the vector was taken; the upper half are the idle cycles behind it."""
+SETTLED = 320
+"""Idle cycles behind the first reset, and few others: what comes late from before it is seen, by itself."""
+_MOST_SETTLED = 8
+
+_FEW = {1: 0.30, 2: 0.20, 3: 0.20, 4: 0.15}
+"""The usual lengths of a wait and their shares; a counter or pipeline of the unit is as short as that."""
+_LONG = (5, 6, 7, 8, 9, 12, *(2**n + by for n in range(4, 11) for by in (-1, 0, 1)), 300)
+"""Lengths about which a counter of n bits ends, and one more than 8 bits count; their shares fall with their
+lengths, so that each costs the same number of cycles."""
+_SHARES = np.array([*_FEW.values(), *((1 - sum(_FEW.values())) / n / sum(1 / m for m in _LONG) for n in _LONG)])
+LENGTHS = np.array([*_FEW, *_LONG], np.uint32)
+"""The lengths that a wait has, in cycles, with SHARES of each."""
+SHARES = _SHARES / _SHARES.sum()
+_ENGAGED_SHARE = 0.25
+_FAR = 17
+"""Gaps that are so long have the result before them wait, too, every other time: else it never stands alone."""
+_NEAR_SHARE = 0.5
+"""Share of the vectors before which a neighbour lies on the input, from two before it to one behind."""
+_DELAYS = np.array([*range(1, 9), *range(1, 9), *range(1, 9), 12, 16, 24, 32, 48, 64, 128])
+"""Cycles from when a vector was taken to the reset: each stage of a pipeline loses it once."""
+_DRAINED_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A traffic drawn for so many vectors: the words of COLUMNS, (count,) each."""
+
+    gap: Words
+    stall: Words
+    other: Words
+    reset: Words
+
+    @property
+    def words(self) -> Words:
+        """(count, 4): what engines read, a row a vector."""
+        return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
+
+    @property
+    def engaged_stalls(self) -> Words:
+        """(count,): how many results up to each wait from when they are offered."""
+        return np.asarray(np.cumsum(self.stall >= ENGAGED), np.uint32)
+
+
+def plan(traffic: Traffic, count: int) -> Plan:
+    """Draws a traffic for so many vectors. Each column is drawn by itself: without backpressure, say, the idle
+    cycles are the same."""
+    gap, stall, other, reset = (np.random.default_rng([traffic.seed, column]) for column in range(4))
+    gaps, stalls = waits(traffic.idle, count, gap), waits(traffic.backpressure, count, stall)
+    if traffic.backpressure and traffic.idle:
+        alone = np.flatnonzero((gaps[1:] & (ENGAGED - 1)) >= _FAR)
+        alone = alone[::2]
+        longest = (gaps[1:] & (ENGAGED - 1))[alone]
+        stalls[alone] = ENGAGED | np.minimum(_lengths(len(alone), stall), longest)
+    return Plan(gaps, stalls, _others(count, other), _resets(traffic.resets, count, reset))
+
+
+def waits(share: float, count: int, rng: np.random.Generator) -> Words:
+    """The waits of `count` transactions, of which this share waits at all."""
+    found = np.zeros(count, np.uint32)
+    waiting = np.flatnonzero(rng.random(count) < share)
+    found[waiting] = _lengths(len(waiting), rng)
+    found[waiting[rng.random(len(waiting)) < _ENGAGED_SHARE]] |= ENGAGED
+    return found
+
+
+def _lengths(count: int, rng: np.random.Generator) -> Words:
+    """Lengths in random order, each as often as its share says, to one: a short run has long ones, too."""
+    even = (rng.permutation(count) + rng.random()) / max(count, 1)
+    chosen = np.searchsorted(np.cumsum(SHARES), even, side="right")
+    return LENGTHS[np.minimum(chosen, len(LENGTHS) - 1)]
+
+
+def _others(count: int, rng: np.random.Generator) -> Words:
+    near = np.arange(count) + rng.integers(-2, 2, count)
+    any_ = rng.integers(0, max(count, 1), count)
+    return np.asarray(np.where(rng.random(count) < _NEAR_SHARE, near, any_) % max(count, 1), np.uint32)
+
+
+def _resets(resets: int, count: int, rng: np.random.Generator) -> Words:
+    """Spread over the run, each somewhere in its part of it, one behind a vector at most."""
+    found = np.zeros(count, np.uint32)
+    resets = min(resets, count)
+    edges = np.arange(resets + 1) * count // max(resets, 1)
+    at = rng.integers(edges[:-1], edges[1:]) if resets else np.zeros(0, np.int64)
+    delay = rng.choice(_DELAYS, resets)
+    behind = np.where(rng.random(resets) < 0.5, 0, np.minimum(_lengths(resets, rng), SETTLED))
+    behind[: 2 * _MOST_SETTLED : 2] = SETTLED
+    drained = np.where(rng.random(resets) < _DRAINED_SHARE, DRAINED, 0)
+    drained[:1] = 0
+    found[at] = (1 + delay) | drained | (behind << 16)
+    return found

@@ -1,0 +1,66 @@
+"""One plan of the traffic: every dimension is drawn, and all engines play it cycle by cycle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from integer_dot import planted
+from long_run import long_after
+
+from rtl_tb import engines
+from rtl_tb.engines import traffic
+from rtl_tb.engines.job import Job, Traffic
+from golden.vectors.vectorset import default_set
+
+BUSY = Traffic(idle=0.3, backpressure=0.3, resets=40, seed=9)
+# d says what the unit saw before a vector: cycles without one since the last or a reset, cycles in which results waited, resets.
+PROBE = """module dot2 (input clk, input rst_n, input in_valid, output in_ready, input [15:0] a, input [15:0] b, input [31:0] c,
+    output out_valid, input out_ready, output [31:0] d);
+    reg v1 = 0, v2 = 0;
+    reg [31:0] d1, d2;
+    reg [11:0] gap = 0, waited = 0;
+    reg [7:0] resets = 0;
+    reg was = 1;
+    assign in_ready = !v1 || !v2 || out_ready;
+    assign out_valid = v2;
+    assign d = d2;
+    always @(posedge clk) begin
+        was <= rst_n;
+        if (was && !rst_n) resets <= resets + 1;
+        gap <= !rst_n || (in_valid && in_ready) ? 0 : gap + 1;
+        if (rst_n && v2 && !out_ready) waited <= waited + 1;
+        if (!rst_n) {v1, v2} <= 0;
+        else begin
+            if (in_ready) begin
+                v1 <= in_valid;
+                d1 <= {resets, waited, gap};
+            end
+            if (!v2 || out_ready) begin
+                v2 <= v1;
+                d2 <= d1;
+            end
+        end
+    end
+endmodule
+"""  # noqa: E501
+
+
+def seen(folder: Path, engine: str, simulator: str, count: int = 900) -> np.ndarray:
+    dut = planted(folder, 2, PROBE)
+    vectors = default_set(dut.instruction, count, 1)
+    outcome = engines.run(engine, Job(dut, folder / "build", vectors, simulator, BUSY))
+    assert outcome.received.all() and outcome.resets == BUSY.resets
+    assert {each.kind for each in outcome.failures} <= {"changed_answer"}
+    return np.asarray(outcome.actual)
+
+
+@pytest.mark.parametrize(
+    ("engine", "simulator"), long_after(2, [("selfcheck", "icarus"), ("cocotb", "icarus"), ("cocotb", "verilator")])
+)
+def test_all_engines_play_the_same(tmp_path: Path, engine: str, simulator: str) -> None:
+    wanted, found = (seen(tmp_path, *each) for each in (("fast", "verilator"), (engine, simulator)))
+    waited = (wanted >> 12 & 0xFFF) - (wanted[0] >> 12 & 0xFFF)
+    assert np.unique(waited).size > 50 and (wanted & 0xFFF).max() > 300
+    np.testing.assert_array_equal(found[1:], wanted[1:])
