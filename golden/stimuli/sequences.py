@@ -1,7 +1,13 @@
-"""Sequences for units that keep their accumulator: dot products in order of time, and where c is zero.
+"""Dot products in order of time: what each shares with the one before it, and for units that keep their
+accumulator how long their sequences are, and where c is zero.
 
-The kinds draw dot products with the c that each would need. Here they are put in order: short sequences and
-some long ones, many of them begun by a dot product that makes, as nearly as one can, the c of the next.
+The kinds draw dot products one by one, each with the c that it would need. A unit that holds operands (a
+matrix that stays, a register that saves power) or its accumulator answers by those before, too.
+
+`reuse` makes the dot products before some of them out of their operands, so that the later ones, which stay
+as they were drawn, meet each way in which two can be alike. `arrange` puts dot products into sequences: short
+ones and some long ones, many of them begun by a dot product that makes, as nearly as one can, the c of the
+next; and a few that grow, each beyond another power of two.
 """
 
 from __future__ import annotations
@@ -26,10 +32,73 @@ _MADE = 0.6
 _RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
+_GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
+"""Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how long it
+is. A short run, too, has those that are an eighth of it."""
+_WIDTH = 12.0
+"""Exponents to either side of the usual one that the totals of such a sequence have, so that they all meet
+in its sum."""
+_HEADROOM = 12
+"""Bits that such a total leaves free below the largest number: the sum stays finite."""
+_REUSED = 0.08
+"""Share of the dot products before which some share their operands."""
+_RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
+"""How many do, and how often."""
+_ONE, _OTHERS, _LANE, _TURNS, _ALL = range(5)
+_SHARED, _SHARED_SHARES = (_ONE, _OTHERS, _LANE, _TURNS, _ALL), (0.4, 0.3, 0.12, 0.12, 0.06)
+"""What they share with the last: one operand, all but one, all but one element, all in turn with the one
+before it, all."""
 _LOADED = 0.3
 """Share of the dot products that do not clear with which a unit that can takes c in."""
 _PRODUCTS = 4
 """Products that make a c at most: together they hold the bits of an f32 in f16 or more."""
+
+
+def reuse(operands: dict[str, Bits], rng: np.random.Generator) -> dict[str, Bits]:
+    """Dot products, or tiles, (count, ...) in order, of which some now share operands with one behind them,
+    which is as it was. Those of one mode share alone."""
+    count = len(operands["a"])
+    last, style, operand, distance = _runs(count, len(operands), rng)
+    mode = operands.get("mode")
+    if mode is not None:
+        own = mode[last] == mode
+        last = np.where(own, last, np.arange(count))
+    at = np.flatnonzero(last != np.arange(count))
+    end, style, operand = last[at], style[at], operand[at]
+    other = np.where((style == _TURNS) & (distance[at] % 2 == 1), end - 1, end)
+    found = {}
+    for number, (name, codes) in enumerate(operands.items()):
+        shared = (style >= _LANE) | ((style == _ONE) == (operand == number)) | (name == "mode")
+        source = np.where(shared, other, at)
+        moved = codes.copy()
+        moved[at] = codes[source]
+        lane = at[(style == _LANE) & (operand == number)]
+        flat, own_flat = moved.reshape(count, -1), codes.reshape(count, -1)
+        if name != "mode" and len(lane):
+            element = rng.integers(0, flat.shape[1], len(lane))
+            flat[lane, element] = own_flat[lane, element]
+        found[name] = flat.reshape(codes.shape)
+    return found
+
+
+def _runs(count: int, names: int, rng: np.random.Generator) -> tuple[Bits, Bits, Bits, Bits]:
+    """For each of `count` places the last of the run that it is in (itself outside of one), what those of the
+    run share with it, the operand concerned, and how far from it it is."""
+    ends = np.flatnonzero(rng.random(count) < _REUSED)
+    lengths = rng.choice(_RUNS, len(ends), p=_RUN_SHARES)
+    room = np.diff(ends, prepend=-1) - 1  # the last of the run before stays as it is
+    lengths = np.minimum(lengths, room)
+    places_ = np.arange(count)
+    after = np.searchsorted(ends, places_)  # the run that ends here or next
+    inside = after < len(ends)
+    run = np.where(inside, after, 0)
+    none = np.zeros(max(len(ends), 1), np.int64)
+    ends, lengths = (np.append(each, none[:1]) for each in (ends, lengths))
+    distance = np.where(inside, ends[run] - places_, 0)
+    member = inside & (distance <= lengths[run])
+    style = rng.choice(_SHARED, len(ends), p=_SHARED_SHARES)[run]
+    operand = rng.integers(0, names, len(ends))[run]
+    return np.where(member, ends[run], places_), style, operand, distance
 
 
 def arrange(
@@ -49,18 +118,29 @@ def arrange(
     wild = np.flatnonzero(long_ones & ~tame)
     if tame.any():
         origin[wild] = rng.choice(np.flatnonzero(tame), len(wild))
+    growing = _growing(takes, operands, rng, count)
+    for at, chosen in growing:
+        origin[at : at + len(chosen)] = chosen
     behind = int("clear" in takes.alone)  # its products do not count
     makers = (starts + behind)[(lengths > 1 + behind) & (rng.random(len(starts)) < _MADE)]
+    for at, chosen in growing:
+        makers = makers[(makers < at - 1) | (makers >= at + len(chosen))]
     origin[makers] = origin[makers + 1]
     placed = {name: codes[origin] for name, codes in operands.items()}
     for name, codes in making(takes, placed, placed["c"][makers], makers, rng).items():
         placed[name][makers] = codes
     clear = np.zeros(count, np.uint8)
     clear[starts] = 1
+    for at, chosen in growing:
+        clear[at : at + len(chosen) + 1] = 0
+        clear[at] = 1
+        clear[at + len(chosen) : at + len(chosen) + 1] = 1
     if takes.load:
         if "load" in takes.alone:  # the next one is to meet it
             placed["c"] = np.roll(placed["c"], -1)
         placed["load"] = _loads(takes, placed["c"], clear, long_ones, rng)
+        for at, chosen in growing:
+            placed["load"][at : at + len(chosen)] = 0
     else:
         del placed["c"]
     if _grows(takes):
@@ -78,9 +158,28 @@ def _loads(
     return np.asarray((rng.random(len(c)) < share) & (clear == 0) & fit, np.uint8)
 
 
-def enough(takes: Signature) -> int:
+def enough() -> int:
     """Vectors that have to be drawn at once for the longest sequence to be among them."""
-    return _RAMP * _RAMP_SHARE if _grows(takes) else _LENGTHS[-1][1]
+    return _RAMP * _RAMP_SHARE
+
+
+def _growing(
+    takes: Signature, operands: dict[str, Bits], rng: np.random.Generator, count: int
+) -> list[tuple[int, Bits]]:
+    """Where the sequences of _GROWING begin, and the dot products of each, all of a size to meet in its sum;
+    none where sizes are those of a mode."""
+    total = _totals(takes, operands)
+    if takes.modes is not None:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponent = np.log2(total)
+    limit = highest_exponent(takes.formats["d"]) - _HEADROOM
+    fit = np.isfinite(exponent) & (exponent < limit)
+    if not fit.any():
+        return []
+    usual = float(np.median(exponent[fit]))
+    near = np.flatnonzero(fit & (np.abs(exponent - usual) <= _WIDTH))
+    return [(at, rng.choice(near, length)) for at, length in _GROWING if at + length <= count]
 
 
 def _grows(takes: Signature) -> bool:
@@ -119,6 +218,12 @@ def _plan(count: int, rng: np.random.Generator) -> tuple[Bits, Bits]:
 
 def _tame(takes: Signature, operands: dict[str, Bits]) -> Flags:
     """Which dot products leave a sum finite, with room for more."""
+    return np.asarray(_totals(takes, operands) < 2.0 ** (highest_exponent(takes.formats["d"]) - 8))
+
+
+def _totals(takes: Signature, operands: dict[str, Bits]) -> npt.NDArray[np.float64]:
+    """What dot products add at most: the sum of the sizes of their products. Zeros where sizes are those of a
+    mode."""
     sizes = [np.abs(to_float(takes.formats["a"], operands["a"]))] if takes.modes is None else []
     sizes += [
         np.abs(to_float(takes.formats["b"], operands["b"]))
@@ -130,8 +235,7 @@ def _tame(takes: Signature, operands: dict[str, Bits]) -> Flags:
         for name in SCALES:
             if name in operands:
                 total = total * np.abs(to_float(takes.formats[name], operands[name])).max(axis=-1)
-    d = takes.formats["d"]
-    return np.asarray(total < 2.0 ** (highest_exponent(d) - 8))
+    return np.asarray(total, np.float64)
 
 
 def making(

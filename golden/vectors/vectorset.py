@@ -21,7 +21,7 @@ from golden.errors import OperandError, UnknownNameError, nearest
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import CONTROLS, starts
-from golden.stimuli.sequences import arrange
+from golden.stimuli.sequences import arrange, reuse
 from golden.vectors.word import LEVELS, check_level
 
 Bits = npt.NDArray[Any]
@@ -316,6 +316,8 @@ def _block(
     if not ins.state:  # each answer is its own
         order, of_each = order[:most], of_each[:most]
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+    if level != "fragment":  # whose tiles are of one record
+        operands = reuse(operands, np.random.default_rng([seed, number, 1]))
     if ins.state:
         operands, origin = arrange(ins, operands, rng)
         operands = with_kept_loads(ins, operands)

@@ -24,7 +24,7 @@ from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
 from rtl_tb import engines
 from rtl_tb.check import vhdl
 from rtl_tb.check.beyond import beyond, several_drive
-from rtl_tb.check.climbs import try_climbs
+from rtl_tb.check.climbs import never_held, try_climbs, turns
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
@@ -68,7 +68,7 @@ TRAFFIC_SECONDS, TRAFFIC_AT_LEAST = 10.0, 2_000
 of them, and some thousands at least; the report says how many."""
 TRAFFIC_COST = 3
 """Times the cycles of full throughput that TRAFFIC takes."""
-AGAIN, AGAIN_AT_LEAST = 4, 20_000
+AGAIN, AGAIN_AT_LEAST = 1, 20_000
 """How many vectors the resets of such a unit may send again, times the vectors of the run, and in any case:
 each reset sends a sequence again, from its start."""
 NEVER_TOGETHER = "clear and load were never set together: which of them wins was not checked"
@@ -191,6 +191,8 @@ class Check:
     """The traffic of a second run of `fast`, where there was one."""
     under_traffic: int = 0
     """Vectors of that run, the first of the check."""
+    never_held: str | None = None
+    """What bits of its accumulator no run reached."""
 
     @property
     def passed(self) -> bool:
@@ -205,6 +207,8 @@ class Check:
             found.append(f"{', '.join(edited)} of the capsule was edited: this is not the check that failed")
         if self.passed and self.dut.instruction.load and "clear" in self.dut.ports:
             found.append(NEVER_TOGETHER)
+        if self.passed and self.never_held:
+            found.append(self.never_held)
         return [*found, *self.not_synthesised, *self.beyond]
 
     @property
@@ -453,10 +457,13 @@ def _climb(result: Check, job: Job) -> Job:
     """Fills the accumulator that a unit keeps until it overflows; returns the job that the verdict is of."""
     tried = try_climbs(job, result.options.engine)
     if tried is None:
+        result.never_held = never_held(job.dut.instruction, [result.vectors])
         return job
     vectors, climbing, verdict = tried
     if result.coverage is not None:
-        result.coverage.sample_set(vectors)
+        for part in turns(vectors, COVERED):
+            result.coverage.sample_set(part)
+    result.never_held = never_held(job.dut.instruction, [result.vectors, vectors])
     if verdict.passed:
         return job
     result.verdict = verdict

@@ -1,6 +1,6 @@
 """Integer accumulators to their ends: a unit that keeps its accumulator overflows only after thousands of dot
-products, and no sequence of the usual vectors is so long. A register that is too narrow, or an overflow that
-saturates where it should wrap, shows here alone.
+products, and no sequence of the usual vectors is so long. A register that is too narrow, a carry that gets
+lost on the way, or an overflow that saturates where it should wrap, shows here alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Traffic
 
 Operands = dict[str, npt.NDArray[Any]]
-MOST = 200_000
-"""Dot products of both climbs at most: `fast` runs them in less than a second."""
-
-
+MOST = {"fast": 4_500_000}
+"""Dot products of both climbs at most, by engine: `fast` runs a million of a small unit in a second. A climb that
+would take more ends on the way."""
+MOST_ELSEWHERE = 200_000
 BEYOND = 3
 """Of the largest dot products at an end."""
 _STEPS = 16
@@ -34,7 +34,8 @@ _STEPS = 16
 def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
     """Runs the climbs of a job's unit at full throughput; None where there are none."""
     ins = job.dut.instruction
-    operands = climbs(ins) if job.dut.level == "dot" else None
+    most = MOST.get(engine, MOST_ELSEWHERE)
+    operands = climbs(ins, most) if job.dut.level == "dot" else None
     if operands is None:
         return None
     kinds = np.full(len(operands["a"]), KINDS.index("near_overflow"), np.uint8)
@@ -43,33 +44,109 @@ def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict]
     return vectors, job, judge(vectors, engines.run(engine, job), job.dut.compare)
 
 
-def climbs(ins: Instruction) -> Operands | None:
+def climbs(ins: Instruction, most: int = MOST_ELSEWHERE) -> Operands | None:
     """The operands (n, ...) of two sequences that fill an integer accumulator until it overflows, either way:
-    up to its end exactly, one beyond and back, and then far beyond.
+    across each power of two, once and again, up to its end exactly, one beyond and back, and then far beyond.
+    As far as `most` vectors take it.
 
-    None where the unit keeps no integer, has operands beside a and b, or would need more than MOST vectors.
+    None where the unit keeps no integer, or has operands beside a and b.
     """
     fmt = ins.formats["d"]
     if not ins.state or fmt.is_float or ins.modes is not None:
         return None
     steepest = [(operands, value) for operands, value in _steepest(ins) if value]
-    ends = [fmt.largest if value > 0 else -fmt.least for _, value in steepest]
-    lengths = [max(end // value, 0) for end, (_, value) in zip(ends, steepest, strict=True)]
-    if not steepest or sum(lengths) > MOST:
+    if not steepest:
         return None
-    rows: list[Operands] = []
-    clear: list[int] = []
-    for end, length, (operands, value) in zip(ends, lengths, steepest, strict=True):
+    parts: list[tuple[Operands, int]] = []
+    clear: list[npt.NDArray[np.uint8]] = []
+    for operands, value in steepest:
+        end = fmt.largest if value > 0 else -fmt.least
         first = int("clear" in ins.alone)  # has no products that count
-        part = [operands] * (first + length) + _landing(ins, end - length * value, (operands, value))
-        rows += part
-        clear += [1] + [0] * (len(part) - 1)
-    rows += [rows[0]]
-    clear += [1]  # forgets what the last climb left
-    found = {name: np.stack([operands[name] for operands in rows]) for name in ("a", "b")}
+        climb = [(operands, first), *_climb(ins, end, (operands, value), most // len(steepest))]
+        parts += climb
+        clear.append(np.zeros(sum(times for _, times in climb), np.uint8))
+        clear[-1][0] = 1
+    parts.append((parts[-1][0], 1))
+    clear.append(np.ones(1, np.uint8))  # forgets what the last climb left
+    times = [count for _, count in parts]
+    found = {
+        name: np.repeat(np.stack([operands[name] for operands, _ in parts]), times, axis=0) for name in "ab"
+    }
     if ins.load:
-        found |= {"c": np.zeros(len(rows), fmt.dtype), "load": np.zeros(len(rows), np.uint8)}
-    return found | {"clear": np.array(clear, np.uint8)}
+        found |= {"c": np.zeros(sum(times), fmt.dtype), "load": np.zeros(sum(times), np.uint8)}
+    return found | {"clear": np.concatenate(clear)}
+
+
+def _climb(
+    ins: Instruction, end: int, steepest: tuple[Operands, int], most: int
+) -> list[tuple[Operands, int]]:
+    """Dot products, and how often each, from zero to an end and beyond: on the way onto the last number before
+    each power of two, across it, back and across again, so that each carry runs through all bits below it."""
+    operands, value = steepest
+    step = 1 if value > 0 else -1
+    found: list[tuple[Operands, int]] = []
+    at = taken = 0
+    across, back = _onto(ins, step), _onto(ins, -step)
+    for bit in range(1, ins.formats["d"].integer_bits - 1):
+        target = (1 << bit) - 1 if step > 0 else -(1 << bit)
+        times = max((target - at) // value, 0)
+        onto = _onto(ins, target - at - times * value)
+        if onto is None or across is None:
+            continue
+        if taken + times > most:
+            return [*found, (operands, most - taken)]
+        turn = [*onto, *across, *(back or []), *(across if back else [])]
+        found += [(operands, times), *((each, 1) for each in turn)]
+        at, taken = target + step, taken + times + len(turn)
+    times = max((end - at) // value, 0)
+    if taken + times > most:
+        return [*found, (operands, most - taken)]
+    landing = _landing(ins, end - at - times * value, steepest)
+    return [*found, (operands, times), *((each, 1) for each in landing)]
+
+
+def turns(vectors: VectorSet, most: int) -> list[VectorSet]:
+    """The parts of a climb in which something changes, where it is longer than `most`."""
+    if len(vectors) <= most:
+        return [vectors]
+    changes = np.zeros(len(vectors), np.bool_)
+    for name in ("a", "b", "clear"):
+        codes = vectors.operands[name]
+        changes[1:] |= (codes[1:] != codes[:-1]).reshape(len(codes) - 1, -1).any(axis=1)
+    near = np.unique((np.flatnonzero(changes)[:, None] + np.arange(-BEYOND, BEYOND + 1)).clip(0, len(vectors) - 1))
+    parts = np.split(near, np.flatnonzero(np.diff(near) > 1) + 1)
+    return [vectors[int(part[0]) : int(part[-1]) + 1] for part in parts]
+
+
+def never_held(ins: Instruction, runs: list[VectorSet]) -> str | None:
+    """What bits of an integer accumulator no result of these runs had, in a sentence; None where all had each,
+    or the unit keeps no integer."""
+    fmt = ins.formats["d"]
+    if not ins.state or fmt.is_float:
+        return None
+    mask = (1 << fmt.integer_bits) - 1
+    sign = 1 << (fmt.integer_bits - 1) if fmt.signed else 0
+    codes = np.concatenate([run.d.astype(np.uint64) & np.uint64(mask) for run in runs])
+    negative = (codes & np.uint64(sign)) != 0
+    ones = int(np.bitwise_or.reduce(codes[~negative])) if (~negative).any() else 0
+    zeros = int(np.bitwise_or.reduce(~codes[negative] & np.uint64(mask))) if negative.any() else 0
+    said = []
+    for missing, what in ((~ones & mask & ~sign, "set in a sum of 0 or more"), (~zeros & mask & ~sign, "clear in a negative sum")):
+        if missing and (what.startswith("set") or negative.any()):
+            said.append(f"{_bits(missing)} never {what}")
+    if not said:
+        return None
+    return f"of the accumulator {' and '.join(said)}: faults there were not looked for; sums so far need longer runs"
+
+
+def _bits(mask: int) -> str:
+    """Bits of a mask in words: "bits 29 to 30 were"."""
+    places = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+    if len(places) == 1:
+        return f"bit {places[0]} was"
+    if places[-1] - places[0] + 1 == len(places):
+        return f"bits {places[0]} to {places[-1]} were"
+    return f"bits {', '.join(map(str, places))} were"
 
 
 def _landing(ins: Instruction, rest: int, steepest: tuple[Operands, int]) -> list[Operands]:

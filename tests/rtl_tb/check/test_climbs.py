@@ -9,7 +9,8 @@ import pytest
 
 import golden
 from golden.instruction import Instruction
-from rtl_tb.check.climbs import climbs
+from golden.vectors.vectorset import VectorSet
+from rtl_tb.check.climbs import MOST_ELSEWHERE, climbs, never_held
 
 UNIT = """unit: mac
 title: an accumulator
@@ -53,5 +54,26 @@ def test_ends_are_reached_exactly(tmp_path: Path, operands: str, length: int, ov
             assert (before[found["clear"] == 1] == end).any(), "cleared there"
 
 
-def test_what_would_take_too_long_is_not_climbed(tmp_path: Path) -> None:
-    assert climbs(unit(tmp_path, "s4")) is None
+def test_a_climb_that_would_take_too_long_ends_on_the_way(tmp_path: Path) -> None:
+    """And the bits that it did not reach are said."""
+    ins = unit(tmp_path, "s4")
+    found = climbs(ins)
+    assert found is not None and len(found["a"]) <= MOST_ELSEWHERE + 600
+    d = ins.answers(found)["d"]
+    vectors = VectorSet.of(ins, "dot", found, {"d": d}, np.zeros(len(d), np.uint8), 1)
+    said = never_held(ins, [vectors])
+    assert said is not None and "bits 27 to 30 were never set in a sum of 0 or more" in said
+    assert "bits 27 to 30 were never clear in a negative sum" in said
+
+
+@pytest.mark.parametrize("operands", ["s8", "u8"])
+def test_each_carry_and_borrow_runs_through_all_bits(tmp_path: Path, operands: str) -> None:
+    ins = unit(tmp_path, operands)
+    found = climbs(ins)
+    assert found is not None
+    d = ins.answers(found)["d"].astype(np.uint32).view(np.int32).astype(np.int64)
+    steps = {(int(one), int(other)) for one, other in zip(d, d[1:], strict=False)}
+    for bit in range(1, 31):
+        assert ((1 << bit) - 1, 1 << bit) in steps
+        if operands == "s8":
+            assert (-(1 << bit), -(1 << bit) - 1) in steps and (1 << bit, (1 << bit) - 1) in steps
