@@ -256,7 +256,7 @@ def until_covered(
     rng = np.random.default_rng(seed)
     credit = np.ones(len(stimuli.KINDS))
     drawn = 0
-    batch = max(batch, enough()) if ins.state else batch
+    batch = max(batch, enough(ins)) if ins.state else batch
     while coverage.holes() and drawn < most:
         kind = int(rng.choice(len(credit), p=credit / credit.sum()))
         operands = stimuli.generate(ins, stimuli.KINDS[kind], min(batch, most - drawn), rng)

@@ -158,9 +158,9 @@ def _loads(
     return np.asarray((rng.random(len(c)) < share) & (clear == 0) & fit, np.uint8)
 
 
-def enough() -> int:
+def enough(takes: Signature) -> int:
     """Vectors that have to be drawn at once for the longest sequence to be among them."""
-    return _RAMP * _RAMP_SHARE
+    return _RAMP * _RAMP_SHARE if _grows(takes) else _LENGTHS[-1][1]
 
 
 def _growing(

@@ -313,11 +313,12 @@ def _block(
     records = np.argsort(places)
     order = (records[:, None] * group + np.arange(group)).ravel()
     of_each = np.repeat(kinds[records], group)
-    if not ins.state:  # each answer is its own
-        order, of_each = order[:most], of_each[:most]
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-    if level != "fragment":  # whose tiles are of one record
+    usual = np.array_equal(shares, shares_of(DEFAULT_WEIGHTS))  # who asks for kinds gets these alone
+    if usual and level != "fragment":  # whose tiles are of one record
         operands = reuse(operands, np.random.default_rng([seed, number, 1]))
+    if not ins.state:  # each answer is its own
+        operands, of_each = {name: codes[:most] for name, codes in operands.items()}, of_each[:most]
     if ins.state:
         operands, origin = arrange(ins, operands, rng)
         operands = with_kept_loads(ins, operands)

@@ -57,7 +57,7 @@ DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 """Vectors that an engine runs where no count is given: what it does in a few seconds."""
 TRAFFIC = Traffic(0.2, 0.2)
 """Idle cycles and backpressure where none are given; with one reset for RESET_EVERY vectors."""
-RESET_EVERY, LEAST_RESETS = 50, 3
+RESET_EVERY, LEAST_RESETS = 25, 3
 """What is wrong behind a reset may be so on some operands alone, and only the first result may be: so many
 vectors are the first behind one that each kind of operands is among them. A short run has LEAST_RESETS."""
 DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": TRAFFIC, "cocotb": TRAFFIC}

@@ -23,7 +23,7 @@ from golden.errors import FileFormatError
 from golden.stimuli import INTEGER_KINDS, KINDS
 from golden.vectors import default_set
 from rtl_tb.check import dots
-from rtl_tb.check.check import DEFAULT_TRAFFIC, Options, check
+from rtl_tb.check.check import DEFAULT_TRAFFIC, LEAST_RESETS, RESET_EVERY, Options, check
 from rtl_tb.check.report import example_title, headline
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.policy import ComparePolicy
@@ -401,8 +401,10 @@ def test_the_engines_have_traffic_of_their_own():
     assert DEFAULT_TRAFFIC["fast"] == Traffic()
     usual = DEFAULT_TRAFFIC["cocotb"]
     assert usual.backpressure > 0
-    assert Options(seed=5).traffic(usual) == replace(usual, seed=5)
-    assert Options(backpressure=0.0, resets=0).traffic(usual) == replace(usual, backpressure=0.0, resets=0)
+    assert Options(seed=5).traffic(usual, 20_000) == replace(usual, seed=5, resets=20_000 // RESET_EVERY)
+    assert Options().traffic(usual, 10).resets == LEAST_RESETS
+    given = Options(backpressure=0.0, resets=0).traffic(usual, 500)
+    assert given == replace(usual, backpressure=0.0, resets=0)
 
 
 REMEMBERS = "if (&total[3:0]) remembered = 1'b1; if (remembered && i == 1 && j == 1) total[97] = ~total[97];"
