@@ -95,13 +95,12 @@ def check(
         bool, typer.Option("--until-covered", help="Draw until every reachable bin is hit.")
     ] = False,
     idle: Annotated[
-        float | None, typer.Option("--idle", min=0, max=0.99, help="Probability of an idle input cycle.")
+        float | None,
+        typer.Option("--idle", min=0, max=0.99, help="Share of the vectors before which idle cycles pass."),
     ] = None,
     backpressure: Annotated[
         float | None,
-        typer.Option(
-            "--backpressure", min=0, max=0.99, help="Probability that a result has to wait a cycle."
-        ),
+        typer.Option("--backpressure", min=0, max=0.99, help="Share of the results that have to wait."),
     ] = None,
     resets: Annotated[
         int | None, typer.Option("--resets", min=0, max=2**31 - 1, help="Resets in mid-flight.")

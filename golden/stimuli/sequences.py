@@ -33,8 +33,8 @@ _RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
 _GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
-"""Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how long it
-is. A short run, too, has those that are an eighth of it."""
+"""Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how
+long it is. A short run, too, has those that are an eighth of it."""
 _WIDTH = 12.0
 """Exponents to either side of the usual one that the totals of such a sequence have, so that they all meet
 in its sum."""

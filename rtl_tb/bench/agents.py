@@ -36,7 +36,7 @@ MOST_FAILURES = 16
 
 
 class Waits:
-    """The waits of one side of a handshake, transaction by transaction, as rtl_tb/engines/traffic.py has them.
+    """The waits of one side of a handshake, by transaction, as rtl_tb/engines/traffic.py has them.
 
     Attributes:
         words: of each transaction; what is missing is drawn.

@@ -92,7 +92,8 @@ class Options:
         first: number of the first of them in the seed's stream, so that several checks can share it out.
         weights: shares of the stimulus kinds, None: the default mix.
         idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and
-            TRAFFIC in the second run of `fast`, with a reset for RESET_EVERY vectors. What is given holds in both runs.
+            TRAFFIC in the second run of `fast`, with a reset for RESET_EVERY vectors. What is given holds in
+            both runs.
         timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.

@@ -22,8 +22,8 @@ from rtl_tb.engines.job import Job, Traffic
 
 Operands = dict[str, npt.NDArray[Any]]
 MOST = {"fast": 4_500_000}
-"""Dot products of both climbs at most, by engine: `fast` runs a million of a small unit in a second. A climb that
-would take more ends on the way."""
+"""Dot products of both climbs at most, by engine: `fast` runs a million of a small unit in a second. A
+climb that would take more ends on the way."""
 MOST_ELSEWHERE = 200_000
 BEYOND = 3
 """Of the largest dot products at an end."""
@@ -80,8 +80,8 @@ def climbs(ins: Instruction, most: int = MOST_ELSEWHERE) -> Operands | None:
 def _climb(
     ins: Instruction, end: int, steepest: tuple[Operands, int], most: int
 ) -> list[tuple[Operands, int]]:
-    """Dot products, and how often each, from zero to an end and beyond: on the way onto the last number before
-    each power of two, across it, back and across again, so that each carry runs through all bits below it."""
+    """Dot products, and how often each, from zero to an end and beyond: on the way onto the last number
+    before each power of two, across it, back and across again, so that each carry runs through all bits."""
     operands, value = steepest
     step = 1 if value > 0 else -1
     found: list[tuple[Operands, int]] = []
@@ -113,13 +113,15 @@ def turns(vectors: VectorSet, most: int) -> list[VectorSet]:
     for name in ("a", "b", "clear"):
         codes = vectors.operands[name]
         changes[1:] |= (codes[1:] != codes[:-1]).reshape(len(codes) - 1, -1).any(axis=1)
-    near = np.unique((np.flatnonzero(changes)[:, None] + np.arange(-BEYOND, BEYOND + 1)).clip(0, len(vectors) - 1))
+    near = np.unique(
+        (np.flatnonzero(changes)[:, None] + np.arange(-BEYOND, BEYOND + 1)).clip(0, len(vectors) - 1)
+    )
     parts = np.split(near, np.flatnonzero(np.diff(near) > 1) + 1)
     return [vectors[int(part[0]) : int(part[-1]) + 1] for part in parts]
 
 
 def never_held(ins: Instruction, runs: list[VectorSet]) -> str | None:
-    """What bits of an integer accumulator no result of these runs had, in a sentence; None where all had each,
+    """What bits of an integer accumulator no result of these runs had, in a sentence; None where each was had
     or the unit keeps no integer."""
     fmt = ins.formats["d"]
     if not ins.state or fmt.is_float:
@@ -131,12 +133,15 @@ def never_held(ins: Instruction, runs: list[VectorSet]) -> str | None:
     ones = int(np.bitwise_or.reduce(codes[~negative])) if (~negative).any() else 0
     zeros = int(np.bitwise_or.reduce(~codes[negative] & np.uint64(mask))) if negative.any() else 0
     said = []
-    for missing, what in ((~ones & mask & ~sign, "set in a sum of 0 or more"), (~zeros & mask & ~sign, "clear in a negative sum")):
+    for missing, what in (
+        (~ones & mask & ~sign, "set in a sum of 0 or more"),
+        (~zeros & mask & ~sign, "clear in a negative sum"),
+    ):
         if missing and (what.startswith("set") or negative.any()):
             said.append(f"{_bits(missing)} never {what}")
     if not said:
         return None
-    return f"of the accumulator {' and '.join(said)}: faults there were not looked for; sums so far need longer runs"
+    return f"of the accumulator {' and '.join(said)}: longer runs reach them, and would show faults there"
 
 
 def _bits(mask: int) -> str:

@@ -24,6 +24,7 @@ import numpy as np
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import headers
+from rtl_tb.engines import traffic as rules
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
 from rtl_tb.engines.common import (
     KINDS,
@@ -36,7 +37,6 @@ from rtl_tb.engines.common import (
     write_bytes,
     written_failures,
 )
-from rtl_tb.engines import traffic as rules
 from rtl_tb.engines.job import STARTS, Bits, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators

@@ -15,7 +15,7 @@ its words, the agents of rtl_tb/bench take them from here, UVM environments get 
 A wait of n cycles is `cycles` (any) or `engaged`: it counts the cycles alone in which the other side is ready
 (before a vector) or valid (before a result is taken). So a unit that is slower than its source is idle while
 it could take something, and a result waits with nothing behind it. One that never is so would wait for ever:
-an engaged wait ends after LIMIT cycles in any case, and from the MOST_EXPIRED-th that does on all count any cycle.
+an engaged wait ends after LIMIT cycles in any case, and behind MOST_EXPIRED that did all count any cycle.
 """
 
 from __future__ import annotations
@@ -42,18 +42,36 @@ SETTLED = 320
 """Idle cycles behind the first reset, and few others: what comes late from before it is seen, by itself."""
 _MOST_SETTLED = 8
 
-_FEW = {1: 0.30, 2: 0.20, 3: 0.20, 4: 0.15}
+_MOST = 1025
+"""Cycles of a wait at most."""
+_FEW = {1: 0.30, 2: 0.21, 3: 0.19, 4: 0.15}
 """The usual lengths of a wait and their shares; a counter or pipeline of the unit is as short as that."""
-_LONG = (5, 6, 7, 8, 9, 12, *(2**n + by for n in range(4, 11) for by in (-1, 0, 1)), 300)
+_ROUND, _ROUND_SHARE = (*(2**n + by for n in range(3, 11) for by in (-1, 0, 1)), 300), 0.08
 """Lengths about which a counter of n bits ends, and one more than 8 bits count; their shares fall with their
-lengths, so that each costs the same number of cycles."""
-_SHARES = np.array([*_FEW.values(), *((1 - sum(_FEW.values())) / n / sum(1 / m for m in _LONG) for n in _LONG)])
-LENGTHS = np.array([*_FEW, *_LONG], np.uint32)
-"""The lengths that a wait has, in cycles, with SHARES of each."""
-SHARES = _SHARES / _SHARES.sum()
+lengths, so that each costs the same number of cycles. The shares of all others fall faster."""
+
+
+def _shares() -> npt.NDArray[np.float64]:
+    shares = np.zeros(_MOST + 1)
+    shares[1:] = 1.0 / np.arange(1, _MOST + 1) ** 2
+    shares[: max(_FEW) + 1] = 0
+    shares *= (1 - sum(_FEW.values()) - _ROUND_SHARE) / shares.sum()
+    for length in _ROUND:
+        shares[length] += _ROUND_SHARE / length / sum(1 / each for each in _ROUND)
+    for length, share in _FEW.items():
+        shares[length] = share
+    return shares[1:]
+
+
+LENGTHS, SHARES = np.arange(1, _MOST + 1, dtype=np.uint32), _shares()
+"""The lengths that a wait has, in cycles, and the share of each."""
+_SURE, _SURE_FROM = 300, 16
+"""A wait that a run with so many waits has in any case, more than an 8-bit counter counts; the result before
+such a gap waits for _ALONE cycles with nothing behind it."""
+_ALONE = 64
 _ENGAGED_SHARE = 0.25
 _FAR = 17
-"""Gaps that are so long have the result before them wait, too, every other time: else it never stands alone."""
+"""Gaps that are so long have the result before them wait every other time: else none stands alone."""
 _NEAR_SHARE = 0.5
 """Share of the vectors before which a neighbour lies on the input, from two before it to one behind."""
 _DELAYS = np.array([*range(1, 9), *range(1, 9), *range(1, 9), 12, 16, 24, 32, 48, 64, 128])
@@ -82,8 +100,8 @@ class Plan:
 
 
 def plan(traffic: Traffic, count: int) -> Plan:
-    """Draws a traffic for so many vectors. Each column is drawn by itself: without backpressure, say, the idle
-    cycles are the same."""
+    """Draws a traffic for so many vectors. Each column is drawn by itself: without backpressure, say, the
+    idle cycles are the same."""
     gap, stall, other, reset = (np.random.default_rng([traffic.seed, column]) for column in range(4))
     gaps, stalls = waits(traffic.idle, count, gap), waits(traffic.backpressure, count, stall)
     if traffic.backpressure and traffic.idle:
@@ -91,6 +109,9 @@ def plan(traffic: Traffic, count: int) -> Plan:
         alone = alone[::2]
         longest = (gaps[1:] & (ENGAGED - 1))[alone]
         stalls[alone] = ENGAGED | np.minimum(_lengths(len(alone), stall), longest)
+    longest_gap, longest_stall = _with_a_long_one(gaps), _with_a_long_one(stalls)
+    if longest_gap and longest_stall is not None and longest_gap - 1 != longest_stall:
+        stalls[longest_gap - 1] = ENGAGED | _ALONE
     return Plan(gaps, stalls, _others(count, other), _resets(traffic.resets, count, reset))
 
 
@@ -101,6 +122,18 @@ def waits(share: float, count: int, rng: np.random.Generator) -> Words:
     found[waiting] = _lengths(len(waiting), rng)
     found[waiting[rng.random(len(waiting)) < _ENGAGED_SHARE]] |= ENGAGED
     return found
+
+
+def _with_a_long_one(words: Words) -> int | None:
+    """Where the longest of many waits is, which is _SURE cycles or more; None of few."""
+    waiting = np.flatnonzero(words)
+    if len(waiting) < _SURE_FROM:
+        return None
+    longest = int(np.argmax(words & (ENGAGED - 1)))
+    if words[longest] & (ENGAGED - 1) < _SURE:
+        longest = int(waiting[len(waiting) // 2])
+        words[longest] = _SURE
+    return longest
 
 
 def _lengths(count: int, rng: np.random.Generator) -> Words:

@@ -28,6 +28,8 @@ from rtl_tb.check.report import environment
 from rtl_tb.dut.description import IDENTIFIER, Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.engines import traffic
+from rtl_tb.engines.job import Traffic
 from rtl_tb.engines.selfcheck import FILES, TIMESCALE, TIMESCALE_TEXT, file_list
 from rtl_tb.engines.selfcheck_text import compare_function
 from rtl_tb.errors import RtlError
@@ -36,6 +38,9 @@ from rtl_tb.flows.uvm_cover import coverage_words
 PARTS = ("item", "sequences", "agent", "predictor", "scoreboard", "coverage", "env")
 """The files that the package includes, in order."""
 VECTORS = "vectors.hex"
+TRAFFIC_FILE = "traffic.hex"
+_SHARE = 0.25
+"""Share of the vectors that wait, and of their results."""
 HONEST = (
     "Environments like this one were compiled and run with Verilator against a small package with those "
     "classes of UVM that they use; Verilator ignores covergroups. VCS, Questa and Xcelium were not run: "
@@ -80,7 +85,16 @@ def write(
         "README.md": _filled("README.md", words),
     }
     texts |= {f"{prefix}_{part}.svh": _filled(f"{part}.svh", words) for part in PARTS}
+    texts[TRAFFIC_FILE] = _traffic(dut, len(vectors), seed)
     return write_folder(folder, texts | _vector_files(vectors))
+
+
+def _traffic(dut: Dut, count: int, seed: int) -> str:
+    """The waits of rtl_tb/engines/traffic.py, a vector a line: before it is offered, before its result is
+    taken."""
+    usual = Traffic(_SHARE, _SHARE, seed=seed % 2**32).on(dut)
+    drawn = traffic.plan(usual, max(count, 1))
+    return "".join(f"{gap:04x} {stall:04x}\n" for gap, stall in zip(drawn.gap, drawn.stall, strict=True))
 
 
 def _default_prefix(dut: Dut) -> str:
@@ -160,6 +174,9 @@ def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
         "has_reset": int(dut.reset is not None),
         "reset_cycles": dut.reset.cycles if dut.reset else 4,
         "stalls": dut.can_stall_output,
+        "engaged": traffic.ENGAGED,
+        "limit": traffic.LIMIT,
+        "most_expired": traffic.MOST_EXPIRED,
         "holds": dut.can_stall_output and dut.handshake.kind != "combinational",
         "drain": _DRAIN + (dut.handshake.latency or 0),
         **coverage_words(ins, dot),

@@ -1,7 +1,7 @@
 """Faults that take a condition of the traffic and one of the data together, planted around reference units.
 
-A shell watches the ports of a right unit, and where both conditions hold it exchanges an operand or the result.
-One build holds all faults: a file says which is on.
+A shell watches the ports of a right unit, and where both conditions hold it exchanges an operand or the
+result. One build holds all faults: a file says which is on.
 """
 
 from __future__ import annotations

@@ -1,37 +1,51 @@
 typedef uvm_sequencer #({{ p }}_item) {{ p }}_sequencer;
 
-// Decides, cycle by cycle, whether a side of the handshake waits: so many percent of cycles do. Single cycles of waiting at random
-// never show what a unit does in a long wait: a few of them last.
+// The waits of one side of the handshake, transaction by transaction, from traffic.hex: before operands are offered (column 0), and
+// before their result is taken (column 1). A wait that is engaged counts the cycles alone in which the other side is ready, or
+// valid; one for which that never comes ends.
 class {{ p }}_waits;
-  localparam int unsigned FIRST_LONG = 64;  // the 64th cycle of waiting, and the 128th, the 256th ..., lasts
-  localparam int unsigned LONG = 300;       // so many more: more than an 8-bit counter counts
-  localparam int unsigned SLOW = 16;        // one cycle in so many of a long wait of the source takes a result
-  int unsigned percent, left;               // left: cycles that a long wait still has
-  protected int unsigned seen, next_long = FIRST_LONG;
+  int unsigned percent = 100, left;  // so many percent of the waits are kept; left: cycles that this one still has
+  protected int unsigned words[$], at, limit, expired;
+  protected bit engaged;
 
-  function bit decide();
-    if (left != 0) begin
-      left--;
-      return 1'b1;
+  function void load(int column);
+    int unsigned pair[2];
+    int fd = $fopen("traffic.hex", "r");
+    if (fd == 0) begin
+      `uvm_fatal("TRAFFIC", "cannot read traffic.hex")
+      return;
     end
-    if ($urandom_range(99) >= percent) return 1'b0;
-    seen++;
-    if (seen == next_long) begin
-      left = LONG;
-      next_long = 2 * next_long;
-    end
-    return 1'b1;
+    while ($fscanf(fd, "%h %h", pair[0], pair[1]) == 2) words.push_back(pair[column]);
+    $fclose(fd);
+    if (words.size() == 0) `uvm_fatal("TRAFFIC", "traffic.hex holds no traffic")
   endfunction
 
-  // Whether the other side should wait, too: random waits of a sink hardly meet a pipeline that has run empty behind the result
-  // that waits.
-  function bit slows();
-    return left % SLOW != 0;
+  // Begins the wait of the next transaction.
+  function void next();
+    int unsigned word = words[at % words.size()];
+    at++;
+    if ($urandom_range(99) >= percent) word = 0;
+    left = word % {{ engaged }};
+    engaged = word >= {{ engaged }};
+    limit = {{ limit }};
+  endfunction
+
+  // A cycle has passed; met: in which the other side was ready, or valid.
+  function void pass(bit met);
+    if (left == 0) return;
+    if (!engaged || met || expired >= {{ most_expired }}) left--;
+    else begin
+      limit--;
+      if (limit == 0) begin
+        left = 0;
+        expired++;
+      end
+    end
   endfunction
 endclass
 
-// Offers operands: in_valid stays high, and in_data as it is, until in_ready takes them. +idle=PERCENT of cycles offer none, beside
-// long waits.
+// Offers operands: in_valid stays high, and in_data as it is, until in_ready takes them. Before some of them
+// it waits, as traffic.hex says; +idle=PERCENT of these waits are kept.
 class {{ p }}_driver extends uvm_driver #({{ p }}_item);
   `uvm_component_utils({{ p }}_driver)
   virtual {{ p }}_if vif;
@@ -42,14 +56,14 @@ class {{ p }}_driver extends uvm_driver #({{ p }}_item);
     super.new(name, parent);
     sent = new("sent", this);
     waits = new();
-    waits.percent = 25;
   endfunction
 
   virtual function void build_phase(uvm_phase phase);
     super.build_phase(phase);
     if (!uvm_config_db#(virtual {{ p }}_if)::get(this, "", "vif", vif)) `uvm_fatal("VIF", "no virtual interface 'vif'")
     void'($value$plusargs("idle=%d", waits.percent));
-    if (waits.percent > 99) `uvm_fatal("IDLE", "+idle is a percentage from 0 to 99")
+    if (waits.percent > 100) `uvm_fatal("IDLE", "+idle is a percentage from 0 to 100")
+    waits.load(0);
   endfunction
 
   virtual task run_phase(uvm_phase phase);
@@ -58,7 +72,11 @@ class {{ p }}_driver extends uvm_driver #({{ p }}_item);
     forever begin
       seq_item_port.get_next_item(req);
       sent.write(req);
-      while (waits.decide()) quiet();
+      waits.next();
+      while (waits.left != 0) begin
+        quiet();
+        waits.pass(vif.driver_cb.in_ready === 1'b1);
+      end
       vif.driver_cb.in_valid <= 1'b1;
       vif.driver_cb.in_data <= req.word();
       do @(vif.driver_cb); while (vif.driver_cb.in_ready !== 1'b1);
@@ -75,18 +93,19 @@ class {{ p }}_driver extends uvm_driver #({{ p }}_item);
   endtask
 endclass
 
-// Takes results; {% if stalls %}+backpressure=PERCENT of cycles take none, beside long waits, its own and the source's.{% else %}always: the unit cannot wait.{% endif %}
+// Takes results; {% if stalls %}some wait, as traffic.hex says; +backpressure=PERCENT of these waits are kept.{% else %}always: the unit cannot wait.{% endif %}
 
 class {{ p }}_responder extends uvm_component;
   `uvm_component_utils({{ p }}_responder)
   virtual {{ p }}_if vif;
   {{ p }}_waits waits;
-  {{ p }}_waits source;  // those of the driver
 
   function new(string name, uvm_component parent);
     super.new(name, parent);
     waits = new();
-    waits.percent = {{ 25 if stalls else 0 }};
+{% if not stalls %}
+    waits.percent = 0;
+{% endif %}
   endfunction
 
   virtual function void build_phase(uvm_phase phase);
@@ -94,21 +113,22 @@ class {{ p }}_responder extends uvm_component;
     if (!uvm_config_db#(virtual {{ p }}_if)::get(this, "", "vif", vif)) `uvm_fatal("VIF", "no virtual interface 'vif'")
 {% if stalls %}
     void'($value$plusargs("backpressure=%d", waits.percent));
-    if (waits.percent > 99) `uvm_fatal("BACKPRESSURE", "+backpressure is a percentage from 0 to 99")
+    if (waits.percent > 100) `uvm_fatal("BACKPRESSURE", "+backpressure is a percentage from 0 to 100")
 {% endif %}
+    waits.load(1);
   endfunction
 
   virtual task run_phase(uvm_phase phase);
+    bit ready;
+    waits.next();
     forever begin
-      vif.driver_cb.out_ready <= takes();
+      ready = waits.left == 0;
+      vif.driver_cb.out_ready <= ready;
       @(vif.driver_cb);
+      if (!ready) waits.pass(vif.driver_cb.out_valid === 1'b1);
+      else if (vif.driver_cb.out_valid === 1'b1) waits.next();
     end
   endtask
-
-  protected function bit takes();
-    if (waits.left == 0 && waits.percent != 0 && source.slows()) return 1'b0;
-    return !waits.decide();
-  endfunction
 
   // From now on every cycle takes a result.
   function void hurry();
@@ -208,7 +228,6 @@ class {{ p }}_agent extends uvm_agent;
     super.connect_phase(phase);
     if (get_is_active() == UVM_ACTIVE) begin
       driver.seq_item_port.connect(sequencer.seq_item_export);
-      responder.source = driver.waits;
     end
   endfunction
 endclass

@@ -10,7 +10,7 @@ interface {{ p }}_if (
   clocking driver_cb @(posedge clk);
     default input #1step output #0;
     output in_valid, in_data, out_ready;
-    input in_ready;
+    input in_ready, out_valid;
   endclocking
 
   clocking monitor_cb @(posedge clk);

@@ -136,7 +136,7 @@ def test_a_sink_stalls_as_often_as_it_is_told() -> None:
 
 
 def test_a_wait_for_what_never_comes_ends() -> None:
-    """A unit whose ready waits for valid, or whose valid waits for ready, is not waited for more than so often."""
+    """A unit whose ready waits for valid, or whose valid waits for ready, is waited for so often only."""
     source = Source(channel(), idle=0.99, rng=np.random.default_rng(4))
     source.send(range(200))
     most = traffic.MOST_EXPIRED * traffic.LIMIT + 200 * 40

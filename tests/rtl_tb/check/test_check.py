@@ -440,12 +440,12 @@ def test_fast_also_tries_the_handshake(tmp_path):
     """After full throughput come idle cycles, backpressure and resets, unless the traffic was given."""
     file, _ = reference(tmp_path)
     result = check(file, Options(count=3000, build=tmp_path / "build"))
-    assert result.passed and result.as_dict()["handshake"]["backpressure"] == 0.3
+    assert result.passed and result.as_dict()["handshake"]["backpressure"] == 0.2
     quiet = check(file, Options(count=3000, build=tmp_path / "build", idle=0, backpressure=0, resets=0))
     assert quiet.passed and quiet.handshake is None
     few = check(file, Options(count=30, build=tmp_path / "build", idle=0.5))
     short = few.as_dict()["handshake"]
-    assert (short["idle"], short["backpressure"], short["vectors"], short["failed"]) == (0.5, 0.3, 30, False)
+    assert (short["idle"], short["backpressure"], short["vectors"], short["failed"]) == (0.5, 0.2, 30, False)
 
 
 FORGETS_TO_RESET = (

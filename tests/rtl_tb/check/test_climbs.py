@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,7 @@ def test_each_carry_and_borrow_runs_through_all_bits(tmp_path: Path, operands: s
     found = climbs(ins)
     assert found is not None
     d = ins.answers(found)["d"].astype(np.uint32).view(np.int32).astype(np.int64)
-    steps = {(int(one), int(other)) for one, other in zip(d, d[1:], strict=False)}
+    steps = {(int(one), int(other)) for one, other in pairwise(d)}
     for bit in range(1, 31):
         assert ((1 << bit) - 1, 1 << bit) in steps
         if operands == "s8":

@@ -3,10 +3,8 @@ found by the vectors and the traffic of a default check, with a quarter of its v
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from faulty_traffic import DATA, EFFECTS, TRAFFIC, Fault, planted, switch
 from long_run import long_after
@@ -15,7 +13,8 @@ import rtl_tb
 from golden import paths
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.check import DEFAULT_COUNTS, DEFAULT_TRAFFIC, TRAFFIC as BUSY, Options, affordable
+from rtl_tb.check.check import DEFAULT_COUNTS, DEFAULT_TRAFFIC, Options, affordable
+from rtl_tb.check.check import TRAFFIC as BUSY
 from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
@@ -30,7 +29,9 @@ def under_traffic(dut: Dut, engine: str, vectors: VectorSet, folder: Path) -> Ve
     """The run of a default check that has traffic."""
     usual = BUSY if engine == "fast" else DEFAULT_TRAFFIC[engine]
     traffic = affordable(Options().traffic(usual, len(vectors)), vectors)
-    return judge(vectors, engines.run(engine, Job(dut, folder / "build", vectors, traffic=traffic)), dut.compare)
+    return judge(
+        vectors, engines.run(engine, Job(dut, folder / "build", vectors, traffic=traffic)), dut.compare
+    )
 
 
 FAULTS = [
@@ -90,7 +91,16 @@ def test_a_float_accumulator_that_forgets(tmp_path: Path, engine: str) -> None:
     text = text.replace("clear ? '0 : held", "clear || forgets ? '0 : held")
     text = text.replace("assign in_ready =", COUNTED.replace("@FILE@", str(tmp_path / "most.hex")))
     (tmp_path / "unit.sv").write_text(text)
-    steps = ("align_shift", "fp_decode", "fp_product", "fp_round", "fused_sum", "max_exponent", "product_array", "fda")
+    steps = (
+        "align_shift",
+        "fp_decode",
+        "fp_product",
+        "fp_round",
+        "fused_sum",
+        "max_exponent",
+        "product_array",
+        "fda",
+    )
     sources = ", ".join(str(RTL / f"{name}.sv") for name in steps)
     unit = paths.spec_folder() / "examples" / "accumulator.yaml"
     (tmp_path / "dut.yaml").write_text(ACCUMULATOR.replace("@SOURCES@", sources).replace("@UNIT@", str(unit)))
@@ -104,8 +114,8 @@ def test_a_float_accumulator_that_forgets(tmp_path: Path, engine: str) -> None:
     assert passed == [0], "the right unit alone"
 
 
-INTEGER = """module sums (input clk, input rst_n, input in_valid, output in_ready, input [7:0] a, input [7:0] b, input clear,
-    output reg out_valid, input out_ready, output [31:0] d);
+INTEGER = """module sums (input clk, input rst_n, input in_valid, output in_ready,
+    input [7:0] a, input [7:0] b, input clear, output reg out_valid, input out_ready, output [31:0] d);
     reg signed [31:0] held;
     assign d = held;
     assign in_ready = !out_valid || out_ready;
@@ -147,8 +157,13 @@ def kept(folder: Path, held: str) -> Dut:
         ("sum", True),
         ("{{4{sum[27]}}, sum[27:0]}", False),  # 28 bits of 32
         pytest.param("{{8{sum[23]}}, sum[23:0]}", False, marks=pytest.mark.long),
-        ("prior[22:0] == 23'h7fffff && sum[22:0] == 0 ? {sum[31:24], 24'd0} : sum", False),  # a carry into bit 23
-        pytest.param("prior == -32'sd4194304 && sum < prior ? sum + 4194304 : sum", False, marks=pytest.mark.long),
+        (
+            "prior[22:0] == 23'h7fffff && sum[22:0] == 0 ? {sum[31:24], 24'd0} : sum",
+            False,
+        ),  # a carry into bit 23
+        pytest.param(
+            "prior == -32'sd4194304 && sum < prior ? sum + 4194304 : sum", False, marks=pytest.mark.long
+        ),
     ],
 )
 def test_an_integer_accumulator_in_each_of_its_bits(tmp_path: Path, held: str, passes: bool) -> None:

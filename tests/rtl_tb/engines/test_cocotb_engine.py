@@ -147,7 +147,9 @@ def test_one_result_too_many(dut: Dut, simulator: str) -> None:
 
 
 def test_results_from_before_a_reset(dut: Dut, simulator: str) -> None:
-    outcome = run(dut, simulator, vectors(400, STALE, 5), Traffic(resets=1))  # the first has idle cycles behind it
+    outcome = run(
+        dut, simulator, vectors(400, STALE, 5), Traffic(resets=1)
+    )  # the first has idle cycles behind it
     assert kinds(outcome) == {"stale_after_reset"}
     # They are told apart: what was sent again is answered right.
     assert np.array_equal(outcome.actual, vectors(400, STALE, 5).d)

@@ -9,14 +9,13 @@ import pytest
 from integer_dot import planted
 from long_run import long_after
 
-from rtl_tb import engines
-from rtl_tb.engines import traffic
-from rtl_tb.engines.job import Job, Traffic
 from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.engines.job import Job, Traffic
 
 BUSY = Traffic(idle=0.3, backpressure=0.3, resets=40, seed=9)
-# d says what the unit saw before a vector: cycles without one since the last or a reset, cycles in which results waited, resets.
-PROBE = """module dot2 (input clk, input rst_n, input in_valid, output in_ready, input [15:0] a, input [15:0] b, input [31:0] c,
+PROBE = """// d: cycles without a vector before this one, cycles in which results waited so far, resets so far.
+module dot2 (input clk, input rst_n, input in_valid, output in_ready, input [15:0] a, input [15:0] b, input [31:0] c,
     output out_valid, input out_ready, output [31:0] d);
     reg v1 = 0, v2 = 0;
     reg [31:0] d1, d2;
@@ -57,7 +56,8 @@ def seen(folder: Path, engine: str, simulator: str, count: int = 900) -> np.ndar
 
 
 @pytest.mark.parametrize(
-    ("engine", "simulator"), long_after(2, [("selfcheck", "icarus"), ("cocotb", "icarus"), ("cocotb", "verilator")])
+    ("engine", "simulator"),
+    long_after(2, [("selfcheck", "icarus"), ("cocotb", "icarus"), ("cocotb", "verilator")]),
 )
 def test_all_engines_play_the_same(tmp_path: Path, engine: str, simulator: str) -> None:
     wanted, found = (seen(tmp_path, *each) for each in (("fast", "verilator"), (engine, simulator)))
