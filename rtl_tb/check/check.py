@@ -147,7 +147,7 @@ class Options:
         given = {name: getattr(self, name) for name in ("idle", "backpressure", "resets")}
         return {name: value for name, value in given.items() if value is not None}
 
-    def traffic(self, usual: Traffic, count: int) -> Traffic:
+    def traffic(self, usual: Traffic, count: int = 0) -> Traffic:
         """The usual traffic of so many vectors with what was asked for in its place, and the seed of the
         check."""
         resets = max(count // RESET_EVERY, LEAST_RESETS) if usual != Traffic() else 0

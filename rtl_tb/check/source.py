@@ -22,7 +22,7 @@ def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, J
         As the engine does: a translation without Verilator for its source proves nothing.
     """
     vectors = job.vectors[:MOST]
-    mine = replace(job, simulator="verilator", vectors=vectors, program=None, waves=None)
+    mine = replace(job.of_some(vectors), simulator="verilator", program=None, waves=None)
     mine = replace(mine, program=engines.build(engine, mine))
     found = judge(vectors, engines.run(engine, mine), job.dut.compare)
     unset, mine, found = compare_starts(engine, mine, found, mine)
