@@ -21,10 +21,9 @@ from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Traffic
 
 Operands = dict[str, npt.NDArray[Any]]
-MOST = {"fast": 4_500_000}
-"""Dot products of both climbs at most, by engine: `fast` runs a million of a small unit in a second. A
-climb that would take more ends on the way."""
-MOST_ELSEWHERE = 200_000
+MOST = 200_000
+"""Dot products of both climbs at most: `fast` runs them in less than a second. A climb that would take more
+ends on the way."""
 BEYOND = 3
 """Of the largest dot products at an end."""
 _STEPS = 16
@@ -34,8 +33,7 @@ _STEPS = 16
 def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
     """Runs the climbs of a job's unit at full throughput; None where there are none."""
     ins = job.dut.instruction
-    most = MOST.get(engine, MOST_ELSEWHERE)
-    operands = climbs(ins, most) if job.dut.level == "dot" else None
+    operands = climbs(ins) if job.dut.level == "dot" else None
     if operands is None:
         return None
     kinds = np.full(len(operands["a"]), KINDS.index("near_overflow"), np.uint8)
@@ -44,7 +42,7 @@ def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict]
     return vectors, job, judge(vectors, engines.run(engine, job), job.dut.compare)
 
 
-def climbs(ins: Instruction, most: int = MOST_ELSEWHERE) -> Operands | None:
+def climbs(ins: Instruction, most: int = MOST) -> Operands | None:
     """The operands (n, ...) of two sequences that fill an integer accumulator until it overflows, either way:
     across each power of two, once and again, up to its end exactly, one beyond and back, and then far beyond.
     As far as `most` vectors take it.
