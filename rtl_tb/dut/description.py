@@ -24,9 +24,19 @@ from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages
 from rtl_tb.dut.vhdl import STANDARDS, Vhdl
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
+PLACEHOLDER = "architecture:name"
+"""What a draft says where no instruction was given, and none has the widths of the ports."""
 MAX_CYCLES = 100_000
 GENERATED = ("mmagold_dut.sv", "mmagold_dut.vhd", "mmagold_tb.sv", "mmagold_timescale.sv")
 """What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
+_LANGUAGES = {
+    ".sv": "SystemVerilog",
+    ".svh": "SystemVerilog",
+    ".v": "Verilog",
+    ".vhd": "VHDL",
+    ".vhdl": "VHDL",
+}
+"""Suffixes of sources, which are not what a check takes."""
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 TYPE = re.compile(
     rf"(?:{IDENTIFIER.pattern}::)*{IDENTIFIER.pattern}(?: +(?:signed|unsigned))?(?: *\[[\w: +*-]+\])*"
@@ -49,6 +59,19 @@ class Reset:
     cycles: int
 
 
+HOLDS = ("operands", "valid")
+"""What stays as it is until the result: the operands, or the valid as well."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Some of the operands, with a handshake of their own."""
+
+    operands: tuple[str, ...]
+    valid: str
+    ready: str | None = None
+
+
 @dataclass(frozen=True)
 class Handshake:
     """How operands go in and results come out.
@@ -58,7 +81,10 @@ class Handshake:
         measured.
     measured: whether the file says `latency: measure`.
     interval: the DUT takes one set of operands every `interval` cycles (kinds valid and latency).
-    active_low: those of the five ports that mean with 0 what the others mean with 1.
+    active_low: those of the ports that mean with 0 what the others mean with 1.
+    more_valids: further ports that are active like in_valid, where all are needed.
+    channels: where operands come by several handshakes; in_valid and in_ready are None then.
+    hold: one of HOLDS, where the operands must stay until the result; None: they need not.
     """
 
     kind: str
@@ -71,15 +97,26 @@ class Handshake:
     measured: bool = False
     interval: int = 1
     active_low: frozenset[str] = frozenset()
+    more_valids: tuple[str, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    hold: str | None = None
+
+    @property
+    def says_when(self) -> bool:
+        """Whether a port says which cycles bring operands."""
+        return bool(self.in_valid or self.channels)
 
     def inputs(self) -> dict[str, str]:
         """The DUT's input ports by role."""
         roles = {"input valid": self.in_valid, "output ready": self.out_ready, "enable": self.enable}
+        roles |= {f"input valid {at}": port for at, port in enumerate(self.more_valids, 2)}
+        roles |= {f"valid of {' and '.join(each.operands)}": each.valid for each in self.channels}
         return {role: port for role, port in roles.items() if port}
 
     def outputs(self) -> dict[str, str]:
         """The DUT's output ports by role."""
         roles = {"input ready": self.in_ready, "output valid": self.out_valid}
+        roles |= {f"ready of {' and '.join(each.operands)}": each.ready for each in self.channels}
         return {role: port for role, port in roles.items() if port}
 
 
@@ -164,6 +201,8 @@ def load_dut(path: str | Path) -> Dut:
         SpecError: the file is wrong, or names an instruction that does not exist; the message gives file,
             line, key and what was expected.
     """
+    if (language := _LANGUAGES.get(Path(path).suffix)) is not None:
+        raise SpecError(f"{path} is {language}, not a description; run `mmagold rtl init {path}` first")
     return read_dut(yamlfile.read(path), Path(path))
 
 
@@ -187,7 +226,7 @@ def read_dut(document: Section, path: Path) -> Dut:
     except OperandError as error:
         raise document.error(str(error), "level") from None
     handshake = _handshake(document)
-    if unit.state and not handshake.in_valid:
+    if unit.state and not handshake.says_when:
         raise document.error(
             f"{unit_name} keeps its accumulator, so it has to know which cycles bring operands: expected a "
             "handshake with a port for the input's valid",
@@ -220,6 +259,7 @@ def read_dut(document: Section, path: Path) -> Dut:
     )
     document.done()
     _check_roles(dut)
+    _check_channels(dut)
     return dut
 
 
@@ -257,6 +297,12 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
         return load_instruction(folder / unit), unit
     name = document.take("instruction", str)
     architecture, colon, rest = name.partition(":")
+    if name == PLACEHOLDER:
+        raise document.error(
+            f"replace `{name}` in line {document.lines['instruction']}: it stands where a draft had no "
+            "instruction to write; `mmagold list` has them, or write `unit: my_unit.yaml` instead",
+            "instruction",
+        )
     if not colon or rest.startswith(":"):
         raise document.error(
             f"key 'instruction' is {name!r}, expected architecture:name, as hopper:HMMA.16816.F32",
@@ -444,48 +490,95 @@ def _optional_signal(section: Section, key: str, low: set[str]) -> str | None:
     return section.take(key, str, None) if section.get(key) is None else _signal(section, key, low)
 
 
-def _sides(section: Section) -> tuple[Section, Section]:
-    return section.take("input", Section), section.take("output", Section)
+def _valids(section: Section, low: set[str]) -> tuple[str, tuple[str, ...]]:
+    """The port of the input's valid, and further ones that are all needed."""
+    value = section.get("valid")
+    if not isinstance(value, list):
+        return _signal(section, "valid", low), ()
+    names = section.take_names("valid")
+    for name in names:
+        if not PORT.fullmatch(name):
+            raise section.error(f"key 'valid' has '{name}', expected a port or port.field", "valid")
+    if len(set(names)) != len(names) or not names:
+        raise section.error("key 'valid' is a list, expected different ports", "valid")
+    return names[0], tuple(names[1:])
+
+
+def _hold(section: Section) -> str | None:
+    return section.take_choice("hold", HOLDS, None) if "hold" in section else None
 
 
 def _valid_ready(section: Section, low: set[str]) -> Handshake:
-    given, result = _sides(section)
-    handshake = Handshake(
-        "valid_ready",
-        in_valid=_signal(given, "valid", low),
-        in_ready=_optional_signal(given, "ready", low),
+    if isinstance(section.get("input"), list):
+        handshake = Handshake("valid_ready", channels=_channels(section, low))
+    else:
+        given = section.take("input", Section)
+        valid, more = _valids(given, low)
+        ready = _optional_signal(given, "ready", low)
+        handshake = Handshake(
+            "valid_ready", in_valid=valid, more_valids=more, in_ready=ready, hold=_hold(given)
+        )
+        given.done()
+    result = section.take("output", Section)
+    handshake = dataclasses.replace(
+        handshake,
         out_valid=_signal(result, "valid", low),
         out_ready=_optional_signal(result, "ready", low),
     )
-    given.done()
     result.done()
-    if not handshake.in_ready and not handshake.out_ready:
+    if not handshake.in_ready and not handshake.out_ready and not handshake.channels:
         raise section.error(
             "kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind"
         )
     return handshake
 
 
+def _channels(section: Section, low: set[str]) -> tuple[Channel, ...]:
+    """The channels of a list under `input`."""
+    found = []
+    for each in section.take("input", list):
+        if not isinstance(each, Section):
+            raise section.error("'input' is a list, expected channels {operands, valid, ready}", "input")
+        operands = tuple(each.take_names("operands"))
+        found.append(Channel(operands, _signal(each, "valid", low), _optional_signal(each, "ready", low)))
+        each.done(("operands", "valid", "ready"))
+    if len(found) < 2:
+        raise section.error(f"'input' is a list of {len(found)} channels, expected two or more", "input")
+    return tuple(found)
+
+
 def _valid(section: Section, low: set[str]) -> Handshake:
-    given, result = _sides(section)
-    in_valid, out_valid = _signal(given, "valid", low), _signal(result, "valid", low)
-    given.done(("valid",))
+    given, result = section.take("input", Section), section.take("output", Section)
+    (in_valid, more), out_valid = _valids(given, low), _signal(result, "valid", low)
+    hold = _hold(given)
+    given.done(("valid", "hold"))
     result.done(("valid",))
-    return Handshake("valid", in_valid=in_valid, out_valid=out_valid, interval=_interval(section))
+    return Handshake(
+        "valid",
+        in_valid=in_valid,
+        out_valid=out_valid,
+        interval=_interval(section),
+        more_valids=more,
+        hold=hold,
+    )
 
 
 def _latency(section: Section, low: set[str]) -> Handshake:
     given = section.take("input", Section, None)
-    in_valid = _signal(given, "valid", low) if given is not None else None
+    in_valid: str | None = None
+    more: tuple[str, ...] = ()
+    hold = None
     if given is not None:
-        given.done()
+        in_valid, more = _valids(given, low) if "valid" in given else (None, ())
+        hold = _hold(given)
+        given.done(("valid", "hold"))
     latency = section.take("latency", (int, str))
     if isinstance(latency, str) and latency != "measure":
         raise section.error(
             f"key 'latency' is '{latency}', expected a number of clock cycles, or measure", "latency"
         )
     if isinstance(latency, int):
-        latency = section.take_int("latency", 1, MAX_CYCLES)
+        latency = section.take_int("latency", 0, MAX_CYCLES)
     return Handshake(
         "latency",
         in_valid=in_valid,
@@ -493,6 +586,8 @@ def _latency(section: Section, low: set[str]) -> Handshake:
         latency=None if latency == "measure" else latency,
         measured=latency == "measure",
         interval=_interval(section),
+        more_valids=more,
+        hold=hold,
     )
 
 
@@ -582,6 +677,25 @@ def _compare(document: Section) -> ComparePolicy:
     )
     section.done()
     return policy
+
+
+def _check_channels(dut: Dut) -> None:
+    """Refuses channels that do not share out the operands."""
+    channels, where = dut.handshake.channels, dut.where["handshake"]
+    named = [name for channel in channels for name in channel.operands]
+    operands = [
+        field.name for field in dut.layout.operand_fields if field.name != "clear" or "clear" in dut.ports
+    ]
+    for name in named:
+        if name not in operands:
+            raise SpecError(
+                f"{where}: a channel has the operand '{name}', expected one of {', '.join(operands)}"
+                f"{nearest(name, operands)}"
+            )
+    if channels and (missing := [name for name in operands if name not in named]):
+        raise SpecError(f"{where}: no channel has the operand{'s' * (len(missing) > 1)} {', '.join(missing)}")
+    if len(set(named)) != len(named):
+        raise SpecError(f"{where}: an operand is in two channels")
 
 
 def _check_roles(dut: Dut) -> None:

@@ -1,8 +1,7 @@
 """Writes the first draft of a dut.yaml from the ports of a designer's module; guesses are marked GUESS.
 
 Ports are read with a simulator's front end (rtl_tb/dut/ports.py, for VHDL rtl_tb/dut/vhdl.py). Roles come
-from names and directions (an input called *valid* belongs to the operands, an output to the result),
-arrangement from dimensions and widths.
+from rtl_tb/dut/matching.py, arrangement from dimensions and widths.
 """
 
 from __future__ import annotations
@@ -17,43 +16,45 @@ from pathlib import Path
 import yaml
 
 from golden.catalog import architectures
-from golden.catalog.json_schema import editor_line
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.vectors.word import RESULTS, Field, WordLayout
+from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.fit import entries, entry_width
+from rtl_tb.dut.matching import (
+    CONTROL_ROLES,
+    MAIN,
+    Candidate,
+    Match,
+    match,
+    operand_by_name,
+    plain,
+    several_valids,
+    words_of,
+)
 from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 
 GUESS = "  # GUESS"
-_CLOCK = re.compile(r"(i_|s_)?a?(clk|clock|ck|cp)(_i|_in|in)?$", re.I)
-_RESET = re.compile(r"(i_)?(n|a|s)?(rst|reset)(_?n|_ni|_i|_b)?(_i|_in)?$", re.I)
 _RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
-_ENABLE = re.compile(r"(i_)?(en|ena|enable|ce|clk_en|clken)(_?n)?(_i|i)?$", re.I)
 _LOW = re.compile(
-    r"(^|_)n_?(valid|vld|ready|rdy)|(valid|vld|ready|rdy|en|ena|enable|ce)_?n(i|o|_i|_o|_in|_out)?$", re.I
-)
-_AFFIXES = re.compile(
-    r"^(i_|o_|in_|out_|req_|rsp_|resp_|din_|dout_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$",
+    r"(^|_)n_?(valid|vld|ready|rdy)|(valid|vld|ready|rdy|en|ena|enable|ce)_?n(i|o|_i|_o|_in|_out)?$|(^|_)busy",
     re.I,
 )
-_ALIASES = {
-    "a": ("a", "opa", "operanda", "lhs", "x", "act", "activations"),
-    "b": ("b", "opb", "operandb", "rhs", "w", "wgt", "weights", "y"),
-    "c": ("c", "opc", "operandc", "acc", "accum", "accumulator", "addend", "psum", "bias", "z"),
-    "d": ("d", "out", "result", "res", "sum", "dot", "y", "z", "q"),
-    "metadata": ("metadata", "meta", "e", "sparsity", "sel"),
-    "scale_a": ("scalea", "ascale", "sa", "sfa"),
-    "scale_b": ("scaleb", "bscale", "sb", "sfb"),
-    "flags": ("flags", "fflags", "status", "exceptions", "exc"),
-    "clear": ("clear", "clr", "accclear", "accclr", "clearacc", "first", "init"),
-    "load": ("load", "ld", "accload", "accld", "loadacc", "ldacc"),
-    "mode": ("mode", "rm", "rnd", "round", "rounding", "opcode", "func", "function", "ctrl"),
+"""Names of signals that mean with 0 what their fellows mean with 1; a unit that is busy is not ready."""
+_STATUS = {
+    "inexact": ("inexact", "nx", "ine"),
+    "underflow": ("underflow", "uf", "unf"),
+    "overflow": ("overflow", "of", "ovf"),
+    "invalid": ("invalid", "nv", "inv"),
 }
+"""Words of outputs that are one status flag each."""
+_SHOWN = 5
+"""Candidates that a comment lists: more are no help."""
 
 
 _NOTHING_GIVEN = {
@@ -65,18 +66,39 @@ _NOTHING_GIVEN = {
 
 @dataclass
 class _Roles:
-    """What each port seems to be for; `left` are inputs that no rule knows."""
+    """What each port seems to be for.
 
-    clock: str | None = None
-    reset: str | None = None
-    enable: str | None = None
-    in_valid: str | None = None
-    in_ready: str | None = None
-    out_valid: str | None = None
-    out_ready: str | None = None
-    operands: dict[str, list[str]] = field(default_factory=dict)
+    Attributes:
+        found: the candidate of each role, and what is not sure (rtl_tb/dut/matching.py).
+        valids: the ports that say that operands are there, where they are several; each with its ready, or
+            None, and the operands that it belongs to, where they are channels of their own.
+        modes, flags: the ports of each field of the mode, and of each status flag, where those have one each.
+        left: inputs that no role takes. open: such outputs.
+    """
+
+    found: Match
+    valids: list[tuple[str, str | None, list[str]]] = field(default_factory=list)
+    modes: dict[str, str] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+
+    def port(self, role: str) -> str | None:
+        """The only port of a role."""
+        candidate = self.found.roles.get(role)
+        return candidate.ports[0] if candidate is not None else None
+
+    def ports(self, role: str) -> list[str]:
+        """The ports of an operand or a result."""
+        candidate = self.found.roles.get(role)
+        return list(candidate.ports) if candidate is not None else []
+
+    def guess(self, role: str) -> str:
+        """The mark behind a role that is not sure, with the other candidates."""
+        if role not in self.found.doubts:
+            return ""
+        others = self.found.doubts[role][:_SHOWN]
+        return f"{GUESS}: or {', '.join(others)}" if others else f"{GUESS}: by what is left"
 
 
 @dataclass(frozen=True)
@@ -150,13 +172,11 @@ def draft(
     design = given.design(sources, top)
     vhdl = in_vhdl(design.sources)
     module = _taken_apart(read_entity(design, Vhdl()) if vhdl else read_ports(design))
-    roles = _roles(module)
-    candidates = [instruction] if instruction else _candidates(module, roles)
+    candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
     layout = WordLayout.of(unit) if unit else None
-    modes = _mode_ports(unit, module, roles) if unit else {}
+    roles = _roles(module, unit)
     lines = [
-        editor_line("dut").rstrip(),
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
         f"dut: {_scalar(module.name)}",
@@ -166,9 +186,9 @@ def draft(
         "",
         *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
         "",
-        *_timing(module, roles),
+        *_timing(module, roles, unit),
         "",
-        *_ports(module, roles, layout, modes),
+        *_ports(module, roles, layout),
         *_rest(roles, module),
         "# nan: exact | canonical | any      zero: strict | any",
         "compare: {nan: exact, zero: strict}",
@@ -232,71 +252,55 @@ def _without_unions(port: Port) -> Port:
 def _is_operand(port: Port) -> bool:
     """Whether a structure is one number, with a sign, an exponent and a fraction, and no bus."""
     names = [member.name for _, member in port.members]
-    several = {_operand(name, port.direction)[0] for name in names} & {"a", "b", "c", "d"}
+    several = {operand_by_name(name, port.direction) for name in names} - {None}
     handshake = any(re.search(r"valid|vld|ready|rdy", name, re.I) for name in names)
-    return _operand(port.name, port.direction)[0] is not None and not several and not handshake
+    return operand_by_name(port.name, port.direction) is not None and not several and not handshake
 
 
-def _roles(module: Module) -> _Roles:
-    roles = _Roles()
-    for name, port in module.ports.items():
-        control = _control(name, port) if port.width == 1 else None
-        operand, _ = _operand(name, port.direction)
-        if control and getattr(roles, control) is None:
-            setattr(roles, control, name)
-        elif port.header and name.rpartition(".")[2] in (roles.clock, roles.reset):
-            continue  # the wrapper connects it
-        elif operand:
-            roles.operands.setdefault(operand, []).append(name)
-        elif port.direction == "output":
-            roles.open.append(name)
-        else:
-            roles.left.append(name)
-    for operand, names in roles.operands.items():
-        roles.operands[operand] = _one_or_list(operand, names, roles)
-    if "d" not in roles.operands and roles.open:
+def _roles(module: Module, unit: Instruction | None) -> _Roles:
+    """What each port is for; of a `unit` that is known only what it has."""
+    fields = {item.name: item for item in WordLayout.of(unit).fields} if unit else None
+    modes = _named_parts(
+        module, [part.name for part in unit.modes.fields] if unit and unit.modes else [], "input"
+    )
+    status = [_STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
+    flags = _flag_ports(module, status)
+    apart = {*modes.values(), *flags}
+    others = replace(module, ports={name: port for name, port in module.ports.items() if name not in apart})
+    if fields is not None:
+        gone = {name for name, ports in (("mode", modes), ("flags", flags)) if ports}
+        fields = {name: item for name, item in fields.items() if name not in gone}
+    found = match(others, fields, state=unit is not None and unit.state)
+    roles = _Roles(found, modes=modes, flags=flags)
+    used = apart | {name for each in found.roles.values() for name in each.ports}
+    roles.valids = several_valids(others, found)
+    used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
+    for name, port in others.ports.items():
+        by_header = port.header and name.rpartition(".")[2] in (roles.port("clock"), roles.port("reset"))
+        if name not in used and not by_header:  # the wrapper connects what an interface has by their names
+            (roles.open if port.direction == "output" else roles.left).append(name)
+    if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
-        roles.operands["d"] = [widest]
-        roles.open.remove(widest)
+        if module.ports[widest].width:
+            found.roles["d"] = Candidate((widest,), "output", module.ports[widest].width, ())
+            found.doubts["d"] = [name for name in roles.open if name != widest]
+            roles.open.remove(widest)
     return roles
 
 
-def _control(name: str, port: Port) -> str | None:
-    """The attribute of _Roles that a one-bit port fills, by its name and direction."""
-    given, name = port.direction == "input", name.rpartition(".")[2]
-    if re.search(r"valid|vld|start|push|strobe|stb|^go(_i)?$" + ("" if given else r"|(^|_)done"), name, re.I):
-        return "in_valid" if given else "out_valid"
-    if re.search(r"ready|rdy", name, re.I):
-        return "out_ready" if given else "in_ready"
-    for role, pattern in (("clock", _CLOCK), ("reset", _RESET), ("enable", _ENABLE)):
-        if given and pattern.match(name):
-            return role
-    return None
+def _named_parts(module: Module, names: Sequence[str], direction: str) -> dict[str, str]:
+    """The port of each of these names, where every one has a port of its name; else none."""
+    ports = [name for name, port in module.ports.items() if port.direction == direction]
+    found = {name: port for name in names for port in ports if plain(port) == name.lower().replace("_", "")}
+    return found if len(found) == len(names) else {}
 
 
-def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
-    """(operand, number) of a port: "a_i" is ("a", None), "a3" is ("a", 3); (None, None) for a name that no
-    rule knows."""
-    name = name.rpartition(".")[2]
-    match = re.fullmatch(r"(.*?)_?(\d+)?", _plain(name))
-    stem = match[1].replace("_", "") if match else ""
-    for operand, aliases in _ALIASES.items():
-        if stem in aliases and (direction == "output") == (operand in RESULTS):
-            return operand, int(match[2]) if match and match[2] else None
-    # "data_out" and "in_a": an affix may have eaten all but another affix.
-    if direction == "output" and name.lower() in ("out", "data_out", "out_data", "o_data", "m_data"):
-        return "d", None
-    return None, None
-
-
-def _one_or_list(operand: str, names: list[str], roles: _Roles) -> list[str]:
-    """Several ports of one operand are a list if they are numbered; otherwise the first counts."""
-    direction = "output" if operand in RESULTS else "input"
-    numbers = {name: _operand(name, direction)[1] for name in names}
-    if len(names) == 1 or all(number is not None for number in numbers.values()):
-        return sorted(names, key=lambda name: numbers[name] or 0)
-    (roles.open if operand in RESULTS else roles.left).extend(names[1:])
-    return names[:1]
+def _flag_ports(module: Module, status: Sequence[Sequence[str]]) -> list[str]:
+    """A one-bit output for each status flag; none where one is missing."""
+    single = [name for name, port in module.ports.items() if port.direction == "output" and port.width == 1]
+    found = [next((name for name in single if set(words) & set(words_of(name))), None) for words in status]
+    names = [name for name in found if name is not None]
+    return names if len(set(names)) == len(status) else []
 
 
 # The instruction --------------------------------------------------------------------------------------------
@@ -305,13 +309,11 @@ def _one_or_list(operand: str, names: list[str], roles: _Roles) -> list[str]:
 def _candidates(module: Module, roles: _Roles) -> list[str]:
     """Hopper's instructions with names of their own, one of each kind, whose dot product has exactly the
     widths of the ports, plainest first."""
-    if not {"a", "b", "c", "d"} <= set(roles.operands):
-        return []
     widths = {
-        operand: sum(module.ports[name].width for name in names)
-        for operand, names in roles.operands.items()
-        if operand != "flags"  # no instruction has any
+        role: roles.found.roles[role].width for role in ("a", "b", "c", "d") if role in roles.found.roles
     }
+    if len(widths) < 4:
+        return []
     found = []
     for name, (entry, variables) in architectures.get_architecture("hopper").names().items():
         if entry.family.is_plain(variables):
@@ -327,15 +329,14 @@ def _given(name: str, folder: Path) -> list[str]:
 
 
 def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
-    widths = ", ".join(
-        f"{key} {sum(module.ports[n].width for n in names)}" for key, names in sorted(roles.operands.items())
-    )
+    bits = {role: each.width for role, each in roles.found.roles.items() if role not in CONTROL_ROLES}
+    widths = ", ".join(f"{role} {width}" for role, width in sorted(bits.items()))
     if not candidates:
         return [
             f"# Bits: {widths}. No instruction of Hopper has these; see `mmagold list`, or describe your "
             "own unit in a YAML file",
             "# of your own and write `unit: my_unit.yaml` instead.",
-            "instruction: architecture:name" + GUESS,
+            f"instruction: {PLACEHOLDER}{GUESS}: replace it",
         ]
     others = [f"#   {name}" for name in candidates[1:6]]
     more = (
@@ -349,40 +350,70 @@ def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
 # Clock, reset, handshake ------------------------------------------------------------------------------------
 
 
-def _timing(module: Module, roles: _Roles) -> list[str]:
-    lines = [f"clock: {_scalar(roles.clock)}"] if roles.clock else ["# clock: clk"]
-    if roles.reset:
-        active = "low" if _RESET_LOW.search(roles.reset) else "high"
+def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str]:
+    clock, reset = roles.port("clock"), roles.port("reset")
+    lines = [f"clock: {_scalar(clock)}{roles.guess('clock')}"] if clock else ["# clock: clk"]
+    if reset:
+        active = "low" if _RESET_LOW.search(reset) else "high"
         lines.append(
-            f"reset: {{port: {_scalar(roles.reset)}, active: {active}, synchronous: true, cycles: "
+            f"reset: {{port: {_scalar(reset)}, active: {active}, synchronous: true, cycles: "
             f"4}}{GUESS}: polarity by name"
         )
     lines.append("handshake:")
-    if roles.in_valid and roles.out_valid:
-        ready = bool(roles.in_ready or roles.out_ready)
+    out_valid = roles.port("out_valid")
+    given = _input(roles)
+    if given and out_valid:
+        out_ready = roles.port("out_ready")
+        ready = bool(roles.port("in_ready") or out_ready or any(ready for _, ready, _ in roles.valids))
         lines.append(f"  kind: {'valid_ready' if ready else 'valid'}")
-        lines += [
-            _side("input", roles.in_valid, roles.in_ready),
-            _side("output", roles.out_valid, roles.out_ready),
-        ]
+        lines += [*given, _side("output", out_valid, out_ready, _doubt(roles, "out_valid", "out_ready"))]
         lines += [] if ready else ["  # interval: 1    # cycles from one set of operands to the next"]
-    elif roles.clock:
+    elif clock:
+        enable = roles.port("enable")
         lines += [
             f"  kind: latency{GUESS}: there is no pair of valid ports",
             "  latency: measure    # or the number of cycles",
         ]
-        lines += [_side("input", roles.in_valid, None)] if roles.in_valid else []
-        lines += [_by_name(f"  enable: {_signal(roles.enable)}")] if roles.enable else []
+        lines += _input(roles, ready=False)
+        lines += [_by_name(f"  enable: {_signal(enable)}")] if enable else []
         lines += ["  # interval: 1    # cycles from one set of operands to the next"]
+        if unit is not None and unit.state and not given:
+            ones = [name for name in roles.left if module.ports[name].width == 1]
+            lines.append(
+                f"  # input: {{valid: PORT}}{GUESS}: which cycles count? one of {', '.join(ones) or 'none'}"
+            )
     else:
         lines.append(f"  kind: combinational{GUESS}: there is no clock")
     return lines
 
 
-def _side(side: str, valid: str, ready: str | None) -> str:
+def _input(roles: _Roles, ready: bool = True) -> list[str]:
+    """The line of the side that takes operands: one valid, several that are all needed, or a channel for each
+    operand."""
+    if not roles.valids:
+        valid = roles.port("in_valid")
+        doubt = _doubt(roles, "in_valid", *(["in_ready"] if ready else []))
+        return [_side("input", valid, roles.port("in_ready") if ready else None, doubt)] if valid else []
+    if not ready or not any(name for _, name, _ in roles.valids):
+        names = ", ".join(_signal(valid) for valid, _, _ in roles.valids)
+        return [_by_name(f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed"]
+    lines = ["  input:"]
+    for valid, name, operands in roles.valids:
+        words = f"operands: [{', '.join(operands)}], valid: {_signal(valid)}"
+        words += f", ready: {_signal(name)}" if name else ""
+        lines.append(_by_name(f"    - {{{words}}}"))
+    return lines
+
+
+def _doubt(roles: _Roles, *names: str) -> str:
+    return next((mark for name in names if (mark := roles.guess(name))), "")
+
+
+def _side(side: str, valid: str, ready: str | None, doubt: str = "") -> str:
     signals = {"valid": valid} | ({"ready": ready} if ready else {})
     words = ", ".join(f"{role}: {_signal(name)}" for role, name in signals.items())
-    return _by_name(f"  {side}: {{{words}}}")
+    line = _by_name(f"  {side}: {{{words}}}")
+    return line if GUESS in line else line + doubt
 
 
 def _signal(name: str) -> str:
@@ -399,54 +430,60 @@ def _by_name(line: str) -> str:
 # Ports ------------------------------------------------------------------------------------------------------
 
 
-def _mode_ports(unit: Instruction, module: Module, roles: _Roles) -> dict[str, str]:
-    """The port of each field of `mode`, where every one has an input of its name; takes them from the
-    rest."""
-    names = [part.name for part in unit.modes.fields] if unit.modes else []
-    inputs = [name for name, port in module.ports.items() if port.direction == "input"]
-    found = {
-        name: port
-        for name in names
-        for port in inputs
-        if _plain(port) == name.lower() and port != roles.clock
-    }
-    if len(found) < len(names):
-        return {}
-    roles.left = [name for name in roles.left if name not in found.values()]
-    for operand, ports in list(roles.operands.items()):
-        if set(ports) & set(found.values()):
-            del roles.operands[operand]
-    return found
-
-
-def _plain(name: str) -> str:
-    """A port's name in small letters without what only says that it is one."""
-    plain = name.rpartition(".")[2]
-    while (shorter := _AFFIXES.sub("", plain)) != plain and shorter:
-        plain = shorter
-    return plain.lower()
-
-
-def _ports(module: Module, roles: _Roles, layout: WordLayout | None, modes: Mapping[str, str]) -> list[str]:
+def _ports(module: Module, roles: _Roles, layout: WordLayout | None) -> list[str]:
     fields = {item.name: item for item in layout.fields} if layout else {}
     lines = ["# Element 0 in the least significant bits, unless order: descending.", "ports:"]
+    shared = _shared_port(module, roles, fields)
     for operand in fields or ("a", "b", "c", "d"):
-        names = roles.operands.get(operand)
-        if operand == "mode" and modes:
-            inside = ", ".join(f"{name}: {_scalar(port)}" for name, port in modes.items())
+        names = roles.ports(operand)
+        if operand == "mode" and roles.modes:
+            inside = ", ".join(f"{name}: {_scalar(port)}" for name, port in roles.modes.items())
             lines.append(f"  mode: {{{inside}}}")
-        elif names is None:
-            lines.append(f"  {operand}: {operand}{GUESS}: no port looks like it")
-        else:
-            lines.append(f"  {operand}: {_arrangement(names, module, fields.get(operand))}")
-    for operand in set(roles.operands) - set(fields) if fields else ():
-        lines.append(
-            f"  # {operand}: {', '.join(roles.operands[operand])}, but the instruction has no such operand"
-        )
+        elif operand == "flags" and roles.flags:
+            lines.append(f"  flags: [{', '.join(map(_scalar, roles.flags))}]{GUESS}: flags by their names")
+        elif operand in shared:
+            lines.append(f"  {operand}: {shared[operand]}{GUESS}: operands in the order of the entries")
+        elif names:
+            lines.append(
+                f"  {operand}: {_arrangement(names, module, fields.get(operand), roles.guess(operand))}"
+            )
+        elif operand != "clear" or "load" not in fields:  # a load of zero clears
+            lines.append(
+                f"  # {operand}: PORT{GUESS}: no port looks like it{_candidates_text(module, roles, operand)}"
+            )
+    for operand in ("flags",) if not fields and roles.ports("flags") else ():
+        lines.append(f"  # {operand}: {', '.join(roles.ports(operand))}, if the instruction has it")
     return lines
 
 
-def _arrangement(names: list[str], module: Module, item: Field | None) -> str:
+def _candidates_text(module: Module, roles: _Roles, operand: str) -> str:
+    left = roles.open if operand in RESULTS else roles.left
+    shown = ", ".join(f"{name} ({module.ports[name].width} bits)" for name in left[:_SHOWN])
+    return f"; {'outputs' if operand in RESULTS else 'inputs'} left: {shown or 'none'}"
+
+
+def _shared_port(module: Module, roles: _Roles, fields: Mapping[str, Field]) -> dict[str, str]:
+    """The places of the operands in one port that has all of them, as entries of an array or side by side."""
+    main = [name for name in MAIN if name in fields]
+    total, lone = sum(fields[name].width for name in main), [name for name in main if roles.ports(name)]
+    names = [*roles.left, *(port for name in lone for port in roles.ports(name))]
+    for name in names if len(lone) < 2 < 1 + len(main) else ():
+        port = module.ports[name]
+        array = "unpacked" if port.unpacked else "packed" if port.packed else None
+        widths = {fields[each].width for each in main}
+        if array and entries(port, array) >= len(main) and widths == {entry_width(port, array)}:
+            more = ", partial: true" if entries(port, array) > len(main) else ""
+            places = [f"array: {array}, first: {at}{more}" for at in range(len(main))]
+        elif not array and port.width == total:
+            places = [f"lsb: {sum(fields[each].width for each in main[:at])}" for at in range(len(main))]
+        else:
+            continue
+        roles.left[:] = [each for each in roles.left if each != name]
+        return {each: f"{{port: {_scalar(name)}, {place}}}" for each, place in zip(main, places, strict=True)}
+    return {}
+
+
+def _arrangement(names: list[str], module: Module, item: Field | None, doubt: str = "") -> str:
     port = module.ports[names[0]]
     array = "unpacked" if port.unpacked else "packed" if port.packed else None
     array = array if len(names) == 1 else None
@@ -465,18 +502,21 @@ def _arrangement(names: list[str], module: Module, item: Field | None) -> str:
         )
     text = f"{{port: {ports}, array: {array}}}" if array else ports
     if item and count * width != item.width:
-        text += f"{GUESS}: {count * width} bits, but the operand has {item.elements} x {item.bits}"
-    return text
+        if len(names) == 1 and not array and width > item.width:
+            text = f"{{port: {ports}, partial: true}}"
+        return f"{text}{GUESS}: {count * width} bits, but the operand has {item.elements} x {item.bits}"
+    return text + doubt
 
 
 def _rest(roles: _Roles, module: Module) -> list[str]:
     lines = []
-    left = [*roles.left, *_unused_controls(roles)]
-    if left:
+    unused = _unused_controls(roles)
+    if roles.left or unused:
         lines += [
             "# Inputs of unknown purpose, tied for now.",
             "constants:",
-            *(f"  {_scalar(name)}: {_tied(module.ports[name])}" for name in left),
+            *(f"  {_scalar(name)}: {_tied(module.ports[name])}" for name in roles.left),
+            *(f"  {_scalar(name)}: {int(not _LOW.search(name))}{GUESS}: {why}" for name, why in unused),
         ]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
@@ -491,9 +531,17 @@ def _tied(port: Port) -> str:
     return f"{names[0]}{GUESS}: one of {', '.join(names)}"
 
 
-def _unused_controls(roles: _Roles) -> Iterable[str]:
-    """Control inputs that the chosen kind of handshake does not name."""
-    if roles.in_valid and roles.out_valid:
-        return [roles.enable] if roles.enable else []
-    unused = [roles.out_ready, None if roles.clock else roles.in_valid, None if roles.clock else roles.enable]
-    return [name for name in unused if name]
+def _unused_controls(roles: _Roles) -> list[tuple[str, str]]:
+    """Control inputs that the chosen kind of handshake does not name, and what they are: they let the unit
+    run."""
+    given, clock = bool(roles.port("in_valid") or roles.valids), roles.port("clock")
+    unused = {"enable": "an enable", "out_ready": "a ready", "in_valid": "a valid"}
+    if given and roles.port("out_valid"):
+        unused = {"enable": "an enable"}
+        if not (roles.port("in_ready") or roles.port("out_ready")):
+            unused["out_ready"] = "a ready"
+    elif clock:
+        unused = {"out_ready": "a ready"}
+    return [
+        (name, f"{what} that is always there") for role, what in unused.items() if (name := roles.port(role))
+    ]

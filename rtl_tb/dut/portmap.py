@@ -19,7 +19,10 @@ from golden.yamlfile import Section
 ORDERS = ("ascending", "descending")
 ARRAYS = ("packed", "unpacked")
 MAX_BITS = 1 << 20
-_KEYS = ("port", "array", "order", "lsb", "stride", "first", "word", "major", "partial", "active")
+GIVEN = ("freely", "with_operands", "before_operands")
+"""When a clear or load may be active: whenever (a unit heeds its valid), only in a cycle in which operands
+are taken (it acts without valid), or only in a cycle of its own before them."""
+_KEYS = ("given", "port", "array", "order", "lsb", "stride", "first", "word", "major", "partial", "active")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class PortMap:
 
     Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and
     slots from the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the
-    first word. `active_low`: the port is the inverse of the operand, one of CONTROLS.
+    first word. `active_low`: the port is the inverse of the operand, one of CONTROLS. `given`: one of GIVEN,
+    of such an operand.
     """
 
     operand: str
@@ -56,6 +60,7 @@ class PortMap:
     column_major: bool = False
     partial: bool = False
     active_low: bool = False
+    given: str = "freely"
 
     def words(self, field: Field) -> int:
         """Number of words that the operand takes."""
@@ -141,7 +146,10 @@ def _read_mapping(section: Section, field: Field, where: str) -> PortMap:
         column_major,
         section.take("partial", bool, False),
         section.take_choice("active", ("low", "high"), "high") == "low",
+        section.take_choice("given", GIVEN, "freely"),
     )
+    if built.given != "freely" and field.name not in CONTROLS:
+        raise section.error(f"key 'given' is for {' and '.join(CONTROLS)}, not for {field.name}", "given")
     if built.active_low and field.name not in CONTROLS:
         raise section.error(f"key 'active' is for {' and '.join(CONTROLS)}, not for {field.name}", "active")
     section.done(_KEYS)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from golden.vectors.word import Field
+from rtl_tb.dut.adapter import adapter_of
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.fit import constant_of
 from rtl_tb.dut.parts import find, locate, places
@@ -19,7 +20,8 @@ NAME = "mmagold_dut"
 
 @dataclass(frozen=True)
 class Run:
-    """Adjacent bits of a port, and what they are connected to.
+    """Adjacent bits of a port, and what they are connected to: bits of the field `field` of a word, or a
+    signal.
 
     Attributes:
         port, index, lsb: the port, an entry of an unpacked array in it or None, and the lowest bit there.
@@ -34,31 +36,11 @@ class Run:
     text: str
     word: int | None = None
     signal: str = ""
+    field: str = ""
 
     def bits(self, bus: str) -> str:
         """The signal on the other side."""
         return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the ports of operands are connected to in place of an operand word: where bit 0, `clear`, is set,
-    the bits `kept` and `added`; then bits are `inverted`."""
-
-    kept: int
-    added: int
-    inverted: int
-
-    @classmethod
-    def of(cls, dut: Dut) -> Given | None:
-        """None where it is the word itself."""
-        fields = {field.name: field for field in dut.layout.operand_fields}
-        kept, added = (1 << dut.layout.operand_width) - 1, 0
-        if "clear" in fields and "clear" not in dut.ports:  # a load of zero
-            kept -= ((1 << fields["c"].width) - 1) << fields["c"].lsb
-            added = 1 << fields["load"].lsb
-        inverted = sum(1 << fields[name].lsb for name, at in dut.ports.items() if at.active_low)
-        return cls(kept, added, inverted) if added or inverted else None
 
 
 def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
@@ -81,7 +63,7 @@ def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Fi
     if field.elements > 1:
         text += f"[{element}]" + (f"..[{last}]" if last > element else "")
     width = (last - element + 1) * field.bits
-    return Run(port, index, lsb, width, text, word=field.lsb + element * field.bits)
+    return Run(port, index, lsb, width, text, word=field.lsb + element * field.bits, field=field.name)
 
 
 def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[Run]:
@@ -119,10 +101,20 @@ def constant_text(dut: Dut, port: Port) -> str:
 
 def signals_of(dut: Dut) -> dict[str, str]:
     """The wrapper's signal at each port, or field of a port, of clock, reset and handshake."""
-    shake = dut.handshake
+    shake, adapter = dut.handshake, adapter_of(dut)
     accept = "in_valid" if shake.kind == "valid_ready" else "accept"
-    given = [(shake.in_valid, accept), (shake.out_ready, "out_ready"), (shake.enable, "!stall")]
-    taken = [(shake.in_ready, "in_ready"), (shake.out_valid, "out_valid")]
+    valids = [
+        port
+        for port in (shake.in_valid, *shake.more_valids, *(each.valid for each in shake.channels))
+        if port
+    ]
+    given: list[tuple[str | None, str]] = [
+        (port, f"valid_{at}" if f"valid_{at}" in adapter.bits else accept) for at, port in enumerate(valids)
+    ]
+    given += [(shake.out_ready, "out_ready"), (shake.enable, "!stall")]
+    ready = "unit_ready" if "unit_ready" in adapter.inputs else "in_ready"
+    taken = [(shake.in_ready, ready), (shake.out_valid, "out_valid")]
+    taken += [(each.ready, f"ready_{at}") for at, each in enumerate(shake.channels)]
     signals = [(port, inverse(signal) if port in shake.active_low else signal) for port, signal in given]
     signals += [(port, f"{signal}{LOW}" if port in shake.active_low else signal) for port, signal in taken]
     signals.append((dut.clock, "clk"))
@@ -142,6 +134,6 @@ def inverse(signal: str) -> str:
 
 def turned(dut: Dut) -> list[str]:
     """The wrapper's signals that the unit drives active low."""
-    shake = dut.handshake
-    signals = {"in_ready": shake.in_ready, "out_valid": shake.out_valid}
-    return [signal for signal, port in signals.items() if port in shake.active_low]
+    outputs = dut.handshake.outputs().values()
+    names = {port: signal.removesuffix(LOW) for port, signal in signals_of(dut).items() if port in outputs}
+    return [signal for port, signal in names.items() if port in dut.handshake.active_low]

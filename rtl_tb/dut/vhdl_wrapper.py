@@ -12,10 +12,11 @@ from collections.abc import Iterator
 
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS
+from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, vhdl, vhdl_name
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.runs import LOW, NAME, Given, Run, driven_fields, read_fields, runs_of, signals_of, turned
+from rtl_tb.dut.runs import LOW, NAME, Run, driven_fields, read_fields, runs_of, signals_of, turned
 from rtl_tb.dut.vhdl import Entity, generic_text
 
 _OF_VERILOG = {
@@ -33,6 +34,7 @@ _OF_VERILOG = {
     f"out_valid{LOW}": "not_valid",
 }
 """Names here for what the signals of rtl_tb/dut/wrapper.py are called there."""
+_KNOWN = {*_OF_VERILOG}
 _LATER = "after 1 ps"
 """What comes from the bench changes behind all delta cycles of the clock's edge, so that a unit may take its
 clock through signals of its own."""
@@ -43,6 +45,11 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
     fit."""
     check_fit(dut, entity)
     inputs, outputs = _inputs(dut, entity), _outputs(dut, entity)
+    adapter = adapter_of(dut)
+    declared, adapts = vhdl(adapter, dut.layout.operand_width, _LATER)
+    inverses = sorted(
+        {signal for signal in signals_of(dut).values() if _named(signal).startswith("not_")} - _KNOWN
+    )
     unused = sum(target.startswith("unused(") for target in outputs.values())
     pins = [f"{bit} => {signal}" for bit, signal in (*inputs.items(), *outputs.items())]
     generics = [f"{name} => {generic_text(entity, name, value)}" for name, value in dut.parameters.items()]
@@ -65,13 +72,15 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         f"  signal data : std_logic_vector({dut.layout.operand_width - 1} downto 0);",
         "  signal not_given, not_accept, not_taken, not_ready, not_valid : std_logic;",
         *_declarations(dut.handshake),
+        *(f"  {line}" for line in declared),
+        *(f"  signal {_named(signal)} : std_logic;" for signal in inverses),
         *([f"  signal unused : std_logic_vector({unused - 1} downto 0);"] if unused else []),
         "begin",
         f"  run <= rst_n {_LATER};",
         f"  rst <= not rst_n {_LATER};",
         f"  given <= in_valid {_LATER};",
         f"  taken <= out_ready {_LATER};",
-        f"  data <= {_given(dut)};",
+        f"  data <= in_data {_LATER};",
         "  running <= not stall;",
         "  accept <= given and ready;",
         "  not_given <= not given;",
@@ -80,7 +89,13 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         *(f"  {_named(signal)} <= not {_named(signal + LOW)};" for signal in turned(dut)),
         "  in_ready <= ready;",
         "  out_valid <= valid;",
-        *(f"  {line}" for line in _handshake(dut.handshake)),
+        *(
+            f"  {_named(signal)} <= not {_named(signal[1:])};"
+            for signal in inverses
+            if signal.startswith("!")
+        ),
+        *(f"  {line}" for line in _handshake(dut.handshake, adapter)),
+        *(f"  {line}" for line in adapts),
         "",
         f"  u_dut : entity work.{dut.top}",
         *(["    generic map (", *_list(generics), "    )"] if generics else []),
@@ -91,18 +106,6 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def _given(dut: Dut) -> str:
-    """The operand word, `clear` and `load` in it as the unit takes them."""
-    given, width = Given.of(dut), dut.layout.operand_width
-    if given is None:
-        return f"in_data {_LATER}"
-    kept, added, inverted = (f'"{mask:0{width}b}"' for mask in (given.kept, given.added, given.inverted))
-    if not given.added:
-        return f"in_data xor {inverted} {_LATER}"
-    plain = f"in_data xor {inverted} {_LATER}"
-    return f"((in_data and {kept}) or {added}) xor {inverted} {_LATER} when in_data(0) = '1' else {plain}"
 
 
 def _list(words: list[str]) -> Iterator[str]:
@@ -128,16 +131,23 @@ def _spread(entity: Entity, run: Run, bus: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(signal: str) -> str:
-    return _OF_VERILOG.get(signal, signal)
+    if signal in _OF_VERILOG:
+        return _OF_VERILOG[signal]
+    return (
+        f"not_{signal.strip('!').removesuffix(LOW)}"
+        if signal.startswith("!") or signal.endswith(LOW)
+        else signal
+    )
 
 
 def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
     """What every bit of every input is connected to."""
     found: dict[str, str] = {}
+    bus = adapter_of(dut).bus
     for name, port_map in dut.ports.items():
         if name not in RESULTS:
             for run in runs_of(port_map, dut.fields[name], entity):
-                found |= _spread(entity, run, "data")
+                found |= _spread(entity, run, vhdl_name(bus[name]))
     outputs = set(dut.handshake.outputs().values())
     given = {port: signal for port, signal in signals_of(dut).items() if port not in outputs}
     for port, signal in given.items():
@@ -209,16 +219,19 @@ def _declarations(shake: Handshake) -> list[str]:
     return lines
 
 
-def _handshake(shake: Handshake) -> list[str]:
+def _handshake(shake: Handshake, adapter: Adapter) -> list[str]:
     """What drives ready, valid and stall where the unit does not; as `_handshake` of
     rtl_tb/dut/wrapper.py."""
     if shake.kind == "combinational":
         return ["stall <= '0';", "valid <= given;", "ready <= taken;"]
     if shake.kind == "valid_ready":
+        if adapter.ready:
+            return ["stall <= '0';", f"ready <= {bit_text(adapter.ready)};"]
         return ["stall <= '0';", *([] if shake.in_ready else ["ready <= '1';"])]
     if shake.kind == "valid":
-        return ["stall <= '0';", *_interval(shake)]
-    free = "given" if shake.interval == 1 else "given when pause = 0 else '0'"
+        return ["stall <= '0';", *_interval(shake, adapter)]
+    free = f"given and {bit_text(adapter.free)}" if adapter.free else "given"
+    free += "" if shake.interval == 1 else " when pause = 0 else '0'"
     if not shake.latency:
         offered = free if shake.enable else "accept"  # `accept` waits for out_ready, which valid must not
         lines = [f"valid <= {offered};"]
@@ -235,16 +248,17 @@ def _handshake(shake: Handshake) -> list[str]:
         ]
     # A result that is not taken stops the unit through its enable.
     stall = "valid and not taken" if shake.enable else "'0'"
-    return [f"stall <= {stall};", *_interval(shake), *lines]
+    return [f"stall <= {stall};", *_interval(shake, adapter), *lines]
 
 
-def _interval(shake: Handshake) -> list[str]:
+def _interval(shake: Handshake, adapter: Adapter) -> list[str]:
     """ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while it
     stalls."""
+    running = f"running and {bit_text(adapter.free)}" if adapter.free else "running"
     if shake.interval == 1:
-        return ["ready <= running;"]
+        return [f"ready <= {running};"]
     return [
-        "ready <= running when pause = 0 else '0';",
+        f"ready <= {running} when pause = 0 else '0';",
         "process (clk) begin",
         "  if rising_edge(clk) then",
         "    if run = '0' then pause <= 0;",

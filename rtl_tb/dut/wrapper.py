@@ -11,13 +11,14 @@ reads, and to what Verilator takes without a warning under -Wall. Compile it aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut import vhdl, vhdl_wrapper
+from rtl_tb.dut.adapter import Adapter, adapter_of, verilog
 from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
 from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
 from rtl_tb.dut.headers import of_interface, of_top
@@ -27,7 +28,6 @@ from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
 from rtl_tb.dut.runs import (
     LOW,
     NAME,
-    Given,
     Run,
     constant_text,
     driven_fields,
@@ -72,16 +72,17 @@ def wrapper_text(dut: Dut, module: Module) -> str:
     """Returns the wrapper of `dut`, whose top module has been read as `module`; raises SpecError where
     they do not fit."""
     check_fit(dut, module)
+    adapter = adapter_of(dut)
     maps = [(dut.ports[name], field) for name, field in dut.fields.items()]
     operands = [(at, field) for at, field in maps if field.name not in RESULTS]
     results = [(at, field) for at, field in maps if field.name in RESULTS]
     lines = [
         *_header(dut),
-        *_handshake(dut.handshake),
+        *_handshake(dut.handshake, adapter),
         *(line for signal in turned(dut) for line in _active_low(signal)),
-        *_given(dut),
+        *verilog(adapter, dut.layout.operand_width),
         "",
-        *_operands(dut, operands, driven_fields(dut, module), module),
+        *_operands(adapter, operands, driven_fields(dut, module), module),
         *_results(results, read_fields(dut, module), module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
@@ -113,27 +114,9 @@ def _header(dut: Dut) -> list[str]:
 # Operands and result ----------------------------------------------------------------------------------------
 
 
-_GIVEN = "given_data"
-
-
-def _given(dut: Dut) -> list[str]:
-    """What the ports are given in place of in_data, where that is another word."""
-    given, width = Given.of(dut), dut.layout.operand_width
-    if given is None:
-        return []
-    kept, added, inverted = (f"{width}'h{mask:x}" for mask in (given.kept, given.added, given.inverted))
-    word = f"(in_data[0] ? (in_data & {kept}) | {added} : in_data)" if given.added else "in_data"
-    return [
-        "",
-        "    // `clear` and `load` as the DUT takes them. Not every bit reaches it.",
-        "    // verilator lint_off UNUSEDSIGNAL",
-        f"    wire [{width - 1}:0] {_GIVEN} = {word} ^ {inverted};",
-        "    // verilator lint_on UNUSEDSIGNAL",
-    ]
-
-
-def _operands(dut: Dut, maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
-    bus = "in_data" if Given.of(dut) is None else _GIVEN
+def _operands(
+    adapter: Adapter, maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module
+) -> list[str]:
     runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
     lines = [
         f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
@@ -143,7 +126,7 @@ def _operands(dut: Dut, maps: list[tuple[PortMap, Field]], fields: list[Run], mo
         lines += ["", _declaration(port)]
         mine = sorted((run for run in runs if run.port == name), key=lambda run: (run.index or 0, run.lsb))
         for _, group in groupby(mine, key=lambda run: run.index):
-            lines += list(_drive(port, list(group), bus))
+            lines += list(_drive(port, list(group), adapter.bus))
         lines += _empty_entries(port, {run.index for run in mine})
     return lines
 
@@ -173,14 +156,14 @@ def _target(port: Port, index: int | None, lsb: int, width: int) -> str:
     return f"{_wire(port.name)}{entry}[{lsb + width - 1}:{lsb}]"
 
 
-def _drive(port: Port, runs: list[Run], bus: str) -> Iterator[str]:
+def _drive(port: Port, runs: list[Run], bus: Mapping[str, str]) -> Iterator[str]:
     """Assigns one vector or entry from its lowest bit to its highest; bits that no element takes are 0."""
     index, at = runs[0].index, 0
     for run in runs:
         if run.lsb > at:
             yield f"    assign {_target(port, index, at, run.lsb - at)} = {run.lsb - at}'d0;"
         target = _target(port, index, run.lsb, run.width)
-        yield f"    assign {target} = {run.bits(bus)};  // {run.text}"
+        yield f"    assign {target} = {run.bits(bus.get(run.field, ''))};  // {run.text}"
         at = run.lsb + run.width
     width = entry_width(port, "unpacked") if port.unpacked else port.width
     if at < width:
@@ -215,18 +198,23 @@ def _results(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Modul
 # Handshake --------------------------------------------------------------------------------------------------
 
 
-def _handshake(shake: Handshake) -> list[str]:
+def _handshake(shake: Handshake, adapter: Adapter) -> list[str]:
     if shake.kind == "valid_ready":
+        if adapter.ready:
+            return ["", f"    assign in_ready = {adapter.ready.replace('&', '&&')};"]
         return (
             []
             if shake.in_ready
             else ["", "    // The DUT takes operands in every cycle.", "    assign in_ready = 1'b1;"]
         )
     if shake.kind == "valid":
-        return ["", "    wire accept = in_valid && in_ready;", *_interval(shake, stall=False)]
+        return ["", "    wire accept = in_valid && in_ready;", *_interval(shake, adapter, stall=False)]
     if shake.kind == "combinational":
         return ["", "    assign out_valid = in_valid;", "    assign in_ready = out_ready;"]
-    return _latency(shake)
+    return _latency(shake, adapter)
+
+
+_ONE = "1'b1"
 
 
 def _active_low(signal: str) -> list[str]:
@@ -234,17 +222,18 @@ def _active_low(signal: str) -> list[str]:
     return ["", f"    wire {signal}{LOW};", f"    assign {signal} = !{signal}{LOW};"]
 
 
-def _interval(shake: Handshake, stall: bool) -> list[str]:
+def _interval(shake: Handshake, adapter: Adapter, stall: bool) -> list[str]:
     """in_ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while
     it stalls."""
-    running = "!stall" if stall else "1'b1"
+    free = [*adapter.free.split(" & ")] if adapter.free else []
+    running = " && ".join([*free, *(["!stall"] if stall else [])])
     if shake.interval == 1:
-        return [f"    assign in_ready = {running};"]
+        return [f"    assign in_ready = {running or _ONE};"]
     bits = (shake.interval - 1).bit_length()
     return [
         f"    // The DUT takes operands every {shake.interval} cycles.",
         f"    reg [{bits - 1}:0] pause;",
-        f"    assign in_ready = pause == {bits}'d0" + (" && !stall;" if stall else ";"),
+        f"    assign in_ready = pause == {bits}'d0" + (f" && {running};" if running else ";"),
         "    always @(posedge clk)",
         f"        if (!rst_n) pause <= {bits}'d0;",
         f"        else if (accept) pause <= {bits}'d{shake.interval - 1};",
@@ -254,22 +243,20 @@ def _interval(shake: Handshake, stall: bool) -> list[str]:
     ]
 
 
-def _latency(shake: Handshake) -> list[str]:
+def _latency(shake: Handshake, adapter: Adapter) -> list[str]:
     enable = bool(shake.enable)
     lines = ["", "    wire accept = in_valid && in_ready;"]
     if enable:
         lines[1:1] = ["    // verilator lint_off UNUSEDSIGNAL"]  # with LATENCY 0
         lines += ["    // verilator lint_on UNUSEDSIGNAL"]
         lines += ["    // A result that is not taken stops the DUT through its enable.", "    wire stall;"]
-    lines += _interval(shake, stall=enable)
+    lines += _interval(shake, adapter, stall=enable)
     step = "else if (!stall) busy" if enable else "else busy"
     offered = "accept"
     if enable:  # `accept` waits for out_ready, which valid must not
-        offered = (
-            "in_valid"
-            if shake.interval == 1
-            else f"in_valid && pause == {(shake.interval - 1).bit_length()}'d0"
-        )
+        free = ["in_valid", *([adapter.free.replace("&", "&&")] if adapter.free else [])]
+        free += [f"pause == {(shake.interval - 1).bit_length()}'d0"] if shake.interval > 1 else []
+        offered = " && ".join(free)
     return [
         *lines,
         "    // The result comes LATENCY edges after the operands were taken; 0 shows the DUT's output as "

@@ -153,7 +153,7 @@ MISTAKES = [
         11,
         "key 'kind' is 'axi', expected one of valid_ready, valid, latency, combinational",
     ),
-    ("kind: valid_ready", "kind: valid", 12, "unknown key 'ready', expected one of valid"),
+    ("kind: valid_ready", "kind: valid", 12, "unknown key 'ready', expected one of hold, valid"),
     ("kind: valid_ready", "kind: combinational", 12, "unknown key 'input'"),
     (OUTPUT, "", 11, "key 'output' is missing"),
     (OUTPUT, OUTPUT + "  interval: 4\n", 14, "unknown key 'interval'"),
@@ -202,7 +202,7 @@ def test_mistakes(folder: Path, old: str, new: str, line: int | None, said: str)
 def test_latency_mistakes(folder: Path) -> None:
     for value, said in (
         ("soon", "expected a number of clock cycles, or measure"),
-        (0, "expected an integer from 1"),
+        (-1, "expected an integer from 0"),
     ):
         with pytest.raises(SpecError, match=said):
             load(folder, LATENCY % value)

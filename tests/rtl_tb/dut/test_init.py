@@ -133,9 +133,11 @@ def test_what_cannot_be_guessed_is_marked(tmp_path: Path) -> None:
     source.write_text("module odd (input wire clk, input wire [6:0] foo, output wire [2:0] bar); endmodule\n")
     text = draft([source], folder=tmp_path)
     assert "instruction: architecture:name  # GUESS" in text
-    assert "a: a  # GUESS: no port looks like it" in text and "foo: 0  # GUESS" in text and "d: bar" in text
+    assert "# a: PORT  # GUESS: no port looks like it; inputs left: foo (7 bits)" in text
+    assert "foo: 0  # GUESS" in text and "d: bar" in text
     (tmp_path / "dut.yaml").write_text(text)
-    with pytest.raises(SpecError, match="unknown architecture 'architecture'"):
+    line = 1 + next(at for at, row in enumerate(text.splitlines()) if row.startswith("instruction"))
+    with pytest.raises(SpecError, match=f"replace `architecture:name` in line {line}"):
         load_dut(tmp_path / "dut.yaml")
 
 
@@ -211,3 +213,19 @@ def test_the_command_drafts_from_files_named_relative_to_the_working_folder(tmp_
     )
     refused = CliRunner().invoke(app, ["rtl", "init", "absent.sv"])
     assert refused.exit_code == 2 and "absent.sv" in refused.output
+
+
+def test_a_draft_is_the_same_on_every_machine(tmp_path: Path) -> None:
+    """A path of this installation in it would be wrong on the next."""
+    text, _ = drafted(tmp_path, "input [255:0] a, b, input [31:0] c, output [31:0] d")
+    assert "yaml-language-server" not in text and str(Path(__file__).parents[3]) not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "language"), [("mac4.sv", "SystemVerilog"), ("mac4.v", "Verilog"), ("mac4.vhd", "VHDL")]
+)
+def test_sources_in_the_place_of_a_description(name: str, language: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("module mac4 (input a); endmodule\n")
+    run = CliRunner().invoke(app, ["rtl", "check", str(tmp_path / name)])
+    assert run.exit_code == 2
+    assert f"is {language}, not a description; run `mmagold rtl init {tmp_path / name}` first" in run.output

@@ -1,0 +1,362 @@
+"""What the wrapper puts between the bench, which hands over a whole operand word in one transfer, and a
+unit that
+takes it in another way: operands that stay until the result, a channel for each operand, several valids, a
+clear or load in a cycle of its own.
+
+The bench sees one handshake whatever the unit has, and so do all engines. The adapter is described once, in
+signals of one bit and in words; `verilog` and `vhdl` write it. Where a unit has a rule ("b counts only
+with its valid"), the adapter breaks what the rule leaves open: a channel that is not offered shows other
+bits, one valid comes without the others, a channel comes later than another. So a unit that needs more
+than its description says fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from golden.program.state import CONTROLS
+from golden.vectors.word import RESULTS
+from rtl_tb.dut.description import Dut
+
+CHANCE = 8
+"""One-bit registers of the generator of chance: its period, 255 cycles, is a multiple of no power of two."""
+_LATE = 3
+"""Cycles at most by which one channel comes after another."""
+_COUNT = 16
+"""Bits of the counter of what is in flight: more than a pipeline holds."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register of one bit or of a word; the first rule (condition, value) that holds counts. `reset`: its
+    value after a reset, None: it needs none."""
+
+    name: str
+    rules: tuple[tuple[str, str], ...]
+    reset: str | None = "0"
+    word: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word made of others: `yes` where `condition` holds, else `no`; or `source` with bits `kept`, `added`
+    and `inverted`."""
+
+    name: str
+    condition: str = ""
+    yes: str = ""
+    no: str = ""
+    source: str = ""
+    kept: int | None = None
+    added: int = 0
+    inverted: int = 0
+
+
+@dataclass
+class Adapter:
+    """An adapter.
+
+    Attributes:
+        bits: wires by name and what drives them: names, `!`, `&`, `|`, `^`, parentheses, a bit of a word
+            x[3].
+        registers, words, counted: what else it is made of; `counted` counts what is in flight.
+        inputs: wires that the unit drives.
+        bus: the word at the ports of each operand.
+        valid: what the unit's only valid is connected to. free: when the unit is offered operands, "" always.
+        ready: what in_ready is, of a unit that has ready ports; "" where the wrapper knows.
+    """
+
+    bits: dict[str, str] = field(default_factory=dict)
+    registers: list[Register] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    counted: bool = False
+    inputs: list[str] = field(default_factory=list)
+    bus: dict[str, str] = field(default_factory=dict)
+    free: str = ""
+    ready: str = ""
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything between the bench and the unit."""
+        return bool(self.bits or self.registers or self.words)
+
+
+def adapter_of(dut: Dut) -> Adapter:
+    """The adapter of a unit; one that is not `active` for a unit that takes operands as the bench gives
+    them."""
+    shake, found = dut.handshake, Adapter()
+    fields = {item.name: item for item in dut.layout.operand_fields}
+    before = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "before_operands"]
+    gated = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "with_operands"]
+    bus = "in_data"
+    if shake.hold or before or gated:
+        found.bits["take"] = "in_valid & in_ready"
+    if shake.hold:
+        bus = _hold(found, dut)
+    bus = _load_of_zero(found, dut, bus)
+    if gated:
+        mask = sum(1 << fields[name].lsb for name in gated)
+        found.words.append(Word("quiet_data", source=bus, kept=~mask))
+        found.words.append(Word("gated_data", "take", bus, "quiet_data"))
+        bus = "gated_data"
+    if before:
+        bus = _before(found, dut, before, bus)
+    inverted = sum(1 << fields[name].lsb for name, at in dut.ports.items() if at.active_low)
+    if inverted:
+        found.words.append(Word("given_data", source=bus, inverted=inverted))
+        bus = "given_data"
+    free = [name for name in ("held", "asked") if name in found.bits or name in _names(found)]
+    found.free = " & ".join(f"!{name}" for name in free)
+    found.bus = {name: bus for name in dut.fields if name not in RESULTS}
+    base = "accept"
+    if shake.kind == "valid_ready":
+        base = "in_valid"
+        if found.free:
+            found.bits["offer"] = f"in_valid & {found.free}"
+            base = "offer"
+            found.ready = f"{found.free} & unit_ready" if shake.in_ready or shake.channels else found.free
+            found.inputs += ["unit_ready"] if shake.in_ready else []
+    if shake.hold == "valid":
+        found.bits["shown"] = f"{base} | held"
+        base = "shown"
+    if shake.more_valids:
+        _all_needed(found, dut, base)
+    elif shake.channels:
+        _channels(found, dut, base, bus)
+    elif base != ("in_valid" if shake.kind == "valid_ready" else "accept"):
+        found.bits["valid_0"] = base
+    return found
+
+
+def _names(found: Adapter) -> list[str]:
+    return [each.name for each in found.registers]
+
+
+def _hold(found: Adapter, dut: Dut) -> str:
+    """The operands stay at the ports from when they are taken until their result is."""
+    found.bits["done"] = "out_valid & out_ready" if dut.can_stall_output else "out_valid"
+    found.registers.append(Register("held", (("done", "0"), ("take", "1"))))
+    found.registers.append(Register("kept_data", (("take", "in_data"),), None, word=True))
+    found.words.append(Word("held_data", "held", "kept_data", "in_data"))
+    return "held_data"
+
+
+def _load_of_zero(found: Adapter, dut: Dut, bus: str) -> str:
+    """A unit without a port for `clear` is cleared by a load of zero."""
+    fields = {item.name: item for item in dut.layout.operand_fields}
+    if "clear" not in fields or "clear" in dut.ports:
+        return bus
+    c = ((1 << fields["c"].width) - 1) << fields["c"].lsb
+    found.words.append(Word("zero_data", source=bus, kept=~c, added=1 << fields["load"].lsb))
+    found.words.append(Word("load_data", f"{bus}[{fields['clear'].lsb}]", "zero_data", bus))
+    return "load_data"
+
+
+def _before(found: Adapter, dut: Dut, controls: list[str], bus: str) -> str:
+    """A clear or load comes in a cycle of its own, when nothing is in flight, and the operands after it.
+    Where it comes without products, the operands after it are zero."""
+    fields = {item.name: item for item in dut.layout.operand_fields}
+    wanted = " | ".join(f"{bus}[{fields[name].lsb}]" for name in controls)
+    found.counted = True
+    found.bits["asked"] = f"in_valid & !led & ({wanted})"
+    found.bits["pulse"] = "asked & idle"
+    found.registers.append(Register("led", (("take", "0"), ("pulse", "1"))))
+    mask = sum(1 << fields[name].lsb for name in controls)
+    found.words.append(Word("after_data", source=bus, kept=~mask))
+    alone = [name for name in controls if name in dut.instruction.alone]
+    after = "after_data"
+    if alone:
+        factors = [fields[name] for name in "ab" if name in fields]
+        products = sum(((1 << item.width) - 1) << item.lsb for item in factors)
+        marks = " | ".join(f"{bus}[{fields[name].lsb}]" for name in alone)
+        found.words.append(Word("none_data", source="after_data", kept=~products))
+        found.words.append(Word("alone_data", f"led & ({marks})", "none_data", "after_data"))
+        after = "alone_data"
+    found.words.append(Word("led_data", "pulse", bus, after))
+    return "led_data"
+
+
+def _chance(found: Adapter) -> None:
+    """A shift register with feedback, x^8 + x^6 + x^5 + x^4 + 1."""
+    if "chance_0" not in _names(found):
+        feedback = "chance_7 ^ chance_5 ^ chance_4 ^ chance_3"
+        found.registers.append(Register("chance_0", (("1", feedback),), "1"))
+        for at in range(1, CHANCE):
+            found.registers.append(Register(f"chance_{at}", (("1", f"chance_{at - 1}"),)))
+
+
+def _all_needed(found: Adapter, dut: Dut, base: str) -> None:
+    """Several valids: all with the operands; at other times some, never all, as it falls out."""
+    _chance(found)
+    count = 1 + len(dut.handshake.more_valids)
+    found.bits["every"] = " & ".join(f"chance_{at % CHANCE}" for at in range(count))
+    for at in range(count):
+        found.bits[f"valid_{at}"] = f"{base} | (chance_{at % CHANCE} & !every)"
+
+
+def _channels(found: Adapter, dut: Dut, base: str, bus: str) -> None:
+    """A channel for each part of the operands: each takes its part by its own handshake, some later than
+    others; a transfer of the bench ends when all have."""
+    _chance(found)
+    channels = dut.handshake.channels
+    found.bits["late"] = " | ".join(f"late_{at}" for at in range(_LATE))
+    taken = []
+    for at, channel in enumerate(channels):
+        waits = f"late & {'second' if at % 2 else '!second'}"
+        found.bits[f"waits_{at}"] = waits
+        found.bits[f"valid_{at}"] = f"{base} & !taken_{at} & !waits_{at}"
+        found.inputs += [f"ready_{at}"] if channel.ready else []
+        ready = f"!waits_{at} & ready_{at}" if channel.ready else f"!waits_{at}"
+        found.bits[f"done_{at}"] = f"taken_{at} | ({ready})"
+        taken.append(f"done_{at}")
+        rules = ((f"{base} & unit_ready", "0"), (base, f"done_{at}"))
+        found.registers.append(Register(f"taken_{at}", rules))
+        found.words.append(Word(f"other_{at}", source=bus, inverted=(1 << dut.layout.operand_width) - 1))
+        found.words.append(Word(f"data_{at}", f"valid_{at}", bus, f"other_{at}"))
+        for name in dut.fields:
+            if name in channel.operands or name.partition(".")[0] in channel.operands:
+                found.bus[name] = f"data_{at}"
+    found.bits["unit_ready"] = " & ".join(taken)
+    # Of the next vector one channel may come late: which, and by how many cycles, chance says.
+    over = f"{base} & unit_ready"
+    found.registers.append(Register("second", ((over, "chance_6"),)))
+    for at in range(_LATE):
+        later = f"late_{at + 1}" if at + 1 < _LATE else "0"
+        found.registers.append(Register(f"late_{at}", ((over, f"chance_{at} & chance_7"), (base, later))))
+    found.ready = found.ready or "unit_ready"
+
+
+# Text -------------------------------------------------------------------------------------------------------
+
+
+def verilog(found: Adapter, width: int) -> list[str]:
+    """The adapter in SystemVerilog that Icarus Verilog 11 reads."""
+    if not found.active:
+        return []
+    lines = ["", "    // What lies between one transfer of all operands and the DUT's own handshake."]
+    lines += ["    // verilator lint_off UNUSEDSIGNAL"]
+    lines += [f"    wire {name};" for name in (*found.inputs, *found.bits)]
+    lines += [f"    wire [{width - 1}:0] {word.name};" for word in found.words]
+    lines += [
+        f"    reg {f'[{width - 1}:0] ' if register.word else ''}{register.name};"
+        for register in found.registers
+    ]
+    lines += ["    // verilator lint_on UNUSEDSIGNAL"]
+    lines += [f"    assign {name} = {_sv(text)};" for name, text in found.bits.items()]
+    lines += [f"    assign {word.name} = {_sv_word(word, width)};" for word in found.words]
+    for register in found.registers:
+        rules = [f"if ({_sv(when)}) {register.name} <= {_sv(to)};" for when, to in register.rules]
+        if register.reset is not None:
+            rules.insert(0, f"if (!rst_n) {register.name} <= {_sv(register.reset)};")
+        lines += [
+            "    always @(posedge clk)",
+            *(f"        {'else ' * (at > 0)}{rule}" for at, rule in enumerate(rules)),
+        ]
+    if found.counted:
+        lines += [
+            "    // What is in flight.",
+            f"    reg [{_COUNT - 1}:0] flying;",
+            f"    wire idle = flying == {_COUNT}'d0;",
+            "    wire leaves = out_valid && out_ready;",
+            "    always @(posedge clk)",
+            f"        if (!rst_n) flying <= {_COUNT}'d0;",
+            f"        else if (take && !leaves) flying <= flying + {_COUNT}'d1;",
+            f"        else if (leaves && !take) flying <= flying - {_COUNT}'d1;",
+        ]
+    return lines
+
+
+def _sv(text: str) -> str:
+    return re.sub(r"(?<![\w'])([01])(?![\w'])", r"1'b\1", text.replace("&", "&&").replace("|", "||"))
+
+
+def _sv_word(word: Word, width: int) -> str:
+    if word.condition:
+        return f"{_sv(word.condition)} ? {word.yes} : {word.no}"
+    text, whole = word.source, (1 << width) - 1
+    if word.kept is not None:
+        text = f"{text} & {width}'h{word.kept & whole:x}"
+    if word.added:
+        text = f"({text}) | {width}'h{word.added:x}"
+    return f"({text}) ^ {width}'h{word.inverted & whole:x}" if word.inverted else text
+
+
+_VHDL_NAMES = {
+    "in_valid": "given",
+    "out_valid": "valid",
+    "out_ready": "taken",
+    "in_ready": "ready",
+    "in_data": "data",
+}
+
+
+def vhdl_name(name: str) -> str:
+    """The name of a signal of the wrapper in VHDL."""
+    return _VHDL_NAMES.get(name, name)
+
+
+def vhdl(found: Adapter, width: int, later: str) -> tuple[list[str], list[str]]:
+    """The declarations and the statements of the adapter in VHDL-93; registers change `later` than the
+    clock's edge."""
+    if not found.active:
+        return [], []
+    names = [*found.inputs, *found.bits, *(each.name for each in found.registers if not each.word)]
+    words = [*(word.name for word in found.words), *(each.name for each in found.registers if each.word)]
+    declared = [f"signal {', '.join(names)} : std_logic;"] if names else []
+    declared += [f"signal {', '.join(words)} : std_logic_vector({width - 1} downto 0);"] if words else []
+    lines = [f"{name} <= {bit_text(text)};" for name, text in found.bits.items()]
+    lines += [line for word in found.words for line in _vhdl_word(word, width)]
+    for register in found.registers:
+        lines += ["process (clk) begin", "  if rising_edge(clk) then"]
+        rules = [(_condition(when), bit_text(to)) for when, to in register.rules]
+        if register.reset is not None:
+            rules.insert(0, ("run = '0'", bit_text(register.reset)))
+        for at, (when, to) in enumerate(rules):
+            lines.append(f"    {'els' * (at > 0)}if {when} then {register.name} <= {to} {later};")
+        lines += ["    end if;", "  end if;", "end process;"]
+    if found.counted:
+        declared += ["signal flying : integer range 0 to 65535 := 0;", "signal idle, leaves : std_logic;"]
+        lines += [
+            "idle <= '1' when flying = 0 else '0';",
+            "leaves <= valid and taken;",
+            "process (clk) begin",
+            "  if rising_edge(clk) then",
+            f"    if run = '0' then flying <= 0 {later};",
+            f"    elsif take = '1' and leaves = '0' then flying <= flying + 1 {later};",
+            f"    elsif leaves = '1' and take = '0' then flying <= flying - 1 {later};",
+            "    end if;",
+            "  end if;",
+            "end process;",
+        ]
+    return declared, lines
+
+
+def _condition(text: str) -> str:
+    return "true" if text == "1" else f"({bit_text(text)}) = '1'"
+
+
+def bit_text(text: str) -> str:
+    """An expression of one bit in VHDL; operators of different kinds are in parentheses already, but for
+    `!`."""
+    text = re.sub(r"(\w+)\[(\d+)\]", r"\1(\2)", text)
+    text = re.sub(r"\b[A-Za-z_]\w*", lambda name: vhdl_name(name[0]), text)
+    text = re.sub(r"!\(", "not (", re.sub(r"!(\w+)", r"(not \1)", text))
+    text = text.replace("&", "and").replace("|", "or").replace("^", "xor")
+    return re.sub(r"(?<![\w'(])([01])(?![\w')])", r"'\1'", text)
+
+
+def _vhdl_word(word: Word, width: int) -> Iterator[str]:
+    if word.condition:
+        yes, no = vhdl_name(word.yes), vhdl_name(word.no)
+        yield f"{word.name} <= {yes} when {_condition(word.condition)} else {no};"
+        return
+    text, whole = vhdl_name(word.source), (1 << width) - 1
+    if word.kept is not None:
+        text = f'({text} and "{word.kept & whole:0{width}b}")'
+    if word.added:
+        text = f'({text} or "{word.added:0{width}b}")'
+    yield f"{word.name} <= " + (
+        f'{text} xor "{word.inverted & whole:0{width}b}";' if word.inverted else f"{text};"
+    )

@@ -1,0 +1,518 @@
+"""Matches the ports of a module to the roles that a unit has: its operands and results, clock, reset,
+handshake.
+
+Names are split into words (`s_axis_a_tvalid`: s, axis, a, t, valid), and each word speaks for some roles
+and against others. Direction and, where the instruction is known, width decide with them: `score` adds it
+all up. Pairs of port and role are then taken in the order of their scores. A role whose port scores low,
+or hardly more than another port, is not sure, and says which the other candidates are. Nothing depends on
+more than the ports and the fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from golden.vectors.word import RESULTS, Field
+from rtl_tb.dut.ports import Module, Port
+
+SURE = 6
+"""Score from which a name says what a port is: one plain word of the field's own."""
+MARGIN = 3
+"""Points by which a port must lead the best port without a role: less than a word decides nothing."""
+CONTROL_ROLES = ("clock", "reset", "enable", "in_valid", "in_ready", "out_valid", "out_ready")
+MAIN = ("a", "b", "c")
+"""The operands that may be named by a mere order: x and y, op1 and op2, lhs and rhs."""
+_OUTPUTS = (*RESULTS, "in_ready", "out_valid")
+_ANY_WIDTH = -4
+"""Of one bit where the width is not known: most such ports are signals of control."""
+_FITS, _WIDER, _NARROWER = 4, -2, -6
+"""Of a port as wide as its field: as good as half a name. One that is too narrow cannot hold it."""
+_IN_ORDER = 3
+"""For the operand that is next where the ports are counted: more than no word, less than any."""
+_NEVER = -100
+
+_WORDS: dict[str, dict[str, int]] = {
+    "clock": {"clk": 9, "clock": 9, "aclk": 9, "ck": 7, "cp": 6, "clki": 9},
+    "reset": dict.fromkeys(
+        ("rst", "reset", "rstn", "resetn", "aresetn", "areset", "arst", "arstn", "nrst", "nreset", "srst"), 9
+    ),
+    "enable": {"en": 7, "ena": 7, "enable": 7, "ce": 7, "clken": 8, "cen": 7, "stall": 3, "hold": 3},
+    "in_valid": dict.fromkeys(("valid", "vld", "dv"), 9)
+    | {"start": 8, "stb": 8, "strobe": 8, "go": 8, "push": 7, "nvalid": 9, "nvld": 9, "begin": 6, "fire": 6}
+    | {"val": 7, "nd": 7, "req": 5, "request": 4, "en": 3, "ena": 3, "enable": 3, "ce": 2},
+    "out_valid": dict.fromkeys(("valid", "vld", "dv", "done", "finish", "finished", "nvalid", "nvld"), 9)
+    | {"stb": 8, "strobe": 8, "complete": 7, "val": 7, "ready": 3, "rdy": 3, "end": 4, "drdy": 8},
+    "in_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "busy": 6, "accept": 5, "idle": 5},
+    "out_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "pop": 7, "accept": 5},
+    "a": {
+        "a": 8,
+        "x": 6,
+        "lhs": 8,
+        "left": 6,
+        "act": 6,
+        "activation": 6,
+        "activations": 6,
+        "multiplicand": 7,
+    },
+    "b": {"b": 8, "y": 6, "rhs": 8, "right": 6, "w": 6, "wgt": 6, "weight": 6, "weights": 6, "multiplier": 7},
+    "c": {"c": 8, "z": 5, "acc": 7, "accum": 7, "accumulator": 7, "addend": 8, "psum": 8, "bias": 7, "s": 3}
+    | {"partial": 5, "accumulate": 5, "add": 4},
+    "d": {
+        "d": 6,
+        "out": 5,
+        "output": 5,
+        "result": 9,
+        "res": 8,
+        "r": 5,
+        "sum": 8,
+        "dot": 7,
+        "z": 6,
+        "y": 5,
+        "q": 5,
+    }
+    | {
+        "product": 8,
+        "prod": 8,
+        "p": 5,
+        "s": 4,
+        "o": 3,
+        "acc": 6,
+        "accum": 6,
+        "accumulator": 6,
+        "psum": 6,
+        "c": 5,
+    }
+    | {"mac": 6, "value": 3, "answer": 6, "data": 2, "bits": 2, "fma": 5, "total": 6},
+    "flags": {"flags": 9, "flag": 8, "fflags": 9, "exception": 8, "exceptions": 8, "exc": 8, "status": 8},
+    "clear": {"clear": 9, "clr": 9, "first": 6, "init": 6, "zero": 4, "flush": 4, "new": 3},
+    "load": {"load": 9, "ld": 9, "preload": 9, "set": 3},
+    "mode": {"mode": 7, "rm": 8, "rnd": 8, "round": 8, "rounding": 8, "rmode": 8, "opcode": 6, "func": 6}
+    | {"function": 6, "ctrl": 5, "control": 5, "op": 3},
+    "metadata": {"metadata": 9, "meta": 9, "e": 5, "sparsity": 8, "sel": 4, "idx": 5, "index": 5},
+    "scale_a": {"scale": 6, "sf": 6, "sfa": 12, "sa": 9, "a": 4, "x": 3},
+    "scale_b": {"scale": 6, "sf": 6, "sfb": 12, "sb": 9, "b": 4, "y": 3, "w": 3},
+}
+_NO_DATA = dict.fromkeys(
+    (
+        "valid",
+        "vld",
+        "ready",
+        "rdy",
+        "stb",
+        "ack",
+        "clk",
+        "clock",
+        "rst",
+        "reset",
+        "busy",
+        "done",
+        "tag",
+        "last",
+        "en",
+    ),
+    -9,
+) | dict.fromkeys(
+    (
+        "keep",
+        "strb",
+        "user",
+        "mode",
+        "round",
+        "rounding",
+        "rnd",
+        "rm",
+        "ctrl",
+        "control",
+        "scale",
+        "sf",
+        "enable",
+    ),
+    -6,
+)
+"""What no operand and no result is called."""
+_NO_RESULT = dict.fromkeys(
+    (
+        "flags",
+        "flag",
+        "status",
+        "exception",
+        "exceptions",
+        "overflow",
+        "underflow",
+        "inexact",
+        "invalid",
+        "zero",
+    ),
+    -8,
+) | dict.fromkeys(("nan", "inf", "extension", "error", "a", "b"), -8)
+_AGAINST: dict[str, dict[str, int]] = {
+    "a": _NO_DATA | dict.fromkeys(("b", "c", "y", "rhs", "acc", "psum", "bias", "addend"), -5),
+    "b": _NO_DATA | dict.fromkeys(("a", "c", "x", "lhs", "acc", "psum", "bias", "addend"), -5),
+    "c": _NO_DATA | dict.fromkeys(("a", "b", "x", "lhs", "rhs"), -5),
+    "d": _NO_DATA | _NO_RESULT,
+    "flags": _NO_DATA | dict.fromkeys(("result", "sum", "out"), -3),
+    "scale_a": {"b": -8, "y": -8},
+    "scale_b": {"a": -8, "x": -8},
+    # A one-bit output that says that the result is ready is its valid.
+    "in_ready": dict.fromkeys(("result", "res", "done"), -5) | dict.fromkeys(("out", "output"), -2),
+    "out_valid": {"ready": 0} | dict.fromkeys(("in", "input", "busy"), -4),
+    "in_valid": dict.fromkeys(("out", "output", "result", "tag", "last"), -4),
+    "out_ready": dict.fromkeys(("in", "input"), -4),
+    "clock": dict.fromkeys(("en", "enable", "ena"), -9),
+    "enable": dict.fromkeys(("acc", "clear", "load"), -3),
+}
+_TOWARDS = {"out_valid": dict.fromkeys(("out", "output", "result", "res"), 3)}
+_ORDINAL = {"a": 0, "x": 0, "lhs": 0, "left": 0, "b": 1, "y": 1, "rhs": 1, "right": 1, "c": 2, "z": 2}
+_COUNTED = {
+    "op",
+    "opnd",
+    "operand",
+    "in",
+    "input",
+    "src",
+    "data",
+    "din",
+    "num",
+    "number",
+    "arg",
+    "i",
+    "val",
+    "fp",
+}
+_COUNTED |= {"float", "value", "n", "t", "t_data", "term", "addend", "factor", "opr", "rs", "port", "io"}
+"""Words behind which a number says which operand it is; behind another it is an element."""
+_PLAIN = {
+    "i",
+    "o",
+    "in",
+    "out",
+    "input",
+    "output",
+    "io",
+    "s",
+    "m",
+    "t",
+    "axis",
+    "axi",
+    "data",
+    "bits",
+    "op",
+    "operand",
+}
+_PLAIN |= {
+    "operands",
+    "n",
+    "p",
+    "slave",
+    "master",
+    "req",
+    "rsp",
+    "resp",
+    "src",
+    "tdata",
+    "value",
+    "num",
+    "d",
+    "q",
+}
+_VOCABULARY = {word for words in (*_WORDS.values(), *_AGAINST.values()) for word in words} | _PLAIN | _COUNTED
+_ENDS = set("abcdeinoprqstxyz")
+"""Letters that may stand glued before or behind a word: ivalid, opa, tdata, rstn."""
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+@lru_cache(maxsize=4096)
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a port's name, in small letters; of a field of a structure those of the field, with
+    those of the structure before them where the field says no more than that it is one."""
+    *path, last = name.split(".")
+    words = tuple(piece for word in _WORD.findall(last) for piece in _pieces(word.lower()))
+    if path and not set(words) - _PLAIN:
+        return (*words_of(path[-1]), *words)
+    return words
+
+
+def _pieces(word: str) -> list[str]:
+    """A word, or what it is glued together of: known words, of which one letter may stand at either end."""
+    if word in _VOCABULARY or word.isdigit():
+        return [word]
+    best: list[list[str] | None] = [[]] + [None] * len(word)
+    for end in range(1, len(word) + 1):
+        for start in range(end):
+            before, piece = best[start], word[start:end]
+            known = (
+                piece in _VOCABULARY
+                if end - start > 1
+                else piece in _ENDS and (start == 0 or end == len(word))
+            )
+            if before is not None and known and (best[end] is None or len(before) + 1 < len(best[end] or ())):
+                best[end] = [*before, piece]
+    found = best[-1]
+    # Of two letters both may be ends; that is no word: "ab".
+    return found if found and any(len(piece) > 1 for piece in found) else [word]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Ports that can have a role together: one, or numbered ones with an element each.
+
+    words: of the name, without what a method of Bluespec adds. number: which of counted operands, or None.
+    """
+
+    ports: tuple[str, ...]
+    direction: str
+    width: int
+    words: tuple[str, ...]
+    number: int | None = None
+    method: str | None = None
+    """Of a signal EN_m or RDY_m of Bluespec, the role that it has."""
+    header: bool = False
+    """Whether it is a port of an interface, which the wrapper can connect by its name."""
+
+
+@dataclass
+class Match:
+    """What was found: the candidate of each role, and of roles that are not sure the others that may be
+    it."""
+
+    roles: dict[str, Candidate] = field(default_factory=dict)
+    doubts: dict[str, list[str]] = field(default_factory=dict)
+    scores: dict[str, int] = field(default_factory=dict)
+
+
+def match(module: Module, fields: Mapping[str, Field] | None, state: bool = False) -> Match:
+    """Matches ports to roles.
+
+    Args:
+        fields: the fields of the unit's words by name; None: not known, then a, b, c, d and whatever is
+            named.
+        state: the unit keeps its accumulator, so that some input must say which cycles count.
+    """
+    candidates = [each for each in _candidates(module, fields) if each.width]
+    wanted = [*CONTROL_ROLES, *(fields if fields is not None else ("a", "b", "c", "d", "flags"))]
+    order = [role for role in MAIN if role in wanted]
+    scored = sorted(
+        ((score(each, role, fields, order), role, each) for role in wanted for each in candidates),
+        key=lambda row: (-row[0], wanted.index(row[1]), row[2].ports),
+    )
+    found, taken = Match(), set[str]()
+    for points, role, each in scored:
+        least = 1 if fields is not None and role in fields else SURE if role not in MAIN else 4
+        if role in found.roles or taken & set(each.ports) or points < least:
+            continue
+        if role == "enable" and state and "in_valid" not in found.roles and points:
+            role = "in_valid"  # what lets an accumulator add
+        found.roles[role], found.scores[role] = each, points
+        taken |= set(each.ports)
+    _doubt(found, scored, taken)
+    ready = found.roles.get("in_ready")
+    if "out_valid" not in found.roles and ready is not None and {"ready", "rdy"} & set(ready.words):
+        # The only signal that the unit gives says more probably when it answers than when it takes operands.
+        found.roles["out_valid"] = found.roles.pop("in_ready")
+        found.doubts["out_valid"] = ["the input's ready"]
+    return found
+
+
+def _doubt(found: Match, scored: Iterable[tuple[int, str, Candidate]], taken: set[str]) -> None:
+    for points, role, each in scored:
+        best = found.scores.get(role)
+        if best is None or taken & set(each.ports):
+            continue
+        if points > max(best - MARGIN, 0):
+            found.doubts.setdefault(role, []).extend(each.ports)
+    for role, best in found.scores.items():
+        if best < SURE:
+            found.doubts.setdefault(role, [])
+
+
+def score(each: Candidate, role: str, fields: Mapping[str, Field] | None, order: Sequence[str]) -> int:
+    """How much speaks for a candidate in a role; _NEVER where it cannot have it."""
+    if each.direction != ("output" if role in _OUTPUTS else "input"):
+        return _NEVER
+    if role in CONTROL_ROLES:
+        if each.width != 1 or (each.method is not None and each.method != role):
+            return _NEVER
+        return 14 + len(each.words) if each.method == role else _of_words(each, role) - each.header
+    if each.method is not None:
+        return _NEVER
+    known = fields.get(role) if fields is not None else None
+    points = _of_words(each, role)
+    if known is None:
+        points += _ANY_WIDTH if each.width == 1 and role not in ("clear", "load") else 0
+    elif known.width == 1 and each.width > 1:
+        return _NEVER
+    else:
+        points += _FITS if each.width == known.width else _WIDER if each.width > known.width else _NARROWER
+    if role in MAIN:
+        points += _of_order(each, role, order)
+    return points
+
+
+def _of_words(each: Candidate, role: str) -> int:
+    speaks, against, towards = _WORDS.get(role, {}), _AGAINST.get(role, {}), _TOWARDS.get(role, {})
+    best = sorted((speaks.get(word, 0) for word in set(each.words)), reverse=True)[:2]
+    both = sum(best) if role.startswith("scale") else best[0] + (best[1] > 0) if len(best) > 1 else sum(best)
+    more = sum(against.get(word, 0) + towards.get(word, 0) for word in set(each.words))
+    return both + more if both or role in MAIN or role == "d" else min(more, 0)
+
+
+def _of_order(each: Candidate, role: str, order: Sequence[str]) -> int:
+    """What the order of the operands says: of an adder, which has a and c, the second is c."""
+    hints = {_ORDINAL[word] for word in each.words if word in _ORDINAL}
+    if each.number is not None and not hints:
+        hints = {each.number}
+    if len(hints) != 1:
+        return 0
+    (at,) = hints
+    if role not in order or at >= len(order) or order[at] != role:
+        return 0
+    if each.number is not None or MAIN[at] != role:  # no word of its own, or one that speaks for another
+        own = _AGAINST[role]
+        return SURE + 1 - sum(own[word] for word in each.words if word in _ORDINAL and word in own)
+    return _IN_ORDER
+
+
+# Candidates -------------------------------------------------------------------------------------------------
+
+
+def _candidates(module: Module, fields: Mapping[str, Field] | None) -> list[Candidate]:
+    methods, signals = _methods(module)
+    singles = [_single(name, port, methods, signals) for name, port in module.ports.items()]
+    groups: dict[tuple[tuple[str, ...], str, int], list[tuple[int, Candidate]]] = {}
+    for each in singles:
+        numbers = [at for at, word in enumerate(each.words) if word.isdigit()]
+        if len(numbers) == 1 and each.method is None:
+            at = numbers[0]
+            stem = (*each.words[:at], "#", *each.words[at + 1 :])
+            groups.setdefault((stem, each.direction, each.width), []).append((int(each.words[at]), each))
+    found = {each.ports: each for each in singles}
+    for (stem, direction, width), members in groups.items():
+        members.sort(key=lambda row: (row[0], row[1].ports))
+        words = tuple(word for word in stem if word != "#")
+        if len(members) < 2 or (width == 1 and set(words) & set(_NO_DATA)):
+            continue
+        if _counts(words, members, fields):
+            for rank, (_, each) in enumerate(members):
+                found[each.ports] = Candidate(each.ports, direction, width, each.words, rank)
+            continue
+        ports = tuple(each.ports[0] for _, each in members)
+        for name in ports:
+            del found[(name,)]
+        found[ports] = Candidate(ports, direction, width * len(ports), words)
+    return list(found.values())
+
+
+def _counts(
+    words: Sequence[str], members: Sequence[tuple[int, Candidate]], fields: Mapping[str, Field] | None
+) -> bool:
+    """Whether numbers count operands, and not the elements of one."""
+    named = set(words) & set(_ORDINAL) or not set(words) <= (_PLAIN | _COUNTED)
+    if fields is not None and members[0][1].direction == "input":
+        widths = {fields[role].width for role in MAIN if role in fields}
+        whole, one = sum(each.width for _, each in members), members[0][1].width
+        if (whole in widths) != (one in widths):
+            return one in widths
+    return not named and len(members) <= len(MAIN)
+
+
+def _single(name: str, port: Port, methods: Mapping[str, str], signals: Mapping[str, str]) -> Candidate:
+    own = name
+    if name not in signals:  # an argument of a method
+        own = next((name[len(m) + 1 :] for m in methods if name.startswith(f"{m}_")), name)
+    return Candidate((name,), port.direction, port.width, words_of(own), None, signals.get(name), port.header)
+
+
+def _methods(module: Module) -> tuple[dict[str, str], dict[str, str]]:
+    """The methods of a module that Bluespec wrote, the longest name first, and the roles of their signals:
+    of one with arguments EN_m is a valid and RDY_m a ready, of one with a result RDY_m is the valid and
+    EN_m the ready."""
+    inputs = [name for name, port in module.ports.items() if port.direction == "input"]
+    outputs = [name for name, port in module.ports.items() if port.direction == "output"]
+    names = [name[len("RDY_") :] for name in outputs if name.startswith("RDY_")]
+    sides, signals = {}, {}
+    for name in sorted(names, key=len, reverse=True):
+        takes = any(each.startswith(f"{name}_") for each in inputs)
+        gives = any(each == name or each.startswith(f"{name}_") for each in outputs)
+        if not takes and not gives:
+            continue
+        sides[name] = "in" if takes else "out"
+        signals[f"RDY_{name}"] = "in_ready" if takes else "out_valid"
+        if f"EN_{name}" in inputs:
+            signals[f"EN_{name}"] = "in_valid" if takes else "out_ready"
+    return sides, signals
+
+
+# What init asks of names ------------------------------------------------------------------------------------
+
+
+def operand_by_name(name: str, direction: str) -> str | None:
+    """The operand or result that a port is by its name alone; None where no word of it says so."""
+    each = Candidate((name,), direction, 2, words_of(name))
+    roles = [role for role in (*MAIN, "d") if score(each, role, None, MAIN) >= SURE]
+    return roles[0] if roles else None
+
+
+def plain(name: str) -> str:
+    """A port's name without what only says that it is one, in small letters: rnd for i_rnd and rnd_i."""
+    words = list(words_of(name))
+    while len(words) > 1 and words[-1] in _PLAIN:
+        words.pop()
+    while len(words) > 1 and words[0] in _PLAIN:
+        words.pop(0)
+    return "".join(words)
+
+
+def several_valids(module: Module, found: Match) -> list[tuple[str, str | None, list[str]]]:
+    """The valids of the operands, where they are several: each with its ready, or None, and its operands;
+    without operands where they are no channels of their own.
+
+    A channel is known by the words that its valid shares with the ports of an operand: input_a_stb, input_a.
+    """
+    if "in_valid" not in found.roles or found.roles["in_valid"].method is not None:
+        return []
+    others = {
+        name
+        for role, each in found.roles.items()
+        if role not in ("in_valid", "in_ready")
+        for name in each.ports
+    }
+
+    def alike(role: str, direction: str) -> list[Candidate]:
+        best = found.scores.get(role, _NEVER)
+        ports = [(name, port) for name, port in module.ports.items() if name not in others]
+        each = [Candidate((name,), port.direction, port.width, words_of(name)) for name, port in ports]
+        each = [one for one in each if one.direction == direction]
+        return [one for one in each if score(one, role, None, MAIN) >= max(best - 1, SURE + 1)]
+
+    valids, readies = alike("in_valid", "input"), alike("in_ready", "output")
+    if len(valids) < 2:
+        return []
+    channels: list[tuple[str, str | None, list[str]]] = []
+    operands = [role for role in found.roles if role not in CONTROL_ROLES and role not in RESULTS]
+    keys = [_key(each, "in_valid") for each in valids]
+    own: list[list[str]] = [[] for _ in valids]
+    for role in operands:
+        words = (
+            set(_key(found.roles[role], role))
+            | {role}
+            | {w for w in found.roles[role].words if w in _ORDINAL}
+        )
+        fits = [len(words & set(key)) for key in keys]
+        own[fits.index(max(fits))].append(role)
+    apart = all(own) and all(keys)
+    for valid, key, roles in zip(valids, keys, own, strict=True):
+        ready = next((one.ports[0] for one in readies if _key(one, "in_ready") == key), None)
+        channels.append((valid.ports[0], ready if apart else None, roles if apart else []))
+    return channels
+
+
+def _key(each: Candidate, role: str) -> frozenset[str]:
+    """The words that say which operand it belongs to."""
+    return frozenset(
+        word
+        for word in each.words
+        if word not in _PLAIN and not (role in CONTROL_ROLES and word in _WORDS[role])
+    )
