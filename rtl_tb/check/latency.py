@@ -1,7 +1,7 @@
 """Measures the latency of a DUT whose description says `latency: measure`.
 
-The DUT is driven with a new vector every cycle while its result is read in the same cycle; the latency is the
-number of vectors by which the results lag behind the expected ones.
+The DUT is driven with a new vector every `interval` cycles while its outputs are read in every cycle; the
+latency is the number of cycles by which the results lag behind the expected ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.vectors.vectorset import default_set
+from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.polarity import advice, choices, said, turned_over
 from rtl_tb.dut.description import Dut
@@ -18,20 +18,25 @@ from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 
 LONGEST = 256
-_COUNT = 2048
+_COUNT, _LEAST = 2048, 64
+"""Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
+of a faulty unit are right by chance, never a quarter of so many."""
 
 
 def measure(dut: Dut, engine: str, simulator: str, build: Path) -> Dut:
     """Returns the DUT with the latency at which most results are right.
 
     A faulty DUT answers some vectors wrongly, so the best lag wins; it must explain a quarter of the results
-    and be alone.
+    and be alone. A unit may keep its result until the next: the first cycle that shows it counts.
 
     Raises:
-        RtlError: no lag up to LONGEST cycles does, or the DUT does not take a vector every cycle.
+        RtlError: no lag up to LONGEST cycles does, or a clear or load comes in a cycle of its own.
     """
-    if dut.handshake.interval != 1:
-        raise RtlError(f"{dut.file}: a latency can be measured only with interval 1; give it in cycles")
+    if any(at.given == "before_operands" for at in dut.ports.values()):
+        raise RtlError(
+            f"{dut.file}: with a clear or load in a cycle of its own a latency cannot be measured; give "
+            "it in cycles"
+        )
     best, right, alone = _best(dut, engine, simulator, build)
     if alone:
         return dut.with_latency(best)
@@ -50,17 +55,33 @@ def measure(dut: Dut, engine: str, simulator: str, build: Path) -> Dut:
 def _best(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[int, float, bool]:
     """The lag with which most results are right, the share of them, and whether it explains a quarter of the
     results and is alone."""
-    vectors = default_set(dut.instruction, _COUNT, 1, dut.level)
-    outcome = engines.run(engine, Job(dut.with_latency(0), build / "latency", vectors, simulator))
-    expected, actual = vectors.d.reshape(_COUNT, -1), outcome.actual.reshape(_COUNT, -1)
-    usable = (outcome.received & ~outcome.unknown)[:, None]
-    fmt = dut.instruction.formats["d"]
-    scores = np.array(
-        [
-            (dut.compare.equal(fmt, expected[: _COUNT - lag], actual[lag:]) & usable[lag:]).all(axis=1).mean()
-            for lag in range(LONGEST)
-        ]
+    # Operands that stay until the result let one vector in at a time.
+    interval = LONGEST if dut.handshake.hold else dut.handshake.interval
+    count = max(_COUNT // interval, _LEAST) + LONGEST // interval
+    vectors = default_set(dut.instruction, count, 1, dut.level)
+    outcome = engines.run(
+        engine, Job(dut.probed(interval), build / "latency", _repeated(vectors, interval), simulator)
     )
-    best = int(scores.argmax())
-    alone = scores[best] >= 0.25 and np.count_nonzero(scores > scores[best] / 2) == 1
-    return best, float(scores[best]), bool(alone)
+    fmt, cycles = dut.instruction.formats["d"], len(outcome.actual)
+    actual = outcome.actual.reshape(cycles, -1)
+    usable = (outcome.received & ~outcome.unknown)[:, None]
+    right = []
+    for lag in range(LONGEST):
+        at = np.arange(lag, cycles, interval)[:count]
+        same = dut.compare.equal(fmt, vectors.d.reshape(count, -1)[: len(at)], actual[at]) & usable[at]
+        right.append(same.all(axis=1).mean())
+    scores = np.array(right)
+    near = np.flatnonzero(scores > scores.max() / 2)
+    best = int(near[0]) if len(near) else 0
+    together = len(near) > 0 and near[-1] - near[0] == len(near) - 1 and len(near) <= interval
+    return best, float(scores.max()), bool(together and scores.max() >= 0.25)
+
+
+def _repeated(vectors: VectorSet, times: int) -> VectorSet:
+    """Each vector for so many cycles."""
+    operands = {name: np.repeat(codes, times, axis=0) for name, codes in vectors.operands.items()}
+    results = {name: np.repeat(codes, times, axis=0) for name, codes in vectors.results.items()}
+    kinds = np.repeat(vectors.kinds, times)
+    return VectorSet.of(
+        vectors.instruction, vectors.level, operands, results, kinds, vectors.seed, vectors.held
+    )

@@ -92,7 +92,7 @@ def adapter_of(dut: Dut) -> Adapter:
     gated = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "with_operands"]
     bus = "in_data"
     if shake.hold or before or gated:
-        found.bits["take"] = "in_valid & in_ready"
+        found.bits["take"] = "in_valid & in_ready" if shake.kind == "valid_ready" else "accept"
     if shake.hold:
         bus = _hold(found, dut)
     bus = _load_of_zero(found, dut, bus)

@@ -84,6 +84,8 @@ class Handshake:
     active_low: those of the ports that mean with 0 what the others mean with 1.
     more_valids: further ports that are active like in_valid, where all are needed.
     channels: where operands come by several handshakes; in_valid and in_ready are None then.
+    probing: whether the bench hands over a vector in every cycle and reads a result in every cycle, and
+        the unit is given every `interval`-th of them: how a latency is measured.
     hold: one of HOLDS, where the operands must stay until the result; None: they need not.
     """
 
@@ -100,6 +102,7 @@ class Handshake:
     more_valids: tuple[str, ...] = ()
     channels: tuple[Channel, ...] = ()
     hold: str | None = None
+    probing: bool = False
 
     @property
     def says_when(self) -> bool:
@@ -183,15 +186,24 @@ class Dut:
     def with_latency(self, latency: int) -> Dut:
         """The same DUT with a latency of `latency` clock edges; for those whose latency is measured.
 
-        With 0 the wrapper's out_valid is in_valid, so the results come `latency` positions late: that shift
-        is the latency.
-
         Raises:
             SpecError: the handshake is of another kind.
         """
         if self.handshake.kind != "latency":
             raise SpecError(f"{self.file}: a latency was given, but the handshake is '{self.handshake.kind}'")
         return dataclasses.replace(self, handshake=dataclasses.replace(self.handshake, latency=latency))
+
+    def probed(self, interval: int) -> Dut:
+        """The same DUT behind a wrapper that takes a vector and gives what the DUT's outputs show in every
+        cycle, and hands every `interval`-th vector on: what comes late by some cycles has that latency."""
+        shake = dataclasses.replace(
+            self.handshake, latency=0, interval=interval, hold=None, probing=True, enable=None
+        )
+        constants = self.constants
+        if self.handshake.enable is not None:
+            running = int(self.handshake.enable not in self.handshake.active_low)
+            constants = constants | {self.handshake.enable: running}
+        return dataclasses.replace(self, handshake=shake, constants=constants)
 
 
 def load_dut(path: str | Path) -> Dut:

@@ -10,7 +10,7 @@ from golden.catalog.json_schema import DRAFT, Schema, object_of, schema_file, te
 from golden.vectors.word import LEVELS
 from rtl_tb.dut.description import HANDSHAKES, IDENTIFIER, PORT
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES
-from rtl_tb.dut.portmap import ARRAYS, ORDERS
+from rtl_tb.dut.portmap import ARRAYS, GIVEN, ORDERS
 from rtl_tb.dut.vhdl import STANDARDS
 
 _IDENTIFIER: Schema = {"type": "string", "pattern": f"^{IDENTIFIER.pattern}$"}
@@ -100,6 +100,7 @@ def _port() -> Schema:
             "word": word,
             "partial": {"type": "boolean"},
             "active": {"enum": ["low", "high"]},
+            "given": {"enum": list(GIVEN)},
         },
         ["port"],
     )

@@ -82,7 +82,7 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         f"  taken <= out_ready {_LATER};",
         f"  data <= in_data {_LATER};",
         "  running <= not stall;",
-        "  accept <= given and ready;",
+        f"  accept <= {_accept(dut.handshake)};",
         "  not_given <= not given;",
         "  not_accept <= not accept;",
         "  not_taken <= not taken;",
@@ -232,6 +232,8 @@ def _handshake(shake: Handshake, adapter: Adapter) -> list[str]:
         return ["stall <= '0';", *_interval(shake, adapter)]
     free = f"given and {bit_text(adapter.free)}" if adapter.free else "given"
     free += "" if shake.interval == 1 else " when pause = 0 else '0'"
+    if shake.probing:
+        return ["stall <= '0';", "valid <= given;", *_interval(shake, adapter)]
     if not shake.latency:
         offered = free if shake.enable else "accept"  # `accept` waits for out_ready, which valid must not
         lines = [f"valid <= {offered};"]
@@ -251,14 +253,21 @@ def _handshake(shake: Handshake, adapter: Adapter) -> list[str]:
     return [f"stall <= {stall};", *_interval(shake, adapter), *lines]
 
 
+def _accept(shake: Handshake) -> str:
+    """Whether the unit is given operands."""
+    if not shake.probing:
+        return "given and ready"
+    return "given when pause = 0 else '0'" if shake.interval > 1 else "given"
+
+
 def _interval(shake: Handshake, adapter: Adapter) -> list[str]:
     """ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while it
     stalls."""
     running = f"running and {bit_text(adapter.free)}" if adapter.free else "running"
     if shake.interval == 1:
-        return [f"ready <= {running};"]
+        return ["ready <= '1';" if shake.probing else f"ready <= {running};"]
     return [
-        f"ready <= {running} when pause = 0 else '0';",
+        "ready <= '1';" if shake.probing else f"ready <= {running} when pause = 0 else '0';",
         "process (clk) begin",
         "  if rising_edge(clk) then",
         "    if run = '0' then pause <= 0;",

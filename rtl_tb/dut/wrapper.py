@@ -225,27 +225,40 @@ def _active_low(signal: str) -> list[str]:
 def _interval(shake: Handshake, adapter: Adapter, stall: bool) -> list[str]:
     """in_ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while
     it stalls."""
+    if shake.probing:
+        return ["    assign in_ready = 1'b1;", *(_pause(shake, "") if shake.interval > 1 else [])]
     free = [*adapter.free.split(" & ")] if adapter.free else []
     running = " && ".join([*free, *(["!stall"] if stall else [])])
     if shake.interval == 1:
         return [f"    assign in_ready = {running or _ONE};"]
+    ready = f"    assign in_ready = {_rested(shake)}" + (f" && {running};" if running else ";")
+    return [*_pause(shake, " && !stall" if stall else ""), ready]
+
+
+def _rested(shake: Handshake) -> str:
+    """Whether the interval after the last operands is over."""
+    return f"pause == {(shake.interval - 1).bit_length()}'d0"
+
+
+def _pause(shake: Handshake, running: str) -> list[str]:
+    """Counts the cycles of an interval."""
     bits = (shake.interval - 1).bit_length()
     return [
         f"    // The DUT takes operands every {shake.interval} cycles.",
         f"    reg [{bits - 1}:0] pause;",
-        f"    assign in_ready = pause == {bits}'d0" + (f" && {running};" if running else ";"),
         "    always @(posedge clk)",
         f"        if (!rst_n) pause <= {bits}'d0;",
         f"        else if (accept) pause <= {bits}'d{shake.interval - 1};",
-        f"        else if (pause != {bits}'d0"
-        + (" && !stall" if stall else "")
-        + f") pause <= pause - {bits}'d1;",
+        f"        else if (pause != {bits}'d0{running}) pause <= pause - {bits}'d1;",
     ]
 
 
 def _latency(shake: Handshake, adapter: Adapter) -> list[str]:
     enable = bool(shake.enable)
     lines = ["", "    wire accept = in_valid && in_ready;"]
+    if shake.probing:
+        taken = f"in_valid && {_rested(shake)}" if shake.interval > 1 else "in_valid"
+        return ["", "    wire accept;", *_interval(shake, adapter, stall=False), *_always(taken)]
     if enable:
         lines[1:1] = ["    // verilator lint_off UNUSEDSIGNAL"]  # with LATENCY 0
         lines += ["    // verilator lint_on UNUSEDSIGNAL"]
@@ -255,7 +268,7 @@ def _latency(shake: Handshake, adapter: Adapter) -> list[str]:
     offered = "accept"
     if enable:  # `accept` waits for out_ready, which valid must not
         free = ["in_valid", *([adapter.free.replace("&", "&&")] if adapter.free else [])]
-        free += [f"pause == {(shake.interval - 1).bit_length()}'d0"] if shake.interval > 1 else []
+        free += [_rested(shake)] if shake.interval > 1 else []
         offered = " && ".join(free)
     return [
         *lines,
@@ -274,6 +287,11 @@ def _latency(shake: Handshake, adapter: Adapter) -> list[str]:
         "    endgenerate",
         *(["    assign stall = out_valid && !out_ready;"] if enable else []),
     ]
+
+
+def _always(taken: str) -> list[str]:
+    """What the DUT's outputs show, in every cycle."""
+    return [f"    assign accept = {taken};", "    assign out_valid = in_valid;"]
 
 
 # The instance -----------------------------------------------------------------------------------------------

@@ -1,0 +1,440 @@
+"""Handshakes beyond one valid and one ready: a sound unit of each passes, and one that breaks its rule fails."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from golden.errors import SpecError
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.check.latency import measure
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job, Traffic
+
+ROUND = "  - round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}\n"
+MUL = (
+    "unit: mul\nshape: {k: 1}\nformats: {a: s8, b: s8, d: s32}\nsteps:\n  - multiply: {to: products}\n"
+    "  - sum: {of: products, to: total}\n" + ROUND
+)
+ACC = (
+    "unit: acc\nshape: {k: 1}\nformats: {a: s8, b: s8, d: s32}\naccumulator: state\nsteps:\n"
+    "  - multiply: {to: products}\n  - sum: {of: [products, c], to: total}\n" + ROUND
+)
+LOAD = ACC.replace("accumulator: state\n", "accumulator: state\nload: alone\nclear: alone\n")
+TOP = """module top (input clk, rst, input signed [7:0] a, b, %s);
+%s
+endmodule
+"""
+BODY_OF_SUM = """
+    wire signed [32:0] sum = BEFORE + a * b;
+    wire signed [31:0] next = sum > 33'sh7fffffff ? 32'sh7fffffff : sum < -33'sh80000000 ? 32'sh80000000 : sum[31:0];
+"""
+
+
+@dataclass
+class Case:
+    """A unit: its description, its ports beside clk, rst, a and b, its text, and changes that make it wrong."""
+
+    spec: str
+    ports: str
+    body: str
+    shake: str
+    faults: dict[str, tuple[str, str]]
+    maps: str = "a: a, b: b, d: d"
+    reset: str = "reset: {port: rst, active: high}\n"
+
+
+SERIAL = """
+    reg [2:0] left;
+    assign busy = left != 0;
+    always @(posedge clk) begin
+        done <= 0;
+        if (rst) left <= 0;
+        else if (START) left <= 5;
+        else if (left != 0) begin
+            left <= left - 1;
+            if (left == 1) begin d <= a * b; done <= 1; end
+        end
+    end
+"""
+JOIN = """
+    reg have_a, have_b;
+    reg signed [7:0] ka, kb;
+    assign a_ready = !have_a, b_ready = !have_b, d_valid = have_a && have_b;
+    assign d = ka * kb;
+    always @(posedge clk)
+        if (rst) {have_a, have_b} <= 0;
+        else begin
+            if (a_valid && a_ready) begin have_a <= 1; ka <= a; end
+            if (b_valid && b_ready) begin have_b <= 1; kb <= b; end
+            if (d_valid && d_ready) {have_a, have_b} <= 0;
+        end
+"""
+MAC = """
+    always @(posedge clk)
+        if (rst) begin d <= 0; d_valid <= 0; end
+        else begin d_valid <= valid; RULE end
+"""
+CASES = {
+    "operands held": Case(
+        MUL,
+        "input start, output busy, output reg done, output reg signed [31:0] d",
+        SERIAL.replace("START", "start && left == 0"),
+        "kind: valid_ready, input: {valid: start, ready: {port: busy, active: low}, hold: operands}, "
+        "output: {valid: done}",
+        {"late": ("if (left == 1)", "if (left == 7)"), "of the start": ("d <= a * b;", "d <= a + b;")},
+    ),
+    "operands held, no ready": Case(
+        MUL,
+        "input start, output busy, output reg done, output reg signed [31:0] d",
+        SERIAL.replace("START", "start && left == 0"),
+        "kind: valid, input: {valid: start, hold: operands}, output: {valid: done}",
+        {"wrong": ("a * b", "a * b + 1")},
+    ),
+    "valid held": Case(
+        MUL,
+        "input start, output reg done, output reg signed [31:0] d",
+        "wire busy;\n"
+        + SERIAL.replace("START", "start && left == 0 && !done").replace(
+            "else if (left != 0) begin", "else if (!start) left <= 0;\n        else if (left != 0) begin"
+        ),
+        "kind: valid, input: {valid: start, hold: valid}, output: {valid: done}",
+        {"wrong": ("a * b", "a * b + 1"), "needs more": ("left == 1", "left == 0")},
+    ),
+    "two channels": Case(
+        MUL,
+        "input a_valid, b_valid, d_ready, output a_ready, b_ready, d_valid, output signed [31:0] d",
+        JOIN,
+        "kind: valid_ready, input: [{operands: [a], valid: a_valid, ready: a_ready}, "
+        "{operands: [b], valid: b_valid, ready: b_ready}], output: {valid: d_valid, ready: d_ready}",
+        {
+            "b with a's valid": ("if (b_valid && b_ready)", "if (a_valid && b_ready)"),
+            "a of the wrong cycle": ("assign d = ka * kb", "assign d = a * kb"),
+            "answers without b": ("d_valid = have_a && have_b", "d_valid = have_a"),
+            "takes a without ready": ("if (a_valid && a_ready)", "if (a_valid)"),
+        },
+    ),
+    "two valids": Case(
+        MUL,
+        "input a_valid, b_valid, output reg d_valid, output reg signed [31:0] d",
+        "always @(posedge clk) begin d_valid <= !rst && a_valid && b_valid; d <= a * b; end",
+        "kind: valid, input: {valid: [a_valid, b_valid]}, output: {valid: d_valid}",
+        {
+            "either": ("a_valid && b_valid", "(a_valid || b_valid)"),
+            "b's alone": ("a_valid && b_valid", "b_valid"),
+        },
+    ),
+    "clear without valid": Case(
+        ACC,
+        "input valid, clear, output reg d_valid, output reg signed [31:0] d",
+        BODY_OF_SUM.replace("BEFORE", "(clear ? 33'sd0 : d)")
+        + MAC.replace("RULE", "if (valid) d <= next; else if (clear) d <= 0;"),
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {"clear ignored": ("(clear ? 33'sd0 : d)", "d")},
+        "a: a, b: b, clear: {port: clear, given: with_operands}, d: d",
+    ),
+    "clear in a cycle of its own": Case(
+        ACC,
+        "input valid, clear, output reg d_valid, output reg signed [31:0] d",
+        BODY_OF_SUM.replace("BEFORE", "d")
+        + MAC.replace("RULE", "if (clear) d <= 0; else if (valid) d <= next;"),
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {"clear ignored": ("if (clear) d <= 0; else ", ""), "clear keeps": ("d <= 0; else", "d <= 1; else")},
+        "a: a, b: b, clear: {port: clear, given: before_operands}, d: d",
+    ),
+    "reset is the only clear": Case(
+        ACC,
+        "input valid, output reg d_valid, output reg signed [31:0] d",
+        BODY_OF_SUM.replace("BEFORE", "d") + MAC.replace("RULE", "if (valid) d <= next;"),
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {"not cleared": ("if (rst) begin d <= 0;", "if (rst) begin")},
+        "a: a, b: b, clear: {port: rst, given: before_operands}, d: d",
+        "",
+    ),
+    "load and clear before": Case(
+        LOAD,
+        "input valid, clear, load, input signed [31:0] c, output reg d_valid, output reg signed [31:0] d",
+        BODY_OF_SUM.replace("BEFORE", "d")
+        + MAC.replace("RULE", "if (clear) d <= 0; else if (load) d <= c; else if (valid) d <= next;"),
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {"load ignored": ("else if (load) d <= c; ", ""), "load adds": ("d <= c;", "d <= d + c;")},
+        "a: a, b: b, c: c, load: {port: load, given: before_operands}, "
+        "clear: {port: clear, given: before_operands}, d: d",
+    ),
+    "valid in the same cycle": Case(
+        MUL,
+        "input valid, output d_valid, output signed [31:0] d",
+        "assign d_valid = valid; assign d = a * b;",
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {
+            "a cycle late": (
+                "assign d = a * b;",
+                "reg signed [31:0] r; always @(posedge clk) r <= a * b; assign d = r;",
+            )
+        },
+    ),
+    "latency 0": Case(
+        ACC,
+        "input valid, clear, output signed [31:0] d",
+        BODY_OF_SUM.replace("BEFORE", "(clear ? 33'sd0 : held)")
+        + "reg signed [31:0] held; assign d = next;\n"
+        "always @(posedge clk) if (rst) held <= 0; else if (valid) held <= next;",
+        "kind: latency, latency: 0, input: {valid: valid}",
+        {"latency 1": ("assign d = next", "assign d = held"), "without valid": ("else if (valid)", "else")},
+        "a: a, b: b, clear: clear, d: d",
+    ),
+}
+
+
+def write(folder: Path, case: Case, text: str, source: str = "top.v") -> None:
+    (folder / source).write_text(text)
+    (folder / "unit.yaml").write_text(case.spec)
+    (folder / "dut.yaml").write_text(
+        f"top: top\nsources: [{source}]\nunit: unit.yaml\nclock: clk\n{case.reset}handshake: {{{case.shake}}}\n"
+        f"ports: {{{case.maps}}}\n"
+        + ("" if case.reset or "port: rst" in case.maps else "constants: {rst: 0}\n")
+    )
+
+
+def judged(
+    folder: Path, case: Case, text: str, engine: str, simulator: str, count: int = 600, source: str = "top.v"
+) -> Verdict:
+    write(folder, case, text, source)
+    dut = load_dut(folder / "dut.yaml")
+    vectors = default_set(dut.instruction, count)
+    traffic = Traffic(0.3, 0.3, resets=2)
+    job = Job(dut, folder / "build", vectors, simulator, traffic, timeout_cycles=500)
+    return judge(vectors, engines.run(engine, job), dut.compare)
+
+
+def text_of(case: Case) -> str:
+    return TOP % (case.ports, case.body)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_sound_unit_passes_and_wrong_ones_fail(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    text = text_of(case)
+    found = judged(tmp_path, case, text, "selfcheck", "icarus")
+    assert found.passed, found.outcome.failures[:2]
+    for fault, (old, new) in case.faults.items():
+        assert old in text
+        assert not judged(tmp_path, case, text.replace(old, new), "selfcheck", "icarus").passed, fault
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("operands held", ", hold: operands"),
+        ("valid held", ", hold: valid"),
+        ("clear without valid", ", given: with_operands"),
+        ("clear in a cycle of its own", ", given: before_operands"),
+    ],
+)
+def test_a_unit_that_needs_a_key_fails_without_it(name: str, key: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    plain = replace(case, shake=case.shake.replace(key, ""), maps=case.maps.replace(key, ""))
+    assert plain != case
+    assert not judged(tmp_path, plain, text_of(case), "selfcheck", "icarus").passed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("cocotb", "icarus")])
+@pytest.mark.parametrize("name", CASES)
+def test_every_engine_drives_it(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
+    assert judged(tmp_path, CASES[name], text_of(CASES[name]), engine, simulator).passed
+
+
+SERIAL_DOT = """
+    reg [3:0] left;
+    reg signed [7:0] x, y;
+    always @(posedge clk)
+        if (rst) left <= 0;
+        else if (start && left == 0) begin left <= CYCLES; SAMPLE end
+        else if (left != 0) begin
+            left <= left - 1;
+            if (left == 1) d <= PRODUCT;
+        end
+"""
+
+
+@pytest.mark.parametrize(
+    ("shake", "cycles", "sample", "product", "latency"),
+    [
+        ("interval: 8, input: {valid: start}", 5, "x <= a; y <= b;", "x * y", 6),
+        ("interval: 4, input: {valid: start}", 1, "x <= a; y <= b;", "x * y", 2),
+        ("input: {valid: start, hold: operands}", 9, "", "a * b", 10),
+        pytest.param(
+            "interval: 7, input: {valid: start}", 2, "x <= a; y <= b;", "x * y", 3, marks=pytest.mark.long
+        ),
+    ],
+)
+def test_a_latency_is_measured_where_operands_come_at_an_interval(
+    shake: str, cycles: int, sample: str, product: str, latency: int, tmp_path: Path
+) -> None:
+    case = Case(
+        MUL, "input start, output reg signed [31:0] d", "", f"kind: latency, latency: measure, {shake}", {}
+    )
+    body = SERIAL_DOT.replace("CYCLES", str(cycles)).replace("SAMPLE", sample).replace("PRODUCT", product)
+    write(tmp_path, case, TOP % (case.ports, body))
+    dut = load_dut(tmp_path / "dut.yaml")
+    assert measure(dut, "selfcheck", "icarus", tmp_path / "build").handshake.latency == latency
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            ("[a], valid: a_valid", "[c], valid: a_valid"),
+            "a channel has the operand 'c', expected one of a, b",
+        ),
+        (
+            ("{operands: [a], valid: a_valid, ready: a_ready}, ", ""),
+            "a list of 1 channels, expected two or more",
+        ),
+        (("operands: [a]", "operands: [b]"), "no channel has the operand a"),
+        (("operands: [a]", "operands: [a, b]"), "an operand is in two channels"),
+        (("valid: a_valid, ", ""), "key 'valid' is missing"),
+        (("ready: a_ready", "read: a_ready"), "unknown key 'read'"),
+    ],
+)
+def test_mistakes_in_channels(changed: tuple[str, str], said: str, tmp_path: Path) -> None:
+    case = CASES["two channels"]
+    write(tmp_path, case, "")
+    text = (tmp_path / "dut.yaml").read_text()
+    assert changed[0] in text
+    (tmp_path / "dut.yaml").write_text(text.replace(*changed))
+    with pytest.raises(SpecError, match=said):
+        load_dut(tmp_path / "dut.yaml")
+
+
+def test_mistakes_in_valids_and_controls(tmp_path: Path) -> None:
+    def refused(name: str, old: str, new: str, said: str) -> None:
+        write(tmp_path, CASES[name], "")
+        text = (tmp_path / "dut.yaml").read_text()
+        assert old in text
+        (tmp_path / "dut.yaml").write_text(text.replace(old, new))
+        with pytest.raises(SpecError, match=said):
+            load_dut(tmp_path / "dut.yaml")
+
+    refused("two valids", "[a_valid, b_valid]", "[a_valid, a_valid]", "expected different ports")
+    refused("two valids", "[a_valid, b_valid]", "[1]", "expected a list of names")
+    refused(
+        "operands held", "hold: operands", "hold: all", "'hold' is 'all', expected one of operands, valid"
+    )
+    refused(
+        "clear without valid", "with_operands", "sometimes", "'given' is 'sometimes', expected one of freely"
+    )
+    refused(
+        "clear without valid", "a: a,", "a: {port: a, given: with_operands},", "'given' is for clear and load"
+    )
+
+
+VHDL_HEAD = (
+    "library ieee; use ieee.std_logic_1164.all; use ieee.numeric_std.all;\nentity top is port (clk, rst : in "
+    "std_logic; a, b : in std_logic_vector(7 downto 0); %s);\nend entity;\narchitecture rtl of top is\n"
+)
+VHDL_JOIN = """  signal have_a, have_b : std_logic := '0';
+  signal ka, kb : std_logic_vector(7 downto 0);
+begin
+  a_ready <= not have_a; b_ready <= not have_b; d_valid <= have_a and have_b;
+  d <= std_logic_vector(resize(signed(ka) * signed(kb), 32));
+  process (clk) begin
+    if rising_edge(clk) then
+      if rst = '1' then have_a <= '0'; have_b <= '0';
+      else
+        if a_valid = '1' and have_a = '0' then have_a <= '1'; ka <= a; end if;
+        if b_valid = '1' and have_b = '0' then have_b <= '1'; kb <= b; end if;
+        if have_a = '1' and have_b = '1' and d_ready = '1' then have_a <= '0'; have_b <= '0'; end if;
+      end if;
+    end if;
+  end process;
+end architecture;
+"""
+VHDL_SERIAL = """  signal count : integer range 0 to 5 := 0;
+begin
+  busy <= '0' when count = 0 else '1';
+  process (clk) begin
+    if rising_edge(clk) then
+      done <= '0';
+      if rst = '1' then count <= 0;
+      elsif count = 0 then if start = '1' then count <= 5; end if;
+      else
+        count <= count - 1;
+        if count = 1 then d <= std_logic_vector(resize(signed(a) * signed(b), 32)); done <= '1'; end if;
+      end if;
+    end if;
+  end process;
+end architecture;
+"""
+VHDL_MAC = """  signal held, total : signed(33 downto 0);
+begin
+  total <= held + signed(a) * signed(b);
+  d <= std_logic_vector(held(31 downto 0));
+  process (clk) begin
+    if rising_edge(clk) then
+      d_valid <= valid and not rst;
+      if rst = '1' or clear = '1' then held <= (others => '0');
+      elsif valid = '1' then
+        if total > 2147483647 then held <= to_signed(2147483647, 34);
+        elsif total < -2147483647 then held <= "11" & X"80000000"; else held <= total; end if;
+      end if;
+    end if;
+  end process;
+end architecture;
+"""
+VHDL_CASES = {
+    "two channels": (
+        "two channels",
+        "a_valid, b_valid, d_ready : in std_logic; a_ready, b_ready, d_valid : out std_logic; "
+        "d : out std_logic_vector(31 downto 0)",
+        VHDL_JOIN,
+        ("if b_valid = '1' and", "if a_valid = '1' and"),
+    ),
+    "operands held": (
+        "operands held",
+        "start : in std_logic; busy, done : out std_logic; d : out std_logic_vector(31 downto 0)",
+        VHDL_SERIAL,
+        ("signed(a) * signed(b)", "signed(a) * signed(a)"),
+    ),
+    "clear in a cycle of its own": (
+        "clear in a cycle of its own",
+        "valid, clear : in std_logic; d_valid : out std_logic; d : out std_logic_vector(31 downto 0)",
+        VHDL_MAC,
+        (" or clear = '1'", ""),
+    ),
+    "two valids": (
+        "two valids",
+        "a_valid, b_valid : in std_logic; d_valid : out std_logic; d : out std_logic_vector(31 downto 0)",
+        """begin
+  process (clk) begin
+    if rising_edge(clk) then
+      d_valid <= a_valid and b_valid and not rst;
+      d <= std_logic_vector(resize(signed(a) * signed(b), 32));
+    end if;
+  end process;
+end architecture;
+""",
+        ("a_valid and b_valid", "(a_valid or b_valid)"),
+    ),
+}
+
+
+@pytest.mark.skipif(shutil.which("ghdl") is None, reason="GHDL is not installed: apt install ghdl")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name == "two channels" else pytest.mark.long) for name in VHDL_CASES],
+)
+def test_units_in_vhdl(name: str, tmp_path: Path) -> None:
+    case, ports, body, (old, new) = VHDL_CASES[name]
+    text = VHDL_HEAD % ports + body
+    assert old in text
+    found = judged(tmp_path, CASES[case], text, "cocotb", "ghdl", 300, "top.vhd")
+    assert found.passed, (found.outcome.failures[:2], found.wrong.sum())
+    assert not judged(tmp_path, CASES[case], text.replace(old, new), "cocotb", "ghdl", 300, "top.vhd").passed
