@@ -213,6 +213,14 @@ class Check:
         return [*found, *self.not_synthesised, *self.beyond]
 
     @property
+    def excluded(self) -> str | None:
+        """What did not count, or had another answer; None: nothing."""
+        if (exclude := self.dut.exclude) is None:
+            return None
+        found = exclude.of(self.dut.instruction, self.vectors.operands, self.vectors.d)
+        return exclude.said(int(np.count_nonzero(found)))
+
+    @property
     def not_synthesised(self) -> list[str]:
         """Why it was not run as synthesis reads it, where that may be another text."""
         return [each.sentence for each in self.synthesis if each.refused]
@@ -298,6 +306,7 @@ class Check:
             "unset": None if self.unset is None else self.unset.as_dict(),
             "four_states": None if self.four_states is None else self.four_states.as_dict(),
             "synthesis": [each.as_dict() for each in self.synthesis],
+            "excluded": self.excluded,
             "notes": self.notes,
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
@@ -552,7 +561,11 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
         check_held(options.vector_count)
         coverage = Coverage(ins)
-        return join(list(until_covered(ins, options.seed, options.vector_count, coverage))), coverage
+        drawn = join(list(until_covered(ins, options.seed, options.vector_count, coverage)))
+        if dut.exclude is None:
+            return drawn, coverage
+        drawn = dut.exclude.replaced(drawn)
+        return drawn, _covered(drawn)
     if options.vectors is not None:
         vectors = read(options.vectors, ins)
         if vectors.level != dut.level:
@@ -561,6 +574,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             )
     else:
         vectors = excerpt(ins, options.seed, dut.level, options.weights, options.first, options.vector_count)
+    if options.vectors is None and dut.exclude is not None:
+        vectors = dut.exclude.replaced(vectors)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
     if options.drawn is not None and digest_of(vectors) != options.drawn:

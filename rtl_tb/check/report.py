@@ -31,11 +31,12 @@ def headline(report: Report) -> str:
     total, failed = report["vectors"], report["wrong"] + report["unknown"] + report["missing"]
     subject = f"{report['dut']} against {report['instruction']}"
     noun = "tiles" if report["level"] == "tile" else "vectors"
+    excluded = f"; {report['excluded']}" if report.get("excluded") else ""
     if report["passed"]:
         four = report["four_states"]
         but = "; Icarus answers otherwise" if four is not None and four["other"] else ""
         but += "; not checked as synthesis reads it" if unsynthesised(report) else ""
-        return f"PASS: {subject}: 0 of {total:,} {noun} differ{but}{untried(report)}"
+        return f"PASS: {subject}: 0 of {total:,} {noun} differ{but}{excluded}{untried(report)}"
     parts = [
         f"{report[key]:,} {words}"
         for key, words in (("wrong", "wrong"), ("unknown", "with X or Z"), ("missing", "never answered"))
@@ -43,7 +44,7 @@ def headline(report: Report) -> str:
     ]
     if report["protocol"]:
         parts.append(_handshake_failures(report))
-    return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)})"
+    return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)}){excluded}"
 
 
 def untried(report: Report) -> str:

@@ -16,8 +16,10 @@ from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import MmagoldError, OperandError, SpecError, nearest
 from golden.instruction import Instruction
+from golden.program.state import CONTROLS
 from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
+from rtl_tb.dut.exclude import ANSWERS, CLASSES, OF_INTEGERS, Exclusion
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages_first, read_list
@@ -169,6 +171,11 @@ class Dut:
     vhdl: Vhdl | None = None
 
     @property
+    def exclude(self) -> Exclusion | None:
+        """The operands that do not count, or None."""
+        return self.compare.exclude
+
+    @property
     def can_stall_output(self) -> bool:
         """Whether the wrapper heeds out_ready. If not, a result that is not taken at once is lost."""
         shake = self.handshake
@@ -265,7 +272,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         handshake,
         _ports(document, layout, unit, unit_name),
         _constants(document),
-        _compare(document),
+        dataclasses.replace(_compare(document), exclude=_exclude(document, unit)),
         {key: f"{document.file}:{line}" for key, line in document.lines.items()},
         vhdl,
     )
@@ -689,6 +696,39 @@ def _compare(document: Section) -> ComparePolicy:
     )
     section.done()
     return policy
+
+
+def _exclude(document: Section, unit: Instruction) -> Exclusion | None:
+    section = document.take("exclude", Section, None)
+    if section is None:
+        return None
+    answers = (*ANSWERS, *unit.status)
+    answer = section.take_choice("answer", answers, "anything")
+    roles = [*(name for name in unit.operand_shapes(False) if name not in CONTROLS), "d"]
+    classes: dict[str, tuple[str, ...]] = {}
+    for name in (name for name in section if name != "answer"):
+        if name not in roles:
+            raise section.error(
+                f"'{name}' is excluded, expected one of {', '.join(roles)}{nearest(name, roles)}", name
+            )
+        fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
+        known = list(CLASSES) if fmt.is_float else list(OF_INTEGERS)
+        classes[name] = tuple(section.take_names(name))
+        for each in classes[name]:
+            if each not in known:
+                raise section.error(
+                    f"class '{each}' of {name} is excluded, expected one of {', '.join(known)}"
+                    f"{nearest(each, known)}",
+                    name,
+                )
+    if "d" in classes and unit.state:
+        raise section.error("'d' cannot be excluded for a unit that keeps its accumulator", "d")
+    if answer == "nan" and not unit.formats["d"].is_float:
+        raise section.error("key 'answer' is 'nan', but d is an integer", "answer")
+    if not any(classes.values()):
+        raise document.error("key 'exclude' names no class of an operand", "exclude")
+    section.done()
+    return Exclusion(classes, answer)
 
 
 def _check_channels(dut: Dut) -> None:

@@ -336,7 +336,7 @@ def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
             f"# Bits: {widths}. No instruction of Hopper has these; see `mmagold list`, or describe your "
             "own unit in a YAML file",
             "# of your own and write `unit: my_unit.yaml` instead.",
-            f"instruction: {PLACEHOLDER}{GUESS}: replace it",
+            f"instruction: {PLACEHOLDER}{GUESS}",
         ]
     others = [f"#   {name}" for name in candidates[1:6]]
     more = (

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, nearest
 from golden.number.formats import Format
+
+if TYPE_CHECKING:
+    from rtl_tb.dut.exclude import Exclusion
 
 Bits = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -29,10 +32,12 @@ ZERO_POLICIES = ("strict", "any")
 
 @dataclass(frozen=True)
 class ComparePolicy:
-    """What counts as equal. Raises OperandError for a name that is no policy."""
+    """What counts as equal. `exclude`: operands that do not count, or have another answer. Raises
+    OperandError for a name that is no policy."""
 
     nan: str = "exact"
     zero: str = "strict"
+    exclude: Exclusion | None = None
 
     def __post_init__(self) -> None:
         for key, value, known in (("nan", self.nan, NAN_POLICIES), ("zero", self.zero, ZERO_POLICIES)):
@@ -93,7 +98,8 @@ def _magnitude(fmt: Format, codes: Bits) -> Bits:
     return fields
 
 
-def _sign(fmt: Format, codes: Bits) -> Mask:
+def sign_of(fmt: Format, codes: Bits) -> Mask:
+    """True where the sign of a raw code of `fmt` is set."""
     if not fmt.signed:
         return np.zeros(np.shape(codes), dtype=np.bool_)
     sign: Mask = (np.asarray(codes).astype(np.uint64) >> np.uint64(fmt.sign_shift)) & np.uint64(1) != 0
@@ -109,8 +115,24 @@ def is_nan(fmt: Format, codes: Bits) -> Mask:
     elif fmt.is_float and fmt.specials == "all_ones_nan":
         nan = fields == np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1)
     elif fmt.is_float and fmt.specials == "negative_zero_nan":
-        nan = (fields == 0) & _sign(fmt, codes)
+        nan = (fields == 0) & sign_of(fmt, codes)
     return nan
+
+
+def is_infinite(fmt: Format, codes: Bits) -> Mask:
+    """True where a raw code of `fmt` is an infinity."""
+    fields = _magnitude(fmt, codes)
+    if not fmt.is_float or fmt.specials != "ieee":
+        return np.zeros(fields.shape, dtype=np.bool_)
+    return np.asarray(fields == np.uint64(((1 << fmt.exponent_bits) - 1) << fmt.fraction_bits))
+
+
+def is_subnormal(fmt: Format, codes: Bits) -> Mask:
+    """True where a raw code of the float format `fmt` is subnormal: not zero, with the lowest exponent."""
+    fields = _magnitude(fmt, codes)
+    if not fmt.has_zero:
+        return np.zeros(fields.shape, dtype=np.bool_)
+    return np.asarray((fields != 0) & (fields < np.uint64(1 << fmt.fraction_bits)))
 
 
 def is_zero(fmt: Format, codes: Bits) -> Mask:

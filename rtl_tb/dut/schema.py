@@ -75,6 +75,11 @@ def dut_schema() -> Schema:
                     "properties": {"mode": {"anyOf": [_port(), _MODE_FIELDS]}},
                     "additionalProperties": _port(),
                 },
+                "exclude": {
+                    "type": "object",
+                    "additionalProperties": _NAMES,
+                    "description": "classes of operands that do not count, and what the unit answers then",
+                },
                 "compare": object_of(
                     {"nan": {"enum": list(NAN_POLICIES)}, "zero": {"enum": list(ZERO_POLICIES)}}, []
                 ),

@@ -71,6 +71,7 @@ def write(
     if dut.handshake.kind == "latency" and dut.handshake.latency is None:
         raise RtlError(f"{dut.file}: 'latency: measure' is for rtl check; write the number that it prints")
     vectors = default_set(dut.instruction, count, seed, dut.level)
+    vectors = vectors if dut.exclude is None else dut.exclude.replaced(vectors)
     words = _words(dut, prefix, vectors)
     sources = [f"{prefix}_{name}.sv" for name in ("pkg", "if", "uvm_pkg")]
     texts: dict[str, str | Fill] = {
