@@ -30,9 +30,10 @@ from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states
 from rtl_tb.check.latency import measure
-from rtl_tb.check.polarity import polarity
+from rtl_tb.check.polarity import Polarity, polarity
 from rtl_tb.check.readings import Reading, as_run
 from rtl_tb.check.source import ask_source
+from rtl_tb.check.spacing import Spacing, spacing
 from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.swapped import swapped_ports
 from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
@@ -391,10 +392,10 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
         job = _try_handshake(result, job)
     if result.passed and (options.engine == "fast" or dut.vhdl is not None):
         job = _climb(result, job)
-    turned = None
+    turned: Polarity | Spacing | None = None
     if not result.passed and options.explain:
         report("looking at polarities", 0, 0)
-        turned = polarity(result.verdict, options.engine, job)
+        turned = polarity(result.verdict, options.engine, job) or spacing(result.verdict, options.engine, job)
     if turned is not None:  # what came is no result: nothing more is built on it
         result.hints = [turned.sentence]
     else:

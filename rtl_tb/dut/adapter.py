@@ -121,7 +121,11 @@ def adapter_of(dut: Dut) -> Adapter:
     if shake.hold == "valid":
         found.bits["shown"] = f"{base} | held"
         base = "shown"
-    if shake.more_valids:
+    if shake.out_ready in shake.agreed:
+        found.bits["agreed"] = "out_ready & out_valid"
+    if shake.in_valid in shake.agreed:
+        found.bits["valid_0"] = f"{base} & {'unit_ready' if 'unit_ready' in found.inputs else 'in_ready'}"
+    elif shake.more_valids:
         _all_needed(found, dut, base)
     elif shake.channels:
         _channels(found, dut, base, bus)

@@ -84,6 +84,8 @@ class Handshake:
     measured: whether the file says `latency: measure`.
     interval: the DUT takes one set of operands every `interval` cycles (kinds valid and latency).
     active_low: those of the ports that mean with 0 what the others mean with 1.
+    agreed: the input's valid, or the output's ready, where it may be active only while its fellow is: a
+        method of Bluespec is called only when it is ready.
     more_valids: further ports that are active like in_valid, where all are needed.
     channels: where operands come by several handshakes; in_valid and in_ready are None then.
     probing: whether the bench hands over a vector in every cycle and reads a result in every cycle, and
@@ -101,6 +103,7 @@ class Handshake:
     measured: bool = False
     interval: int = 1
     active_low: frozenset[str] = frozenset()
+    agreed: frozenset[str] = frozenset()
     more_valids: tuple[str, ...] = ()
     channels: tuple[Channel, ...] = ()
     hold: str | None = None
@@ -187,7 +190,8 @@ class Dut:
         fields = _port_fields(self.layout)
         fields = {name: field for name, field in fields.items() if name != "clear" or name in self.ports}
         if "mode" in fields and "mode" not in self.ports:
-            return _with_mode_fields(fields, self.instruction)
+            parts = _with_mode_fields(fields, self.instruction)
+            return {name: _of_bits(part, len(self.ports[name].ports)) for name, part in parts.items()}
         return fields
 
     def with_latency(self, latency: int) -> Dut:
@@ -487,33 +491,52 @@ def _handshake(document: Section) -> Handshake:
     section = document.take("handshake", Section)
     kind = section.take_choice("kind", HANDSHAKES)
     readers = {"valid_ready": _valid_ready, "valid": _valid, "latency": _latency}
-    low: set[str] = set()
+    low = _Marked()
     handshake = readers[kind](section, low) if kind in readers else Handshake(kind)
     section.done()
-    return dataclasses.replace(handshake, active_low=frozenset(low))
+    if "input" in low.agreed and not handshake.in_ready:
+        raise section.error("'only_if: ready' needs the port of that ready", "input")
+    return dataclasses.replace(handshake, active_low=frozenset(low), agreed=frozenset(low.agreed.values()))
 
 
-def _signal(section: Section, key: str, low: set[str]) -> str:
-    """A port of the handshake; one that is active low is added to `low`."""
+class _Marked(set[str]):
+    """Ports that are active low, and those that are active only while their fellow is, by their side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agreed: dict[str, str] = {}
+
+
+_FELLOWS = {"valid": ("input", "ready"), "ready": ("output", "valid")}
+"""The signals that may wait for another, by key: the side on which they are inputs, and the other."""
+
+
+def _signal(section: Section, key: str, low: _Marked, side: str = "") -> str:
+    """A port of the handshake; one that is active low, or waits for its fellow, is marked in `low`.
+    `side`: input or
+    output, where it may wait."""
     if not isinstance(section.get(key), Section):
         return _port(section, key)
     signal = section.take(key, Section)
     port = _port(signal, "port")
     if signal.take_choice("active", ("low", "high"), "high") == "low":
         low.add(port)
+    if side and "only_if" in signal:
+        signal.take_choice("only_if", (_FELLOWS[key][1],))
+        low.agreed[side] = port
     signal.done()
     return port
 
 
-def _optional_signal(section: Section, key: str, low: set[str]) -> str | None:
-    return section.take(key, str, None) if section.get(key) is None else _signal(section, key, low)
+def _optional_signal(section: Section, key: str, low: _Marked, side: str = "") -> str | None:
+    return section.take(key, str, None) if section.get(key) is None else _signal(section, key, low, side)
 
 
-def _valids(section: Section, low: set[str]) -> tuple[str, tuple[str, ...]]:
+def _valids(section: Section, low: _Marked) -> tuple[str, tuple[str, ...]]:
     """The port of the input's valid, and further ones that are all needed."""
     value = section.get("valid")
     if not isinstance(value, list):
-        return _signal(section, "valid", low), ()
+        return _signal(section, "valid", low, "input"), ()
     names = section.take_names("valid")
     for name in names:
         if not PORT.fullmatch(name):
@@ -527,7 +550,7 @@ def _hold(section: Section) -> str | None:
     return section.take_choice("hold", HOLDS, None) if "hold" in section else None
 
 
-def _valid_ready(section: Section, low: set[str]) -> Handshake:
+def _valid_ready(section: Section, low: _Marked) -> Handshake:
     if isinstance(section.get("input"), list):
         handshake = Handshake("valid_ready", channels=_channels(section, low))
     else:
@@ -542,7 +565,7 @@ def _valid_ready(section: Section, low: set[str]) -> Handshake:
     handshake = dataclasses.replace(
         handshake,
         out_valid=_signal(result, "valid", low),
-        out_ready=_optional_signal(result, "ready", low),
+        out_ready=_optional_signal(result, "ready", low, "output"),
     )
     result.done()
     if not handshake.in_ready and not handshake.out_ready and not handshake.channels:
@@ -552,7 +575,7 @@ def _valid_ready(section: Section, low: set[str]) -> Handshake:
     return handshake
 
 
-def _channels(section: Section, low: set[str]) -> tuple[Channel, ...]:
+def _channels(section: Section, low: _Marked) -> tuple[Channel, ...]:
     """The channels of a list under `input`."""
     found = []
     for each in section.take("input", list):
@@ -566,7 +589,7 @@ def _channels(section: Section, low: set[str]) -> tuple[Channel, ...]:
     return tuple(found)
 
 
-def _valid(section: Section, low: set[str]) -> Handshake:
+def _valid(section: Section, low: _Marked) -> Handshake:
     given, result = section.take("input", Section), section.take("output", Section)
     (in_valid, more), out_valid = _valids(given, low), _signal(result, "valid", low)
     hold = _hold(given)
@@ -582,7 +605,7 @@ def _valid(section: Section, low: set[str]) -> Handshake:
     )
 
 
-def _latency(section: Section, low: set[str]) -> Handshake:
+def _latency(section: Section, low: _Marked) -> Handshake:
     given = section.take("input", Section, None)
     in_valid: str | None = None
     more: tuple[str, ...] = ()
@@ -663,11 +686,22 @@ def _ports(document: Section, layout: WordLayout, unit: Instruction, unit_name: 
     if "mode" in fields and isinstance(mode, Section) and "port" not in mode:
         fields = _with_mode_fields(fields, unit)
         maps = _mode_maps(section.take("mode", Section), fields)
+        fields = {
+            name: _of_bits(field, len(maps[name].ports) if name in maps else 1)
+            for name, field in fields.items()
+        }
     maps = {name: maps.get(name) or read_map(section, field) for name, field in fields.items()}
     section.done()
     check_overlaps([port_map for name, port_map in maps.items() if name not in RESULTS], fields)
     check_overlaps([port_map for name, port_map in maps.items() if name in RESULTS], fields)
     return maps
+
+
+def _of_bits(field: Field, ports: int) -> Field:
+    """A field of the mode that has a port for each of its bits, the lowest first, as elements of one bit."""
+    if not field.name.startswith("mode.") or ports < 2 or ports != field.bits:
+        return field
+    return dataclasses.replace(field, elements=field.bits, bits=1, shape=(*field.shape, field.bits))
 
 
 def _mode_maps(section: Section, fields: dict[str, Field]) -> dict[str, PortMap]:
@@ -676,12 +710,12 @@ def _mode_maps(section: Section, fields: dict[str, Field]) -> dict[str, PortMap]
     missing = [name for name in own if name not in section]
     if missing:
         raise section.error(f"'mode' lacks {', '.join(missing)}: its fields are {', '.join(own)}", "mode")
-    maps = {
-        field.name: dataclasses.replace(
-            read_map(section, dataclasses.replace(field, name=name)), operand=field.name
-        )
-        for name, field in own.items()
-    }
+    maps = {}
+    for name, field in own.items():
+        ports = section.get(name)
+        field = _of_bits(field, len(ports) if isinstance(ports, list) else 1)
+        at = read_map(section, dataclasses.replace(field, name=name))
+        maps[field.name] = dataclasses.replace(at, operand=field.name)
     section.done()
     return maps
 

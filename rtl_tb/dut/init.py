@@ -20,6 +20,7 @@ from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.errors import SpecError
 from golden.instruction import Instruction
+from golden.program.modes import ModeField
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.fit import entries, entry_width
@@ -30,7 +31,6 @@ from rtl_tb.dut.matching import (
     Match,
     match,
     operand_by_name,
-    plain,
     several_valids,
     words_of,
 )
@@ -78,10 +78,13 @@ class _Roles:
 
     found: Match
     valids: list[tuple[str, str | None, list[str]]] = field(default_factory=list)
-    modes: dict[str, str] = field(default_factory=dict)
+    modes: dict[str, list[str]] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+
+    reset_clears: bool = False
+    """Whether the reset is all that clears an accumulator: it then is no reset to the bench."""
 
     def port(self, role: str) -> str | None:
         """The only port of a role."""
@@ -188,7 +191,7 @@ def draft(
         "",
         *_timing(module, roles, unit),
         "",
-        *_ports(module, roles, layout),
+        *_ports(module, roles, layout, unit),
         *_rest(roles, module),
         "# nan: exact | canonical | any      zero: strict | any",
         "compare: {nan: exact, zero: strict}",
@@ -260,18 +263,23 @@ def _is_operand(port: Port) -> bool:
 def _roles(module: Module, unit: Instruction | None) -> _Roles:
     """What each port is for; of a `unit` that is known only what it has."""
     fields = {item.name: item for item in WordLayout.of(unit).fields} if unit else None
-    modes = _named_parts(
-        module, [part.name for part in unit.modes.fields] if unit and unit.modes else [], "input"
-    )
+    modes = _mode_ports(module, unit)
     status = [_STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
     flags = _flag_ports(module, status)
-    apart = {*modes.values(), *flags}
+    apart = {*(name for names in modes.values() for name in names), *flags}
     others = replace(module, ports={name: port for name, port in module.ports.items() if name not in apart})
     if fields is not None:
         gone = {name for name, ports in (("mode", modes), ("flags", flags)) if ports}
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=unit is not None and unit.state)
     roles = _Roles(found, modes=modes, flags=flags)
+    roles.reset_clears = (
+        fields is not None
+        and "clear" in fields
+        and "load" not in fields
+        and "clear" not in found.roles
+        and "reset" in found.roles
+    )
     used = apart | {name for each in found.roles.values() for name in each.ports}
     roles.valids = several_valids(others, found)
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
@@ -288,11 +296,46 @@ def _roles(module: Module, unit: Instruction | None) -> _Roles:
     return roles
 
 
-def _named_parts(module: Module, names: Sequence[str], direction: str) -> dict[str, str]:
-    """The port of each of these names, where every one has a port of its name; else none."""
-    ports = [name for name, port in module.ports.items() if port.direction == direction]
-    found = {name: port for name in names for port in ports if plain(port) == name.lower().replace("_", "")}
-    return found if len(found) == len(names) else {}
+_OF_VALUES = {
+    "nearest_even": {"rnd", "round", "rounding", "rm", "rmode", "frm"},
+    "product": {"neg", "negate", "negates", "sub", "mod", "subtract", "invert"},
+}
+"""Words of ports that choose among values of which one is this."""
+
+
+def _mode_ports(module: Module, unit: Instruction | None) -> dict[str, list[str]]:
+    """The ports of each field of `mode`, by their names and widths: one, or one for each of its bits.
+    Empty where no field has a port, or all lie in one; a field that none is found for has no ports."""
+    if unit is None or unit.modes is None:
+        return {}
+    found: dict[str, list[str]] = {}
+    taken: set[str] = set()
+    inputs = {name: port for name, port in module.ports.items() if port.direction == "input" and port.width}
+
+    def score(name: str, part: ModeField) -> int:
+        words = set(words_of(name))
+        own = {"".join(words_of(part.name))} | set(words_of(part.name))
+        chosen = set[str]().union(*(_OF_VALUES.get(str(value), set()) for value in part.values))
+        speaks = 8 * bool(own & words) + 6 * bool(chosen & words)
+        width = inputs[name].width
+        return speaks and speaks + 4 * (width == part.bits) - 4 * (width > part.bits)
+
+    for part in unit.modes.fields:
+        best = sorted(
+            (
+                name
+                for name in inputs
+                if name not in taken and inputs[name].width >= part.bits and score(name, part) > 4
+            ),
+            key=lambda name: -score(name, part),
+        )
+        bits = [name for name in inputs if inputs[name].width == 1 and score(name, part) > 0]
+        names = best[:1] or (bits if len(bits) == part.bits else [])
+        found[part.name] = names
+        taken |= set(names)
+    several = len(found) > 1 or all(len(names) > 1 for names in found.values())
+    whole = max((inputs[name].width for name in taken), default=0) >= unit.modes.bits
+    return found if taken and (several or not whole) and not (several and whole) else {}
 
 
 def _flag_ports(module: Module, status: Sequence[Sequence[str]]) -> list[str]:
@@ -353,7 +396,7 @@ def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
 def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str]:
     clock, reset = roles.port("clock"), roles.port("reset")
     lines = [f"clock: {_scalar(clock)}{roles.guess('clock')}"] if clock else ["# clock: clk"]
-    if reset:
+    if reset and not roles.reset_clears:
         active = "low" if _RESET_LOW.search(reset) else "high"
         lines.append(
             f"reset: {{port: {_scalar(reset)}, active: {active}, synchronous: true, cycles: "
@@ -411,13 +454,17 @@ def _doubt(roles: _Roles, *names: str) -> str:
 
 def _side(side: str, valid: str, ready: str | None, doubt: str = "") -> str:
     signals = {"valid": valid} | ({"ready": ready} if ready else {})
-    words = ", ".join(f"{role}: {_signal(name)}" for role, name in signals.items())
+    waits = {} if not ready else {"input": {"valid": "ready"}, "output": {"ready": "valid"}}[side]
+    words = ", ".join(f"{role}: {_signal(name, waits.get(role, ''))}" for role, name in signals.items())
     line = _by_name(f"  {side}: {{{words}}}")
     return line if GUESS in line else line + doubt
 
 
-def _signal(name: str) -> str:
-    """A signal of the handshake; active low where its name says so."""
+def _signal(name: str, fellow: str = "") -> str:
+    """A signal of the handshake; active low where its name says so. One that may be active only while its
+    fellow is waits for that."""
+    if fellow and (name.startswith("EN_") or "yumi" in words_of(name)):
+        return f"{{port: {_scalar(name)}, only_if: {fellow}}}"
     low = _LOW.search(name.rpartition(".")[2])
     return f"{{port: {_scalar(name)}, active: low}}" if low else _scalar(name)
 
@@ -430,22 +477,53 @@ def _by_name(line: str) -> str:
 # Ports ------------------------------------------------------------------------------------------------------
 
 
-def _ports(module: Module, roles: _Roles, layout: WordLayout | None) -> list[str]:
+def _mode_line(module: Module, roles: _Roles, unit: Instruction | None) -> str:
+    """The ports of the fields of the mode; one that no port is named after gets an input of its width that
+    is left."""
+    widths = {part.name: part.bits for part in unit.modes.fields} if unit is not None and unit.modes else {}
+    words, unsure = [], []
+    for name, ports in roles.modes.items():
+        if not ports:
+            ports = [port for port in roles.left if module.ports[port].width == widths[name]][:1]
+            roles.left[:] = [port for port in roles.left if port not in ports]
+            unsure.append(f"{name} by its width" if ports else f"no port looks like {name}")
+        wide = len(ports) == 1 and module.ports[ports[0]].width > widths[name]
+        text = f"[{', '.join(map(_scalar, ports))}]" if len(ports) > 1 else _scalar([*ports, "PORT"][0])
+        words.append(f"{name}: {{port: {text}, partial: true}}" if wide else f"{name}: {text}")
+        if ports and name.lower() not in words_of(ports[0]):
+            unsure.append(f"{name} by what it chooses")
+    mark = f"{GUESS}: {', '.join(dict.fromkeys(unsure))}" if unsure else ""
+    return f"  mode: {{{', '.join(words)}}}{mark}"
+
+
+def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instruction | None) -> list[str]:
     fields = {item.name: item for item in layout.fields} if layout else {}
     lines = ["# Element 0 in the least significant bits, unless order: descending.", "ports:"]
     shared = _shared_port(module, roles, fields)
     for operand in fields or ("a", "b", "c", "d"):
         names = roles.ports(operand)
         if operand == "mode" and roles.modes:
-            inside = ", ".join(f"{name}: {_scalar(port)}" for name, port in roles.modes.items())
-            lines.append(f"  mode: {{{inside}}}")
+            lines.append(_mode_line(module, roles, unit))
         elif operand == "flags" and roles.flags:
             lines.append(f"  flags: [{', '.join(map(_scalar, roles.flags))}]{GUESS}: flags by their names")
         elif operand in shared:
             lines.append(f"  {operand}: {shared[operand]}{GUESS}: operands in the order of the entries")
+        elif names and operand in fields and roles.found.roles[operand].width < fields[operand].width:
+            item, width = fields[operand], roles.found.roles[operand].width
+            lines.append(
+                f"  # {operand}: {', '.join(names)}{GUESS}: {width} bits, but the operand has "
+                f"{item.elements} x {item.bits}{_candidates_text(module, roles, operand)}"
+            )
         elif names:
             lines.append(
                 f"  {operand}: {_arrangement(names, module, fields.get(operand), roles.guess(operand))}"
+            )
+        elif operand == "clear" and roles.reset_clears:
+            low = ", active: low" if _RESET_LOW.search(roles.port("reset") or "") else ""
+            port = _scalar(roles.port("reset") or "")
+            lines.append(
+                f"  clear: {{port: {port}{low}, given: before_operands}}{GUESS}: nothing but the reset "
+                "seems to clear"
             )
         elif operand != "clear" or "load" not in fields:  # a load of zero clears
             lines.append(

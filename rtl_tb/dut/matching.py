@@ -41,12 +41,13 @@ _WORDS: dict[str, dict[str, int]] = {
     ),
     "enable": {"en": 7, "ena": 7, "enable": 7, "ce": 7, "clken": 8, "cen": 7, "stall": 3, "hold": 3},
     "in_valid": dict.fromkeys(("valid", "vld", "dv"), 9)
+    | {"v": 7}
     | {"start": 8, "stb": 8, "strobe": 8, "go": 8, "push": 7, "nvalid": 9, "nvld": 9, "begin": 6, "fire": 6}
     | {"val": 7, "nd": 7, "req": 5, "request": 4, "en": 3, "ena": 3, "enable": 3, "ce": 2},
     "out_valid": dict.fromkeys(("valid", "vld", "dv", "done", "finish", "finished", "nvalid", "nvld"), 9)
-    | {"stb": 8, "strobe": 8, "complete": 7, "val": 7, "ready": 3, "rdy": 3, "end": 4, "drdy": 8},
+    | {"v": 7, "stb": 8, "strobe": 8, "complete": 7, "val": 7, "ready": 3, "rdy": 3, "end": 4, "drdy": 8},
     "in_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "busy": 6, "accept": 5, "idle": 5},
-    "out_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "pop": 7, "accept": 5},
+    "out_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "pop": 7, "accept": 5, "yumi": 8},
     "a": {
         "a": 8,
         "x": 6,
@@ -85,7 +86,7 @@ _WORDS: dict[str, dict[str, int]] = {
         "psum": 6,
         "c": 5,
     }
-    | {"mac": 6, "value": 3, "answer": 6, "data": 2, "bits": 2, "fma": 5, "total": 6},
+    | {"rd": 5, "mac": 6, "value": 3, "answer": 6, "data": 2, "bits": 2, "fma": 5, "total": 6},
     "flags": {"flags": 9, "flag": 8, "fflags": 9, "exception": 8, "exceptions": 8, "exc": 8, "status": 8},
     "clear": {"clear": 9, "clr": 9, "first": 6, "init": 6, "zero": 4, "flush": 4, "new": 3},
     "load": {"load": 9, "ld": 9, "preload": 9, "set": 3},
@@ -453,16 +454,6 @@ def operand_by_name(name: str, direction: str) -> str | None:
     each = Candidate((name,), direction, 2, words_of(name))
     roles = [role for role in (*MAIN, "d") if score(each, role, None, MAIN) >= SURE]
     return roles[0] if roles else None
-
-
-def plain(name: str) -> str:
-    """A port's name without what only says that it is one, in small letters: rnd for i_rnd and rnd_i."""
-    words = list(words_of(name))
-    while len(words) > 1 and words[-1] in _PLAIN:
-        words.pop()
-    while len(words) > 1 and words[0] in _PLAIN:
-        words.pop(0)
-    return "".join(words)
 
 
 def several_valids(module: Module, found: Match) -> list[tuple[str, str | None, list[str]]]:

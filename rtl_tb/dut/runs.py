@@ -111,7 +111,10 @@ def signals_of(dut: Dut) -> dict[str, str]:
     given: list[tuple[str | None, str]] = [
         (port, f"valid_{at}" if f"valid_{at}" in adapter.bits else accept) for at, port in enumerate(valids)
     ]
-    given += [(shake.out_ready, "out_ready"), (shake.enable, "!stall")]
+    given += [
+        (shake.out_ready, "agreed" if "agreed" in adapter.bits else "out_ready"),
+        (shake.enable, "!stall"),
+    ]
     ready = "unit_ready" if "unit_ready" in adapter.inputs else "in_ready"
     taken = [(shake.in_ready, ready), (shake.out_valid, "out_valid")]
     taken += [(each.ready, f"ready_{at}") for at, each in enumerate(shake.channels)]

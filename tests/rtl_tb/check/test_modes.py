@@ -103,7 +103,8 @@ def test_the_draft_finds_the_port(tmp_path, port, found):
         source.read_text().replace("input [2:0] mode", f"input [2:0] {port}").replace("mode[", f"{port}[")
     )
     text = draft([source], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
-    assert yaml.safe_load(text)["ports"]["mode"] == (port if found else "mode")
+    assert yaml.safe_load(text)["ports"]["mode"] == port
+    assert ("GUESS" in next(row for row in text.splitlines() if row.startswith("  mode:"))) != found
 
 
 PORTS = ("input [2:0] mode,", "input [1:0] op, input signed_i,")

@@ -11,6 +11,7 @@ from golden.errors import SpecError
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.dut.portmap import Place
+from rtl_tb.dut.wrapper import wrapper_of
 
 GOOD = """\
 dut: my_dot
@@ -211,3 +212,23 @@ def test_latency_mistakes(folder: Path) -> None:
 def test_ready_ports_are_required_somewhere(folder: Path) -> None:
     with pytest.raises(SpecError, match="names no ready port; for a unit without any, write 'kind: valid'"):
         load(folder, GOOD.replace(", ready: in_ready", "").replace(", ready: out_ready", ""))
+
+
+def test_a_field_of_the_mode_has_a_port_for_each_bit(tmp_path: Path) -> None:
+    """FloPoCo's FMA has negateAB and negateC for what is one field of two bits here."""
+    unit = Path(__file__).parents[3] / "spec" / "examples" / "fma_modes.yaml"
+    (tmp_path / "fma.sv").write_text(
+        "module fma (input [15:0] a, b, c, input [2:0] rnd, input neg_ab, neg_c, output [15:0] d);endmodule\n"
+    )
+    text = (
+        f"top: fma\nsources: [fma.sv]\nunit: {unit}\nhandshake: {{kind: combinational}}\n"
+        "ports: {a: a, b: b, c: c, mode: {rnd: rnd, op: [neg_ab, neg_c]}, d: d}\n"
+    )
+    (tmp_path / "dut.yaml").write_text(text)
+    wrapper = wrapper_of(load_dut(tmp_path / "dut.yaml"))
+    assert (
+        "assign p_neg_ab[0:0] = in_data[3:3];" in wrapper and "assign p_neg_c[0:0] = in_data[4:4];" in wrapper
+    )
+    (tmp_path / "dut.yaml").write_text(text.replace(", neg_c]", ", neg_c, rnd]"))
+    with pytest.raises(SpecError, match="op lists 3 ports"):
+        load_dut(tmp_path / "dut.yaml")

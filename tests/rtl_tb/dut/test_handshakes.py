@@ -12,6 +12,7 @@ import pytest
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
+from rtl_tb.check.check import Options, check
 from rtl_tb.check.latency import measure
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
@@ -167,6 +168,15 @@ CASES = {
         "a: a, b: b, c: c, load: {port: load, given: before_operands}, "
         "clear: {port: clear, given: before_operands}, d: d",
     ),
+    "enables that wait": Case(
+        MUL,
+        "input EN_put, EN_get, output RDY_put, RDY_get, output reg signed [31:0] d",
+        "reg full; assign RDY_put = !full, RDY_get = full;\nalways @(posedge clk) if (rst) full <= 0;\n"
+        "else begin if (EN_put) begin full <= 1; d <= a * b; end if (EN_get) full <= 0; end",
+        "kind: valid_ready, input: {valid: {port: EN_put, only_if: ready}, ready: RDY_put}, "
+        "output: {valid: RDY_get, ready: {port: EN_get, only_if: valid}}",
+        {"always ready": ("RDY_put = !full", "RDY_put = 1'b1")},
+    ),
     "valid in the same cycle": Case(
         MUL,
         "input valid, output d_valid, output signed [31:0] d",
@@ -233,6 +243,8 @@ def test_a_sound_unit_passes_and_wrong_ones_fail(name: str, tmp_path: Path) -> N
     [
         ("operands held", ", hold: operands"),
         ("valid held", ", hold: valid"),
+        ("enables that wait", ", only_if: ready"),
+        ("enables that wait", ", only_if: valid"),
         ("clear without valid", ", given: with_operands"),
         ("clear in a cycle of its own", ", given: before_operands"),
     ],
@@ -438,3 +450,30 @@ def test_units_in_vhdl(name: str, tmp_path: Path) -> None:
     found = judged(tmp_path, CASES[case], text, "cocotb", "ghdl", 300, "top.vhd")
     assert found.passed, (found.outcome.failures[:2], found.wrong.sum())
     assert not judged(tmp_path, CASES[case], text.replace(old, new), "cocotb", "ghdl", 300, "top.vhd").passed
+
+
+def test_an_interval_that_is_too_short_is_named(tmp_path: Path) -> None:
+    """And a fault of the arithmetic is not taken for one."""
+    case = Case(
+        MUL,
+        "input start, output reg signed [31:0] d, output reg done",
+        "",
+        "kind: valid, interval: 2, input: {valid: start}, output: {valid: done}",
+        {},
+    )
+    body = SERIAL_DOT.replace("CYCLES", "5").replace("SAMPLE", "x <= a; y <= b;")
+    body += "always @(posedge clk) done <= !rst && left == 1;"
+    options = Options(
+        "selfcheck", "icarus", count=400, failures=None, build=tmp_path / "build", synthesis="off"
+    )
+    write(tmp_path, case, TOP % (case.ports, body.replace("PRODUCT", "x * y")))
+    found = check(tmp_path / "dut.yaml", options)
+    assert not found.passed and len(found.hints) == 1
+    assert "100 vectors are right where they come every 6 cycles, and not every 5" in found.hints[0]
+    write(
+        tmp_path,
+        replace(case, shake=case.shake.replace("2", "6")),
+        TOP % (case.ports, body.replace("PRODUCT", "x")),
+    )
+    found = check(tmp_path / "dut.yaml", options)
+    assert not found.passed and not any("write interval" in hint for hint in found.hints), found.hints

@@ -24,6 +24,16 @@ UNITS = {
     + f"  - multiply: {{to: products}}\n  - {ROUND.replace('total', 'products')}\n",
     "fma": HEAD % (1, "b: f32, c: f32, ", "") + f"  - multiply: {{to: products}}\n  - {ADD}\n  - {ROUND}\n",
     "dot4": HEAD % (4, "b: f32, c: f32, ", "") + f"  - multiply: {{to: products}}\n  - {ADD}\n  - {ROUND}\n",
+    "fma modes": (
+        HEAD % (1, "b: f32, c: f32, ", "") + f"  - multiply: {{to: products}}\n  - {ADD}\n  - {ROUND}\n"
+    )
+    .replace(
+        "steps",
+        "modes: {rnd: [nearest_even, toward_zero, down, up, nearest_away], sub: [none, product]}\nsteps",
+    )
+    .replace("nearest_even, overflow", "$rnd, overflow")
+    .replace("to: products}", "to: products, negate: $sub}")
+    .replace("to: total}", "to: total, rounding: $rnd}"),
     "acc": HEAD % (1, "b: f32, ", "accumulator: state\n")
     + f"  - multiply: {{to: products}}\n  - {ADD}\n  - {ROUND}\n",
 }
@@ -52,15 +62,18 @@ STYLES = {
         {"a": "start_a", "b": "start_b", "c": "start_s", "d": "get_result"},
         {
             "kind": "valid_ready",
-            "input": {"valid": "EN_start", "ready": "RDY_start"},
-            "output": {"valid": "RDY_get_result", "ready": "EN_get_result"},
+            "input": {"valid": {"port": "EN_start", "only_if": "ready"}, "ready": "RDY_start"},
+            "output": {"valid": "RDY_get_result", "ready": {"port": "EN_get_result", "only_if": "valid"}},
         },
     ),
     "bluespec value method": Style(
         f"input CLK, input RST_N, {I32}put_x, {I32}put_y, input EN_put, output RDY_put, {O32}result, output RDY_result",
         "mul",
         {"a": "put_x", "b": "put_y", "d": "result"},
-        {"input": {"valid": "EN_put", "ready": "RDY_put"}, "output": {"valid": "RDY_result"}},
+        {
+            "input": {"valid": {"port": "EN_put", "only_if": "ready"}, "ready": "RDY_put"},
+            "output": {"valid": "RDY_result"},
+        },
     ),
     "bluespec operands": Style(
         f"input CLK, input RST_N, {I32}server_core_request_put_op1, {I32}server_core_request_put_op2, "
@@ -72,7 +85,12 @@ STYLES = {
             "c": "server_core_request_put_op2",
             "d": "server_core_response_get",
         },
-        {"output": {"valid": "RDY_server_core_response_get", "ready": "EN_server_core_response_get"}},
+        {
+            "output": {
+                "valid": "RDY_server_core_response_get",
+                "ready": {"port": "EN_server_core_response_get", "only_if": "valid"},
+            }
+        },
     ),
     "axi stream": Style(
         f"input aclk, input aresetn, input s_axis_tvalid, output s_axis_tready, {I32}s_axis_a_tdata, "
@@ -320,6 +338,54 @@ STYLES = {
             "output": {"valid": "resp_valid", "ready": "resp_ready"},
         },
         {"constants": {"req_tag": 0}},
+    ),
+    "yumi": Style(
+        f"input clk_i, input reset_i, input en_i, input v_i, {I32}a_i, {I32}b_i, output ready_and_o, output v_o, "
+        f"{O32}z_o, input yumi_i",
+        "mul",
+        {"a": "a_i", "b": "b_i", "d": "z_o"},
+        {
+            "kind": "valid_ready",
+            "input": {"valid": "v_i", "ready": "ready_and_o"},
+            "output": {"valid": "v_o", "ready": {"port": "yumi_i", "only_if": "valid"}},
+        },
+        {"constants": {"en_i": 1}},
+    ),
+    "sources and destination": Style(
+        f"input clk, input resetn, input pcpi_valid, {I32}pcpi_rs1, {I32}pcpi_rs2, {O32}pcpi_rd, output pcpi_ready",
+        "mul",
+        {"a": "pcpi_rs1", "b": "pcpi_rs2", "d": "pcpi_rd"},
+        {"kind": "valid", "input": {"valid": "pcpi_valid"}, "output": {"valid": "pcpi_ready"}},
+        guess="pcpi_ready",
+    ),
+    "one bus of three, named by its kind": Style(
+        "input clk_i, input in_valid_i, output out_valid_o, input [95:0] operands_i, input [2:0] rnd_mode_i, "
+        "input op_mod_i, output [31:0] result_o",
+        "fma modes",
+        {
+            "a": {"port": "operands_i", "lsb": 0},
+            "mode": {"rnd": "rnd_mode_i", "sub": "op_mod_i"},
+        },
+    ),
+    "mode bits of their own": Style(
+        f"input clk, {I32}A, {I32}B, {I32}C, input [2:0] RndMode, input negate, {O32}R",
+        "fma modes",
+        {"a": "A", "b": "B", "c": "C", "mode": {"rnd": "RndMode", "sub": "negate"}, "d": "R"},
+        guess="negate",
+    ),
+    "too narrow a port": Style(
+        f"input clk, {I32}a, {I32}b, output [23:0] product, {O32}other",
+        "mul",
+        {"a": "a", "b": "b", "d": "other"},
+        guess="product",
+    ),
+    "nothing but the reset clears": Style(
+        f"input clk, input rst, input valid, {I32}a, {I32}b, {O32}acc, output done",
+        "acc",
+        {"clear": {"port": "rst", "given": "before_operands"}, "d": "acc"},
+        {"kind": "valid"},
+        {"reset": None},
+        guess="rst",
     ),
     "new data": Style(
         f"input clk, input ce, input nd, {I32}a, {I32}b, output rdy, {O32}result",
