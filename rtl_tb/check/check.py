@@ -37,7 +37,7 @@ from rtl_tb.check.spacing import Spacing, spacing
 from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.swapped import swapped_ports
 from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
-from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
@@ -395,7 +395,9 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
     turned: Polarity | Spacing | None = None
     if not result.passed and options.explain:
         report("looking at polarities", 0, 0)
-        turned = polarity(result.verdict, options.engine, job) or spacing(result.verdict, options.engine, job)
+        verdict = result.verdict
+        turned = spacing(verdict, options.engine, job) if silent(verdict) else None
+        turned = turned or polarity(verdict, options.engine, job)
     if turned is not None:  # what came is no result: nothing more is built on it
         result.hints = [turned.sentence]
     else:
@@ -652,6 +654,11 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = [*said, *reasons.hints(verdict, engine, job, found), *swapped_ports(job.dut, found)]
+    if (
+        found is None or not found.explains
+    ):  # a fault of the arithmetic that has a name is none of the handshake
+        apart_enough = spacing(verdict, engine, job)
+        result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
     until = time.monotonic() + result.options.repair
     unexplained = _ask_text(result, verdict, job, report)
     if calm is not None and mixed and result.options.repair and job.dut.vhdl is None:

@@ -490,7 +490,7 @@ def _mode_line(module: Module, roles: _Roles, unit: Instruction | None) -> str:
         wide = len(ports) == 1 and module.ports[ports[0]].width > widths[name]
         text = f"[{', '.join(map(_scalar, ports))}]" if len(ports) > 1 else _scalar([*ports, "PORT"][0])
         words.append(f"{name}: {{port: {text}, partial: true}}" if wide else f"{name}: {text}")
-        if ports and name.lower() not in words_of(ports[0]):
+        if roles.modes[name] and name.lower() not in words_of(ports[0]):
             unsure.append(f"{name} by what it chooses")
     mark = f"{GUESS}: {', '.join(dict.fromkeys(unsure))}" if unsure else ""
     return f"  mode: {{{', '.join(words)}}}{mark}"
@@ -529,6 +529,8 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             lines.append(
                 f"  # {operand}: PORT{GUESS}: no port looks like it{_candidates_text(module, roles, operand)}"
             )
+    if all(line.startswith("  #") for line in lines[2:]):
+        lines[1] = "ports: {}"
     for operand in ("flags",) if not fields and roles.ports("flags") else ():
         lines.append(f"  # {operand}: {', '.join(roles.ports(operand))}, if the instruction has it")
     return lines

@@ -427,20 +427,22 @@ def _single(name: str, port: Port, methods: Mapping[str, str], signals: Mapping[
 
 
 def _methods(module: Module) -> tuple[dict[str, str], dict[str, str]]:
-    """The methods of a module that Bluespec wrote, the longest name first, and the roles of their signals:
-    of one with arguments EN_m is a valid and RDY_m a ready, of one with a result RDY_m is the valid and
-    EN_m the ready."""
+    """The methods of a module that Bluespec wrote, the longest name first (one that is always ready has
+    EN_m alone), and the roles of their signals: of one with arguments EN_m is a valid and RDY_m a ready,
+    of one with a result RDY_m is the valid and EN_m the ready."""
     inputs = [name for name, port in module.ports.items() if port.direction == "input"]
     outputs = [name for name, port in module.ports.items() if port.direction == "output"]
-    names = [name[len("RDY_") :] for name in outputs if name.startswith("RDY_")]
+    names = {name[len("RDY_") :] for name in outputs if name.startswith("RDY_")}
+    names |= {name[len("EN_") :] for name in inputs if name.startswith("EN_")}
     sides, signals = {}, {}
-    for name in sorted(names, key=len, reverse=True):
+    for name in sorted(names, key=lambda each: (-len(each), each)):
         takes = any(each.startswith(f"{name}_") for each in inputs)
         gives = any(each == name or each.startswith(f"{name}_") for each in outputs)
         if not takes and not gives:
             continue
         sides[name] = "in" if takes else "out"
-        signals[f"RDY_{name}"] = "in_ready" if takes else "out_valid"
+        if f"RDY_{name}" in outputs:
+            signals[f"RDY_{name}"] = "in_ready" if takes else "out_valid"
         if f"EN_{name}" in inputs:
             signals[f"EN_{name}"] = "in_valid" if takes else "out_ready"
     return sides, signals

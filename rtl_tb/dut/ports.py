@@ -199,7 +199,7 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
     modules.pop(headers.SHELL, None)
     # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.
-    lowest = min(node["level"] for node in modules.values())
+    lowest = min((node["level"] for node in modules.values()), default=0)
     tops = {name: node for name, node in modules.items() if node["level"] == lowest}
     name = _only_top(design.top, tops)
     types = {

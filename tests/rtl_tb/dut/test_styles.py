@@ -92,6 +92,15 @@ STYLES = {
             }
         },
     ),
+    "bluespec always ready": Style(
+        f"input CLK, input RST_N, input put_args_x_is_signed, {I32}put_args_x, {I32}put_args_y, input EN_put_args, "
+        "output result_valid, output [63:0] result_value",
+        "mul",
+        {"a": "put_args_x", "b": "put_args_y", "d": {"port": "result_value", "partial": True}},
+        {"kind": "valid", "input": {"valid": "EN_put_args"}, "output": {"valid": "result_valid"}},
+        {"constants": {"put_args_x_is_signed": 0}},
+        guess="64 bits, but the operand has 1 x 32",
+    ),
     "axi stream": Style(
         f"input aclk, input aresetn, input s_axis_tvalid, output s_axis_tready, {I32}s_axis_a_tdata, "
         f"{I32}s_axis_b_tdata, output m_axis_result_tvalid, input m_axis_result_tready, {O32}m_axis_result_tdata",
