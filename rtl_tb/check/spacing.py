@@ -37,18 +37,24 @@ class Spacing:
     @property
     def sentence(self) -> str:
         """One sentence for the reader."""
-        file, now = self.dut.file.name, self.dut.handshake.interval
-        if self.handshake.hold:
+        file, now, said = self.dut.file.name, self.dut.handshake, []
+        if self.handshake.interval != now.interval:
+            cycles = self.handshake.interval
+            place = f" in place of {now.interval}" if now.interval > 1 else ""
             return (
-                f"{self.tried:,} vectors are right where the operands stay until the result is there, and "
-                f"wrong where they do not; if the unit is meant so, write hold: operands under input in {file}"
+                f"results are wrong only where operands come close together: {self.tried:,} vectors are "
+                f"right where they come every {cycles} cycles, and not every {cycles - 1}; if the unit needs "
+                f"so long, write interval: {cycles} in {file}{place}"
             )
-        interval = self.handshake.interval
+        if self.handshake.hold and not now.hold:
+            said.append(("the operands stay until the result is there", "hold: operands under input"))
+        if self.handshake.level and not now.level:
+            level = f"{{port: {now.out_valid}, level: true}}"
+            said.append((f"'{now.out_valid}' counts only where it rises", f"valid: {level} under output"))
+        facts, keys = (" and ".join(words) for words in zip(*said, strict=True))
         return (
-            f"results are wrong only where operands come close together: {self.tried:,} vectors are right "
-            f"where they come every {interval} cycles, and not every {interval - 1}; if the unit "
-            f"needs so long, write interval: {interval} in {file}"
-            + (f" in place of {now}" if now > 1 else "")
+            f"{self.tried:,} vectors are right where {facts}, and wrong without; if the unit is meant so, "
+            f"write {keys} in {file}"
         )
 
 
@@ -56,7 +62,9 @@ def spacing(verdict: Verdict, engine: str, job: Job) -> Spacing | None:
     """The interval that a failing unit needs, or that it needs its operands for longer; None where neither
     makes it right."""
     shake = job.dut.handshake
-    if shake.kind == "combinational" or shake.hold or shake.channels or verdict.failed.mean() < _LEAST:
+    if shake.kind == "combinational" or shake.channels:
+        return None
+    if verdict.failed.mean() < _LEAST and not verdict.outcome.failures:
         return None
     if job.simulator in ("verilator", "icarus"):
         engine, job = "selfcheck", replace(job, simulator="icarus", translate=False)
@@ -78,12 +86,20 @@ def spacing(verdict: Verdict, engine: str, job: Job) -> Spacing | None:
         if right(shake):
             return None
         low, high = shake.interval, max(_WIDE, 2 * (shake.latency or 0))
-        if shake.kind != "valid_ready" and low < high and right(replace(shake, interval=high)):
+        fixed = shake.kind == "valid_ready" or shake.hold or shake.level
+        if not fixed and low < high and right(replace(shake, interval=high)):
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (low, middle) if right(replace(shake, interval=middle)) else (middle, high)
             return Spacing(job.dut, replace(shake, interval=high), len(vectors))
-        held = replace(shake, hold="operands")
-        return Spacing(job.dut, held, len(vectors)) if right(held) else None
+        for hold, level in ((True, False), (False, True), (True, True)):
+            new = replace(
+                shake,
+                hold=shake.hold or ("operands" if hold else None),
+                level=shake.level or (level and shake.out_valid is not None),
+            )
+            if new != shake and right(new):
+                return Spacing(job.dut, new, len(vectors))
+        return None
     except MmagoldError:
         return None

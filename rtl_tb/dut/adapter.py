@@ -65,6 +65,7 @@ class Adapter:
         inputs: wires that the unit drives.
         bus: the word at the ports of each operand.
         valid: what the unit's only valid is connected to. free: when the unit is offered operands, "" always.
+        valid: what out_valid is, of a unit whose own stays active; "": that of the unit.
         ready: what in_ready is, of a unit that has ready ports; "" where the wrapper knows.
     """
 
@@ -76,6 +77,7 @@ class Adapter:
     bus: dict[str, str] = field(default_factory=dict)
     free: str = ""
     ready: str = ""
+    valid: str = ""
 
     @property
     def active(self) -> bool:
@@ -91,10 +93,10 @@ def adapter_of(dut: Dut) -> Adapter:
     before = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "before_operands"]
     gated = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "with_operands"]
     bus = "in_data"
-    if shake.hold or before or gated:
+    if shake.hold or shake.level or before or gated:
         found.bits["take"] = "in_valid & in_ready" if shake.kind == "valid_ready" else "accept"
-    if shake.hold:
-        bus = _hold(found, dut)
+    if shake.hold or shake.level:
+        bus = _one_at_a_time(found, dut, bus)
     bus = _load_of_zero(found, dut, bus)
     if gated:
         mask = sum(1 << fields[name].lsb for name in gated)
@@ -138,10 +140,17 @@ def _names(found: Adapter) -> list[str]:
     return [each.name for each in found.registers]
 
 
-def _hold(found: Adapter, dut: Dut) -> str:
-    """The operands stay at the ports from when they are taken until their result is."""
+def _one_at_a_time(found: Adapter, dut: Dut, bus: str) -> str:
+    """From when operands are taken until their result is, no others are. They may have to stay at the ports;
+    and of an output valid that stays active the first cycle counts in which it is so again."""
     found.bits["done"] = "out_valid & out_ready" if dut.can_stall_output else "out_valid"
     found.registers.append(Register("held", (("done", "0"), ("take", "1"))))
+    if dut.handshake.level:
+        found.inputs.append("unit_valid")
+        found.registers.append(Register("lowered", (("take", "!unit_valid"), ("!unit_valid", "1"))))
+        found.valid = "held & lowered & unit_valid"
+    if not dut.handshake.hold:
+        return bus
     found.registers.append(Register("kept_data", (("take", "in_data"),), None, word=True))
     found.words.append(Word("held_data", "held", "kept_data", "in_data"))
     return "held_data"

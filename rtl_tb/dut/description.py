@@ -86,6 +86,8 @@ class Handshake:
     active_low: those of the ports that mean with 0 what the others mean with 1.
     agreed: the input's valid, or the output's ready, where it may be active only while its fellow is: a
         method of Bluespec is called only when it is ready.
+    level: whether out_valid stays active from a result until the next operands: then the cycle in which it
+        rises counts.
     more_valids: further ports that are active like in_valid, where all are needed.
     channels: where operands come by several handshakes; in_valid and in_ready are None then.
     probing: whether the bench hands over a vector in every cycle and reads a result in every cycle, and
@@ -104,6 +106,7 @@ class Handshake:
     interval: int = 1
     active_low: frozenset[str] = frozenset()
     agreed: frozenset[str] = frozenset()
+    level: bool = False
     more_valids: tuple[str, ...] = ()
     channels: tuple[Channel, ...] = ()
     hold: str | None = None
@@ -214,7 +217,8 @@ class Dut:
         if self.handshake.enable is not None:
             running = int(self.handshake.enable not in self.handshake.active_low)
             constants = constants | {self.handshake.enable: running}
-        return dataclasses.replace(self, handshake=shake, constants=constants)
+        where = {"constants": self.where["handshake"]} | self.where
+        return dataclasses.replace(self, handshake=shake, constants=constants, where=where)
 
 
 def load_dut(path: str | Path) -> Dut:
@@ -496,7 +500,9 @@ def _handshake(document: Section) -> Handshake:
     section.done()
     if "input" in low.agreed and not handshake.in_ready:
         raise section.error("'only_if: ready' needs the port of that ready", "input")
-    return dataclasses.replace(handshake, active_low=frozenset(low), agreed=frozenset(low.agreed.values()))
+    return dataclasses.replace(
+        handshake, active_low=frozenset(low), agreed=frozenset(low.agreed.values()), level=low.level
+    )
 
 
 class _Marked(set[str]):
@@ -505,6 +511,7 @@ class _Marked(set[str]):
     def __init__(self) -> None:
         super().__init__()
         self.agreed: dict[str, str] = {}
+        self.level = False
 
 
 _FELLOWS = {"valid": ("input", "ready"), "ready": ("output", "valid")}
@@ -521,9 +528,11 @@ def _signal(section: Section, key: str, low: _Marked, side: str = "") -> str:
     port = _port(signal, "port")
     if signal.take_choice("active", ("low", "high"), "high") == "low":
         low.add(port)
-    if side and "only_if" in signal:
+    if side in ("input", "output") and "only_if" in signal:
         signal.take_choice("only_if", (_FELLOWS[key][1],))
         low.agreed[side] = port
+    if side == "result":
+        low.level = signal.take("level", bool, False)
     signal.done()
     return port
 
@@ -564,7 +573,7 @@ def _valid_ready(section: Section, low: _Marked) -> Handshake:
     result = section.take("output", Section)
     handshake = dataclasses.replace(
         handshake,
-        out_valid=_signal(result, "valid", low),
+        out_valid=_signal(result, "valid", low, "result"),
         out_ready=_optional_signal(result, "ready", low, "output"),
     )
     result.done()
@@ -591,7 +600,7 @@ def _channels(section: Section, low: _Marked) -> tuple[Channel, ...]:
 
 def _valid(section: Section, low: _Marked) -> Handshake:
     given, result = section.take("input", Section), section.take("output", Section)
-    (in_valid, more), out_valid = _valids(given, low), _signal(result, "valid", low)
+    (in_valid, more), out_valid = _valids(given, low), _signal(result, "valid", low, "result")
     hold = _hold(given)
     given.done(("valid", "hold"))
     result.done(("valid",))

@@ -116,7 +116,8 @@ def signals_of(dut: Dut) -> dict[str, str]:
         (shake.enable, "!stall"),
     ]
     ready = "unit_ready" if "unit_ready" in adapter.inputs else "in_ready"
-    taken = [(shake.in_ready, ready), (shake.out_valid, "out_valid")]
+    valid = "unit_valid" if "unit_valid" in adapter.inputs else "out_valid"
+    taken = [(shake.in_ready, ready), (shake.out_valid, valid)]
     taken += [(each.ready, f"ready_{at}") for at, each in enumerate(shake.channels)]
     signals = [(port, inverse(signal) if port in shake.active_low else signal) for port, signal in given]
     signals += [(port, f"{signal}{LOW}" if port in shake.active_low else signal) for port, signal in taken]

@@ -96,6 +96,7 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         ),
         *(f"  {line}" for line in _handshake(dut.handshake, adapter)),
         *(f"  {line}" for line in adapts),
+        *([f"  valid <= {bit_text(adapter.valid)};"] if adapter.valid else []),
         "",
         f"  u_dut : entity work.{dut.top}",
         *(["    generic map (", *_list(generics), "    )"] if generics else []),

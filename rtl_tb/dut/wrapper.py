@@ -79,6 +79,7 @@ def wrapper_text(dut: Dut, module: Module) -> str:
     lines = [
         *_header(dut),
         *_handshake(dut.handshake, adapter),
+        *([f"    assign out_valid = {adapter.valid.replace('&', '&&')};"] if adapter.valid else []),
         *(line for signal in turned(dut) for line in _active_low(signal)),
         *verilog(adapter, dut.layout.operand_width),
         "",

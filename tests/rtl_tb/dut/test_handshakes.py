@@ -98,6 +98,26 @@ CASES = {
         "kind: valid, input: {valid: start, hold: operands}, output: {valid: done}",
         {"wrong": ("a * b", "a * b + 1")},
     ),
+    "done is a level": Case(
+        MUL,
+        "input start, output reg done, output reg signed [31:0] d",
+        SERIAL.replace("START", "start && left == 0")
+        .replace("assign busy = left != 0;", "")
+        .replace("        done <= 0;\n", "")
+        .replace("left <= 0;", "begin left <= 0; done <= 0; end")
+        .replace("left <= 5;", "begin left <= 5; done <= 0; end"),
+        "kind: valid, input: {valid: start, hold: operands}, output: {valid: {port: done, level: true}}",
+        {"wrong": ("a * b", "a * b + 1")},
+    ),
+    "done is a level, operands are kept": Case(
+        MUL,
+        "input start, output reg done, output signed [31:0] d",
+        "reg signed [7:0] x, y; reg [1:0] left; assign d = done ? x * y : 0;\nalways @(posedge clk) if (rst) "
+        "{done, left} <= 0; else if (start) begin x <= a; y <= b; left <= 3; done <= 0; end "
+        "else if (left != 0) begin left <= left - 1; done <= left == 1; end",
+        "kind: valid, input: {valid: start}, output: {valid: {port: done, level: true}}",
+        {"never": ("done <= left == 1", "done <= left == 7"), "wrong": ("x * y", "x * x")},
+    ),
     "valid held": Case(
         MUL,
         "input start, output reg done, output reg signed [31:0] d",
@@ -243,6 +263,7 @@ def test_a_sound_unit_passes_and_wrong_ones_fail(name: str, tmp_path: Path) -> N
     [
         ("operands held", ", hold: operands"),
         ("valid held", ", hold: valid"),
+        ("done is a level", ", level: true"),
         ("enables that wait", ", only_if: ready"),
         ("enables that wait", ", only_if: valid"),
         ("clear without valid", ", given: with_operands"),
@@ -479,11 +500,25 @@ def test_an_interval_that_is_too_short_is_named(tmp_path: Path) -> None:
     assert not found.passed and not any("write interval" in hint for hint in found.hints), found.hints
 
 
-def test_operands_that_have_to_stay_are_named(tmp_path: Path) -> None:
-    case = CASES["operands held"]
-    write(tmp_path, replace(case, shake=case.shake.replace(", hold: operands", "")), text_of(case))
+@pytest.mark.parametrize(
+    ("name", "lacks", "said"),
+    [
+        ("operands held", [", hold: operands"], "write hold: operands under input in"),
+        ("done is a level", [", level: true"], "write valid: {port: done, level: true} under output in"),
+        (
+            "done is a level",
+            [", level: true", ", hold: operands"],
+            "hold: operands under input and valid: {port: d",
+        ),
+    ],
+)
+def test_operands_that_have_to_stay_are_named(name: str, lacks: list[str], said: str, tmp_path: Path) -> None:
+    case, shake = CASES[name], CASES[name].shake
+    for words in lacks:
+        shake = shake.replace(words, "")
+    write(tmp_path, replace(case, shake=shake), text_of(case))
     options = Options(
         "selfcheck", "icarus", count=400, failures=None, build=tmp_path / "build", synthesis="off"
     )
     found = check(tmp_path / "dut.yaml", options)
-    assert not found.passed and "write hold: operands under input" in found.hints[0]
+    assert not found.passed and said in found.hints[0], found.hints
