@@ -654,9 +654,8 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = [*said, *reasons.hints(verdict, engine, job, found), *swapped_ports(job.dut, found)]
-    if (
-        found is None or not found.explains
-    ):  # a fault of the arithmetic that has a name is none of the handshake
+    # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
+    if found is None or not found.explains or verdict.outcome.failures:
         apart_enough = spacing(verdict, engine, job)
         result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
     until = time.monotonic() + result.options.repair
