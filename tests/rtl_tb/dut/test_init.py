@@ -229,3 +229,9 @@ def test_sources_in_the_place_of_a_description(name: str, language: str, tmp_pat
     run = CliRunner().invoke(app, ["rtl", "check", str(tmp_path / name)])
     assert run.exit_code == 2
     assert f"is {language}, not a description; run `mmagold rtl init {tmp_path / name}` first" in run.output
+
+
+def test_sources_without_a_module(tmp_path: Path) -> None:
+    (tmp_path / "only_pkg.sv").write_text("package only_pkg; parameter int W = 3; endpackage\n")
+    with pytest.raises(ElaborationError, match="expected one top module, found none"):
+        draft([tmp_path / "only_pkg.sv"])
