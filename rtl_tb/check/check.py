@@ -588,6 +588,11 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         )
     coverage = _covered(vectors)
     aimed = [] if options.vectors is not None or options.weights is not None else _aimed(vectors, coverage)
+    if dut.exclude is not None and dut.exclude.answer == "anything" and aimed:
+        aimed = [part[~dut.exclude.of(ins, part.operands, part.d)] for part in aimed]
+        coverage = _covered(vectors)  # what was aimed at and does not count covers nothing
+        for part in aimed:
+            coverage.sample_set(part)
     return join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed]), coverage
 
 
