@@ -87,6 +87,14 @@ def internal_error(error: BaseException) -> str:
     )
 
 
+def own_fault(error: BaseException) -> str:
+    """The same of a part of the work that is given up, for a report: no word of Python, but where it was.
+    With TRACEBACK the traceback goes to stderr."""
+    if os.environ.get(TRACEBACK):
+        _say("".join(traceback.format_exception(error)).rstrip())
+    return f"a fault of mmagold itself{_where(error)}; {TRACEBACK}=1 prints the traceback: please report it"
+
+
 # What an exception means ------------------------------------------------------------------------------------
 
 

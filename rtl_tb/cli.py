@@ -20,7 +20,7 @@ from golden.workers import MOST_WORKERS
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.unit import Unit
-    from rtl_tb.check.check import Options
+    from rtl_tb.check.check import Check, Options
     from rtl_tb.engines.settings import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -117,14 +117,23 @@ def check(
     failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path(
         "failures"
     ),
-    repair: Annotated[
+    budget: Annotated[
         float,
+        typer.Option(
+            "--budget",
+            min=0,
+            help="Seconds after which a failing check is over; what explains it has half of them at least.",
+        ),
+    ] = 30.0,
+    repair: Annotated[
+        float | None,
         typer.Option(
             "--repair",
             min=0,
-            help="Seconds for finding the line of your text where a fault stands that has no name.",
+            help="Seconds for finding the line of your text where a fault stands that has no name "
+            "(default: what is left of --budget).",
         ),
-    ] = 60.0,
+    ] = None,
     dissect: Annotated[
         float,
         typer.Option(
@@ -133,6 +142,13 @@ def check(
             help="Seconds for asking a DUT that no hypothesis explains, until what it computes is known.",
         ),
     ] = 0.0,
+    four_states: Annotated[
+        bool,
+        typer.Option(
+            "--four-states/--no-four-states",
+            help="Whether a unit that passed in Verilator runs in Icarus, too.",
+        ),
+    ] = True,
     synthesis: Annotated[
         str,
         typer.Option(
@@ -163,8 +179,10 @@ def check(
     """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2
     could not be run."""
     from golden.cli.vectors import parse_kinds
+    from golden.explain.terminal import HouseConsole
     from rtl_tb.check.check import HOLES, Options
     from rtl_tb.check.check import check as run_check
+    from rtl_tb.check.report import Story
     from rtl_tb.errors import RtlError
 
     _check_suffixes(report or [], coverage)
@@ -188,8 +206,10 @@ def check(
         wall_timeout=wall_timeout,
         vectors=vectors,
         until_covered=until_covered,
+        budget=budget,
         repair=repair,
         dissect=dissect,
+        four_states=four_states,
         synthesis=synthesis,
         holes=holes,
         failures=failures,
@@ -199,19 +219,21 @@ def check(
     file, options = _of_capsule(ctx, file, asked) if file.is_dir() else (file, asked)
     if _typed(ctx, "engine") and options.engine != "cocotb":
         _refuse_for_vhdl(file, options.engine)
+    story = Story(HouseConsole())
     with progress_bar(not as_json) as progress:
-        result = run_check(file, options, progress)
+
+        def tell(found: Check, stage: str) -> None:
+            if not as_json:
+                with progress.hidden():
+                    story.tell(found.as_dict(), stage, found.example)
+
+        result = run_check(file, options, progress, tell)
     data = result.as_dict()
     _write_reports(data, report or [])
     if coverage is not None and result.coverage is not None:
         _merge_coverage(result.coverage, coverage)
     if as_json:
         typer.echo(json.dumps(data, indent=2))
-    else:
-        from golden.explain.terminal import HouseConsole
-        from rtl_tb.check.report import print_text
-
-        print_text(data, HouseConsole(), result.example)
     if not result.passed:
         raise typer.Exit(1)
     if holes == "fail" and data["coverage"] is not None and data["coverage"]["holes"]:

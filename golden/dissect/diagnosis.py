@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from golden.budget import Budget
 from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
 from golden.dissect.accumulator_faults import beside, controls
@@ -297,6 +298,7 @@ def diagnose(
     policy: Policy | None = None,
     budget_seconds: float = 20,
     progress: Progress | None = None,
+    budget: Budget | None = None,
 ) -> Diagnosis:
     """Searches for what a unit computes when it should be `ins`.
 
@@ -308,6 +310,7 @@ def diagnose(
         budget_seconds: no new combination of changes is tried after this time, in seconds of this thread's
             processor: a busy machine finds the same, later.
         progress: called with (tried, all) hypotheses of the round that runs.
+        budget: nothing at all is tried after it is over, by the clock on the wall; None: no such end.
 
     Raises:
         ShapeError: `actual` is not one result for every dot product.
@@ -321,8 +324,8 @@ def diagnose(
         more = beside(ins, operands, results)
         ins, operands = ins.stateless, ins.resolve(operands, results)
     if ins.modes is not None:
-        return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress)
-    search = _Search(ins, operands | more, results, policy or _Exact(), progress)
+        return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress, budget)
+    search = _Search(ins, operands | more, results, policy or _Exact(), progress, budget)
     return search.run(_clock() + budget_seconds)
 
 
@@ -357,6 +360,7 @@ def _diagnose_mode(
     policy: Policy,
     budget_seconds: float,
     progress: Progress | None,
+    budget: Budget | None,
 ) -> Diagnosis:
     """The diagnosis of the mode in which most results differ, and of others that are not explained by what
     explains that one; the note says in which modes any do."""
@@ -384,10 +388,18 @@ def _diagnose_mode(
     def diagnosed(mode: _Mode) -> Diagnosis:
         left = max(until - _clock(), 0)
         return diagnose(
-            mode.unit, mode.operands, mode.actual, policy=policy, budget_seconds=left, progress=progress
+            mode.unit,
+            mode.operands,
+            mode.actual,
+            policy=policy,
+            budget_seconds=left,
+            progress=progress,
+            budget=budget,
         )
 
-    if (crossed := _besides_mode(ins, operands, actual, policy, budget_seconds, progress)) is not None:
+    if (
+        crossed := _besides_mode(ins, operands, actual, policy, budget_seconds, progress, budget)
+    ) is not None:
         return replace(crossed, note=note)
     worst, *others = failing or modes[:1]
     return _with_further(replace(diagnosed(worst), note=note), worst, others, policy, diagnosed)
@@ -400,6 +412,7 @@ def _besides_mode(
     policy: Policy,
     budget_seconds: float,
     progress: Progress | None,
+    budget: Budget | None,
 ) -> Diagnosis | None:
     """A fault of `mode` with which most results are right, and what explains the others; None where there is
     none, or no hypothesis explains all of them."""
@@ -416,7 +429,7 @@ def _besides_mode(
             best, least, still = wire, int(left.sum()), left
     if best is None or best.operands is None:
         return None
-    rest = _diagnose_mode(ins, best.operands(operands), actual, policy, budget_seconds, progress)
+    rest = _diagnose_mode(ins, best.operands(operands), actual, policy, budget_seconds, progress, budget)
     if not rest.explains:
         return None
     total, failing = len(actual), int(wrong.sum())
@@ -490,8 +503,15 @@ class _Search:
     """The results, the informative part of them, and the hypotheses that were confirmed on all."""
 
     def __init__(
-        self, ins: Instruction, operands: Operands, actual: Bits, policy: Policy, progress: Progress | None
+        self,
+        ins: Instruction,
+        operands: Operands,
+        actual: Bits,
+        policy: Policy,
+        progress: Progress | None,
+        budget: Budget | None,
     ) -> None:
+        self.budget = Budget(float("inf")) if budget is None else budget
         self.ins, self.operands, self.actual, self.policy, self.progress = (
             ins,
             operands,
@@ -549,7 +569,7 @@ class _Search:
         for _ in range(_DEPTH - 1):
             bases, found = found, []
             for further in (plain, inside):
-                if not self._explained() and _clock() < deadline:
+                if not self._explained() and not self._over(deadline):
                     found += self.confirm(self._combined(bases, further, deadline))
             found.sort(key=_by_what_is_left)
         ranked = self._ranked(failing)
@@ -561,6 +581,10 @@ class _Search:
         if not self._explained():
             facts["partial"] = self._partial()
         return Diagnosis(self.ins, ranked, failing, len(self.actual), time.monotonic() - started, **facts)
+
+    def _over(self, deadline: float = float("inf")) -> bool:
+        """Whether the processor's time until a deadline is spent, or the budget is over."""
+        return _clock() > deadline or self.budget.over()
 
     def _needed(self, best: Hypothesis) -> Hypothesis:
         """The best without what its other parts have overtaken: a width that a later change made smaller."""
@@ -739,7 +763,7 @@ class _Search:
         self.sample = np.union1d(self.sample, left)
         found: list[tuple[int, float, int, Hypothesis]] = []
         for one in singles:
-            if _clock() > deadline:
+            if self._over(deadline):
                 break
             if one.known:
                 continue
@@ -761,7 +785,7 @@ class _Search:
         for index, hypothesis in enumerate(hypotheses):
             if index % 64 == 0 and self.progress is not None:
                 self.progress(index, len(hypotheses))
-            if _clock() > deadline:
+            if self._over(deadline):
                 break
             missed = self._misses(hypothesis, self.sample)
             wrong = int(missed.sum())
@@ -782,7 +806,7 @@ class _Search:
         for index, one in enumerate(slow):
             if index % 64 == 0 and self.progress is not None:
                 self.progress(index, len(slow))
-            if _clock() > deadline:
+            if self._over(deadline):
                 break
             missed = self._misses(one, quick)
             found.append((int(missed.sum()), one.weight, index, one))
@@ -814,6 +838,8 @@ class _Search:
             hypothesis = scored.hypothesis
             if hypothesis.slug in self.confirmed:
                 continue
+            if self.confirmed and self._over():  # the best one is counted in any case
+                break
             wrong = self._left(hypothesis)
             part = hypothesis.taps and len(self.judged) < len(self.actual)
             total = len(self.judged if part else self.actual) - 2 * hypothesis.in_order

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
+from golden.budget import Budget
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, signature_of
@@ -31,6 +32,7 @@ def minimise(
     *,
     rounds: int | None = ROUNDS,
     progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
 ) -> Operands:
     """Returns the simplest operands found for which `fails` still holds.
 
@@ -41,6 +43,7 @@ def minimise(
             fails (n,).
         rounds: how often `fails` may be called; None: until nothing becomes simpler.
         progress: called with (calls made, calls allowed) after every call; the second is 0 without a limit.
+        budget: `fails` is not called after it is over; None: no such end.
 
     Returns:
         Operands of the same shapes and of the same mode. They are the given ones where nothing simpler fails.
@@ -54,9 +57,9 @@ def minimise(
         def in_mode(batch: Operands) -> npt.NDArray[np.bool_]:
             return fails(batch | {"mode": np.full(len(batch["a"]), mode)})
 
-        return minimise(one, rest, in_mode, rounds=rounds, progress=progress) | {"mode": mode}
+        return minimise(one, rest, in_mode, rounds=rounds, progress=progress, budget=budget) | {"mode": mode}
     given = takes.complete(given)
-    search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress)
+    search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress, budget)
     current = {name: codes[None] for name, codes in given.items()}
     while search.allowed:
         simpler = search.step(current)
@@ -75,14 +78,20 @@ class _Minimiser:
     """Counts the calls of the predicate and takes one round after the other."""
 
     def __init__(
-        self, takes: Signature, fails: Fails, rounds: int | None, progress: Callable[[int, int], None] | None
+        self,
+        takes: Signature,
+        fails: Fails,
+        rounds: int | None,
+        progress: Callable[[int, int], None] | None,
+        budget: Budget | None,
     ) -> None:
+        self.budget = Budget(float("inf")) if budget is None else budget
         self.takes, self.fails, self.rounds, self.progress, self.calls = takes, fails, rounds, progress, 0
 
     @property
     def allowed(self) -> bool:
         """Whether the predicate may be called again."""
-        return self.rounds is None or self.calls < self.rounds
+        return (self.rounds is None or self.calls < self.rounds) and not self.budget.over()
 
     def failing(self, batch: Operands) -> npt.NDArray[np.intp]:
         """Indices of the candidates that fail."""

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import __version__
+from golden.budget import Budget
 from golden.errors import FileFormatError, MmagoldError
 from golden.files.inputs import check_keys, read_json
 from golden.files.output import put_folder, workplace, write_text
@@ -39,6 +40,7 @@ from rtl_tb.check.bundle import DESCRIPTION, INSTRUCTION, LIBRARIES, bundle
 from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
+from rtl_tb.simulators.simulators import longest_build
 
 if TYPE_CHECKING:
     from rtl_tb.check.check import Check, Options
@@ -49,6 +51,8 @@ BEFORE = 8
 """Vectors kept before each failing one where none fails alone."""
 SHOWN = 16
 """Failing vectors that the waveform shows."""
+_WAVES = 5.0
+"""Seconds in which Icarus Verilog compiles any unit, and Verilator a small one."""
 _PACKAGES = ("cocotb", "numpy")
 FACTS, VECTORS = "capsule.json", "vectors.npz"
 _NOTHING = type(None)
@@ -68,8 +72,9 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
 _MORE: dict[str, type | tuple[type, ...]] = {"count": int, "vectors": (str, _NOTHING), "drawn": str}
 
 
-def write_capsule(result: Check, job: Job, folder: Path) -> Path:
-    """Writes the capsule and returns its folder. The same failure of the same DUT gets the same name.
+def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None = None) -> Path:
+    """Writes the capsule and returns its folder. The same failure of the same DUT gets the same name. Of its
+    files the waveform alone may take long: it has _WAVES seconds more than the budget.
 
     Raises:
         FileFormatError: the folder cannot be written.
@@ -84,7 +89,8 @@ def write_capsule(result: Check, job: Job, folder: Path) -> Path:
             notes["repeat_failing"] = result.repeated(target / "failing.npz")
         notes |= _unit(result, scratch) | {"check": _check_options(result, scratch)}
         notes |= {"digest": _options_digest(notes["check"]), "description": _description(scratch)}
-        notes |= _waves(result, job, failing[:SHOWN], scratch)
+        with longest_build(_WAVES + (float("inf") if budget is None else budget.left())):
+            notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         put_folder(scratch, target)
     return target

@@ -11,13 +11,16 @@ import hashlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from golden.boundary import own_fault
 from golden.errors import MmagoldError, OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
@@ -28,10 +31,11 @@ from rtl_tb.check.climbs import never_held, try_climbs, turns
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
-from rtl_tb.check.four_states import FourStates, ask_four_states
+from rtl_tb.check.four_states import FourStates, ask_four_states, of_its_reader
 from rtl_tb.check.latency import measure
 from rtl_tb.check.polarity import Polarity, polarity
 from rtl_tb.check.readings import Reading, as_run
+from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.spacing import Spacing, spacing
 from rtl_tb.check.starts import Unset, compare_starts
@@ -53,6 +57,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
+Listen = Callable[["Check", str], None]
+"""Called with what is known of a check each time that one of STAGES is done."""
+VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", "end")
+"""The verdict; the smallest operands that fail; what hypotheses say; and all else, in this order: the parts
+of `Story` of rtl_tb/check/report.py."""
 
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 """Vectors that an engine runs where no count is given: what it does in a few seconds."""
@@ -75,6 +84,10 @@ each reset sends a sequence again, from its start."""
 NEVER_TOGETHER = "clear and load were never set together: which of them wins was not checked"
 _LEAST_REPAIR = 1.0
 """Seconds below which no change of the text is looked for: nothing is compiled in less."""
+_IN_ANY_CASE, _EXAMPLE, _HYPOTHESES, _TEXT = 0.5, 0.25, 0.5, 0.9
+"""Shares of a budget. What explains a failure has the first, however long the unit was built. Of that the
+smallest example, the hypotheses and the search in the text end when these are over; the rest is for the
+capsule."""
 COVERED = 20_000
 """Vectors of a check that functional coverage looks at: it costs more than the run itself. Bins that they
 leave out are aimed at (golden/cover/aiming.py), where the check runs at least as many."""
@@ -99,10 +112,13 @@ class Options:
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
+        budget: seconds after which a failing check is over: what explains the failure ends then. It has half
+            of them in any case, however long the unit was built. Infinity: it ends by itself.
         repair: seconds for looking for the change of the DUT's text that makes its results right, where no
-            hypothesis explains them; 0: it is not looked for.
+            hypothesis explains them; None: what is left of `budget`; 0: it is not looked for.
         dissect: seconds for finding the unit that the DUT is, where no hypothesis explains it; 0: it is not
             asked.
+        four_states: whether a unit that passed in Verilator is tried in Icarus Verilog as well.
         synthesis: one of POLICIES of rtl_tb/check/synthesis.py.
         holes: one of HOLES: whether a passing check that did not try every reachable case says so, or has no
             verdict.
@@ -127,8 +143,10 @@ class Options:
     vectors: Path | None = None
     until_covered: bool = False
     explain: bool = True
-    repair: float = 0.0
+    budget: float = float("inf")
+    repair: float | None = 0.0
     dissect: float = 0.0
+    four_states: bool = True
     synthesis: str = "try"
     holes: str = "warn"
     failures: Path | None = field(default_factory=lambda: Path("failures"))
@@ -262,6 +280,7 @@ class Check:
         words += ["--first", str(options.first)] * bool(options.first and not options.vectors)
         for name, value in options.given_traffic.items():
             words += [f"--{name}", str(value)]
+        words += ["--no-four-states"] * (not options.four_states)
         words += ["--synthesis", options.synthesis] * (options.synthesis != Options.synthesis)
         words += ["--holes", options.holes] * (options.holes != Options.holes)
         words += ["--timeout", str(options.timeout_cycles)] * (
@@ -340,8 +359,13 @@ class Check:
         }
 
 
-def check(file: str | Path, options: Options | None = None, progress: Progress | None = None) -> Check:
-    """Checks the DUT that `file` describes.
+def check(
+    file: str | Path,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    listen: Listen | None = None,
+) -> Check:
+    """Checks the DUT that `file` describes; `listen` hears of a failing one before it is explained.
 
     Raises:
         SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of
@@ -349,17 +373,24 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say; the last also where the unit
             passes and cannot be run as synthesis reads it, which was required.
     """
-    return check_dut(load_dut(file), options, progress)
+    return check_dut(load_dut(file), options, progress, listen)
 
 
-def check_dut(dut: Dut, options: Options | None = None, progress: Progress | None = None) -> Check:
+def check_dut(
+    dut: Dut,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    listen: Listen | None = None,
+) -> Check:
     """Checks a DUT whose description is read already.
 
     Raises:
         As check does.
     """
     options = options or Options()
+    budget = Budget(options.budget)
     report = progress or (lambda _what, _done, _total: None)
+    tell = listen or (lambda _check, _stage: None)
     engine, simulator = engines.choice_of(dut, options.engine, options.simulator)
     options = replace(options, engine=engine, simulator=simulator)
     build = options.build / dut.name
@@ -388,6 +419,9 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
     outcome.seconds_build += built
     result = Check(dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), vectors, coverage)
     result.resets_left_out = asked.on(dut).resets - traffic.on(dut).resets
+    if (again := of_its_reader(job, result.verdict, options.engine)) is not None:
+        result.four_states, job, result.verdict = again
+        whole = job
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
     if result.passed and (options.engine == "fast" or dut.vhdl is not None):
@@ -402,20 +436,24 @@ def check_dut(dut: Dut, options: Options | None = None, progress: Progress | Non
         result.hints = [turned.sentence]
     else:
         job = _try_starts(result, job, whole, report)
-    if result.passed and job.simulator == "verilator":
+    if result.passed and job.simulator == "verilator" and options.four_states:
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
     if dut.vhdl is not None:
         result.beyond += vhdl.notes(dut, result.verdict)
     elif result.passed:
         job = _read_otherwise(result, job, report)
+    # From here on the verdict stands, whatever becomes of what explains it.
+    tell(result, VERDICT)
+    more = Budget(max(budget.left(), _IN_ANY_CASE * options.budget))
     if not result.passed and options.explain and turned is None:
-        explain(result, job, report)
+        explain(result, job, report, more, tell)
     if not result.passed and options.failures is not None:
         from rtl_tb.check.capsule import write_capsule
 
         report("writing the failure capsule", 0, 0)
-        result.capsule = write_capsule(result, job, options.failures)
+        result.capsule = write_capsule(result, job, options.failures, more)
+    tell(result, END)
     return result
 
 
@@ -524,9 +562,7 @@ def _fill(result: Check, job: Job, text: Reading | None, by: str = "") -> Job:
     except Exception as error:  # slang may not know what Verilator takes; the verdict stands, with a note
         if isinstance(error, (MmagoldError, OSError)) and not isinstance(error, RtlError):
             raise
-        what = "" if isinstance(error, RtlError) else f"{type(error).__name__}: "
-        why = what + " ".join(str(error).split())
-        result.beyond.append(f"whether it leaves bits open is not known: {why}")
+        result.beyond.append(f"whether it leaves bits open is not known: {_said_of(error)}")
     return job
 
 
@@ -631,60 +667,86 @@ def _covered(vectors: VectorSet) -> Coverage:
 # When it differs --------------------------------------------------------------------------------------------
 
 
-def explain(result: Check, job: Job, report: Progress) -> None:
-    """Adds the smallest failing operands and the diagnosis to a failed check."""
+def explain(result: Check, job: Job, report: Progress, budget: Budget, tell: Listen) -> None:
+    """Adds the smallest failing operands and the diagnosis to a failed check, as far as the budget goes; each
+    is told of as soon as it is there."""
     from rtl_tb.check import reasons
     from rtl_tb.check.under_traffic import apart
 
     verdict, busy, engine = result.verdict, job, result.verdict.outcome.engine
+    calm: Calm | None = None
     report("looking at what traffic does", 0, 0)
-    calm = apart(verdict, engine, job)
+    with _given_up(result, "what traffic does is not known"):
+        calm = apart(verdict, engine, job)
     mixed = calm is not None and bool(calm.verdict.failed.any())
     if calm is not None and mixed:  # the arithmetic by itself
         verdict, job = calm.verdict, calm.job
-    said = [] if calm is None else [calm.sentence]
+    result.hints += [] if calm is None else [calm.sentence]
     if reasons.too_few(verdict):
-        result.hints = [*said, reasons.never_answered(verdict)]
+        result.hints.append(reasons.never_answered(verdict))
         return
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
-        result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))
+        minimising = partial(report, "minimising")
+        with _given_up(result, "the smallest operands that fail are not known"):
+            result.example = smallest(verdict, engine, job, minimising, budget.rest(_EXAMPLE))
+    tell(result, EXAMPLE)
     report("looking for the reason", 0, 0)
-    found = None
+    asked = result.options.repair
+    found, within = None, budget.rest(_HYPOTHESES if asked is None else 1.0)
     if calm is None or mixed:  # else the arithmetic is right
-        found = reasons.reasons(verdict, job, lambda done, total: report("trying hypotheses", done, total))
+        with _given_up(result, "whether a hypothesis explains it is not known"):
+            found = reasons.reasons(verdict, job, partial(report, "trying hypotheses"), within)
     if found is not None:
         result.diagnosis = found
-        result.difference = find_difference(result)
         report("looking for the smallest operands of each fault", 0, 0)
-        result.faults = reasons.shown(verdict, engine, job, found)
-    result.hints = [*said, *reasons.hints(verdict, engine, job, found), *swapped_ports(job.dut, found)]
-    # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
-    if found is None or not found.explains or verdict.outcome.failures:
-        apart_enough = spacing(verdict, engine, job)
-        result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
-    until = time.monotonic() + result.options.repair
-    unexplained = _ask_text(result, verdict, job, report)
-    if calm is not None and mixed and result.options.repair and job.dut.vhdl is None:
+        with _given_up(result, "the smallest operands of each fault are not known"):
+            result.difference = find_difference(result)
+            result.faults = reasons.shown(verdict, engine, job, found, within)
+    with _given_up(result, "whether the description is wrong is not known"):
+        result.hints += [*reasons.hints(verdict, job, found, budget), *swapped_ports(job.dut, found)]
+        # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
+        if found is None or not found.explains or verdict.outcome.failures:
+            apart_enough = spacing(verdict, engine, job)
+            result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
+    tell(result, DIAGNOSIS)
+    text = budget.rest(_TEXT) if asked is None else Budget(asked)
+    unexplained = _ask_text(result, verdict, job, report, text)
+    if calm is not None and mixed and asked != 0 and job.dut.vhdl is None:
         result.repairs = [one.held_to(f"right {calm.without}") for one in result.repairs]
-        result.repairs += mend_traffic(result, calm, busy, report, max(until - time.monotonic(), 0))
+        result.repairs += mend_traffic(result, calm, busy, report, text.rest())
     if result.options.dissect and unexplained:
         dissect(result, job, report)
 
 
-def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress) -> bool:
+@contextmanager
+def _given_up(result: Check, what: str) -> Iterator[None]:
+    """What goes wrong in the block is a hint that begins with `what`: the verdict stands."""
+    try:
+        yield
+    except Exception as error:
+        result.hints.append(f"{what}: {_said_of(error)}")
+
+
+def _said_of(error: Exception) -> str:
+    """What a report says of an error, in one line."""
+    return " ".join(str(error).split()) if isinstance(error, MmagoldError) else own_fault(error)
+
+
+def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress, budget: Budget) -> bool:
     """Looks for a change of the text where the diagnosis does not explain the results, or by several faults
     alone; whether it does not explain them."""
     found = result.diagnosis
     own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
     unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
-    if result.options.repair and unexplained and job.dut.vhdl is not None:
+    wanted = result.options.repair != 0
+    if wanted and unexplained and job.dut.vhdl is not None:
         result.hints.append(
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
-    elif result.options.repair and own and (unexplained or (several and job.dut.vhdl is None)):
-        result.repairs = mend(result, verdict, job, report, result.options.repair, unexplained)
+    elif wanted and own and (unexplained or (several and job.dut.vhdl is None)):
+        result.repairs = mend(result, verdict, job, report, budget, unexplained)
         if _outdone(result, found):
             result.diagnosis, result.difference, result.faults = None, None, []
     return unexplained
@@ -704,27 +766,24 @@ def dissect(result: Check, job: Job, report: Progress) -> None:
     """Adds the unit that the DUT is."""
     from rtl_tb.check import dissection
 
-    try:
+    with _given_up(result, "the DUT was not dissected"):
         engine = result.verdict.outcome.engine
         result.dissection = dissection.dissect(job, engine, result.options.dissect, report)
-    except Exception as error:  # whatever becomes of the search, the verdict stands
-        what = "" if isinstance(error, MmagoldError) else f"{type(error).__name__}: "
-        result.hints.append(f"the DUT was not dissected: {what}{error}")
 
 
-def mend_traffic(result: Check, calm: Calm, job: Job, report: Progress, seconds: float) -> list[Repair]:
+def mend_traffic(result: Check, calm: Calm, job: Job, report: Progress, budget: Budget) -> list[Repair]:
     """The changes of the text with which a unit answers as it does without traffic, beside a fault of its
     arithmetic: they have what the first search left of the time."""
     held, are = calm.held_to(result.verdict), f"what they are {calm.without}"
     if job.dut.sources != result.dut.sources or held is None or not held.wrong.any():
         return []
-    if seconds < _LEAST_REPAIR:
+    if budget.left() < _LEAST_REPAIR:
         result.hints.append(
             f"no change of the text was tried to make all vectors {are}: "
             "the time was up (--repair gives more)"
         )
         return []
-    found = mend(result, held, job, report, seconds, False, f"all vectors {are}")
+    found = mend(result, held, job, report, budget, False, f"all vectors {are}")
     return [one.held_to(are) for one in found]
 
 
@@ -733,12 +792,13 @@ def mend(
     verdict: Verdict,
     job: Job,
     report: Progress,
-    seconds: float,
+    budget: Budget,
     beside: bool = True,
     made: str = "these results right",
 ) -> list[Repair]:
     """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
-    one; looks for them so long. Where there are none, a hint says so; `made`: what they would make."""
+    one; looks for them as long as the budget goes. Where there are none, a hint says so; `made`: what they
+    would make."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that mends it", 0, 0)
@@ -749,15 +809,15 @@ def mend(
         tried = max(tried, done)
         report("trying changes of the text", done, total)
 
-    partial = () if result.diagnosis is None else result.diagnosis.partial
+    hypotheses = () if result.diagnosis is None else result.diagnosis.partial
     try:
-        if found := find_repairs(verdict, job, seconds, trying, beside, partial):
+        if found := find_repairs(verdict, job, budget, trying, beside, hypotheses):
             return found
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unfinished as error:
         said = f"of the changes of the text these alone were tried, and none makes {made}: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands
-        what = str(error) if isinstance(error, RtlError) else f"{type(error).__name__}: {error}"
+        what = _said_of(error)
         said = f"no change of the text was tried to make {made}: {what}"
         if tried:
             said = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from golden.budget import Budget
 from golden.dissect.minimising import minimise
 from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
@@ -125,13 +126,17 @@ def run_of(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
 
 
 def smallest(
-    verdict: Verdict, engine: str, job: Job, progress: Callable[[int, int], None] | None = None
+    verdict: Verdict,
+    engine: str,
+    job: Job,
+    progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
 ) -> Example:
-    """Minimises a failing vector as long as it still fails when it is run alone; one that does not fail
-    alone stays as it is."""
+    """Minimises a failing vector as long as it still fails when it is run alone, and the budget is not over;
+    one that does not fail alone stays as it is."""
     vectors, policy = verdict.vectors, job.dut.compare
     if vectors.instruction.state:
-        return _smallest_sequence(verdict, run_of(engine, job, None), policy, progress)
+        return _smallest_sequence(verdict, run_of(engine, job, None), policy, progress, budget)
     vector, place = first_failing(verdict, policy)
     ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
     operands = (
@@ -155,7 +160,7 @@ def smallest(
     )
     if not run.alone(operands)[1]:
         return as_it_came
-    least = minimise(ins, operands, run.failed, progress=progress)
+    least = minimise(ins, operands, run.failed, progress=progress, budget=budget)
     if not run.alone(least)[1]:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
     return example_of(run, least, vector, policy)
@@ -170,12 +175,18 @@ def example_of(run: DutRun, operands: Operands, vector: int, policy: ComparePoli
 
 
 def _smallest_sequence(
-    verdict: Verdict, run: DutRun, policy: ComparePolicy, progress: Callable[[int, int], None] | None
+    verdict: Verdict,
+    run: DutRun,
+    policy: ComparePolicy,
+    progress: Callable[[int, int], None] | None,
+    budget: Budget | None,
 ) -> Example:
     """As `smallest`, of a unit that keeps its accumulator. Before the first vector that fails all are
     right, so it held what it should."""
     ins, at = verdict.vectors.instruction, int(np.argmax(verdict.wrong | verdict.unknown))
-    found = smallest_sequence(run, ins, verdict.vectors.operands, verdict.vectors.resolved(), at, progress)
+    found = smallest_sequence(
+        run, ins, verdict.vectors.operands, verdict.vectors.resolved(), at, progress, budget
+    )
     return example_of_sequence(run, verdict, found, at, policy)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import design_options, files_read, kept_text, library_modules, verilog_of
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
 _OWN = ("VERILATOR", "verilator", "verilator3", "VERILATOR_TIMING", "systemc_clock", "coverage_block_off")
@@ -42,7 +42,6 @@ SYNTHESIS = {
     "Yosys": (*_NO_MORE, "-DSYNTHESIS=1", "-DYOSYS=1"),
 }
 """What is defined in synthesis, in general and by Yosys."""
-_QUIET = ("-Wno-lint", "-Wno-style", "-Wno-REDEFMACRO")
 _VENDOR = r"(?:synopsys|synthesis|pragma|cadence|ambit|exemplar|rtl_synthesis|xilinx|altera)"
 _PRAGMA = re.compile(
     rf"\s*(?:{_VENDOR}\s*,?\s*)+"
@@ -156,12 +155,9 @@ def _preprocessed(
 ) -> str:
     """The text without comments, but for Verilator's own. (With --pp-comments Verilator keeps a comment that
     ends a `define in every use of the macro, where it hides the rest of the line.)"""
-    words: list[str | Path] = ["-E", *_QUIET, *(f"-I{path}" for path in before)]
+    words: list[str | Path] = [f"-I{path}" for path in before]
     words += [*design_options(dut, "verilator"), *options, *sources]
-    text = simulators.elaborate(simulators.verilator(), words, folder=folder, what=dut.name)
-    if (warned := re.search(r"^%(?:Warning|Error)\S* (.*)", text, re.MULTILINE)) is not None:
-        raise ElaborationError(f"Verilator's preprocessor warns: {warned[1]}")
-    return text
+    return simulators.preprocessed(words, folder=folder, what=dut.name)
 
 
 def _marked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +17,15 @@ from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.example import Example, example_of, example_of_sequence, run_of
+from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.sequences import behind_its_c
 from rtl_tb.check.tiles import sentence, wrong_elements, wrong_places
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict, silent
+from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
+from rtl_tb.errors import RtlError
 
 Progress = Callable[[int, int], None]
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
@@ -43,7 +47,7 @@ class Shown:
     example: Example | None
 
 
-def reasons(verdict: Verdict, job: Job, progress: Progress) -> Diagnosis | None:
+def reasons(verdict: Verdict, job: Job, progress: Progress, budget: Budget | None = None) -> Diagnosis | None:
     """The diagnosis of the wrong results; None where there are none. Status flags alone tell nothing of the
     datapath's steps."""
     if not verdict.wrong_d.any():
@@ -51,7 +55,7 @@ def reasons(verdict: Verdict, job: Job, progress: Progress) -> Diagnosis | None:
     places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
     operands, actual = as_dots(verdict, True, places)
     unit = job.vectors.instruction.stateless
-    return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress)
+    return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress, budget=budget)
 
 
 def flag_reasons(verdict: Verdict) -> list[FlagFault]:
@@ -65,18 +69,28 @@ def flag_reasons(verdict: Verdict) -> list[FlagFault]:
     return flag_faults(vectors.instruction, operands, codes, ~verdict.wrong_d[known])
 
 
-def shown(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis) -> list[Shown]:
-    """Each fault of the diagnosis, where there are several, with an example of its own."""
+def shown(
+    verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis, budget: Budget | None = None
+) -> list[Shown]:
+    """Each fault of the diagnosis, where there are several, with an example of its own, as far as the budget
+    goes."""
     ins, every = job.vectors.instruction, diagnosis.every_fault
     if len(every) < 2:
         return []
     if diagnosis.instruction.modes is not None:  # a fault of the mode itself shows between modes
         return [Shown(fault, None) for _, fault in every]
+    budget = budget or Budget(float("inf"))
     of = _of_state if ins.state else _of_tile if job.dut.level == "tile" else _of_dot
-    return [Shown(fault, of(verdict, engine, job, unit, fault)) for unit, fault in every]
+
+    def example(unit: Instruction, fault: Fault) -> Example | None:
+        return None if budget.over() else of(verdict, engine, job, unit, fault, budget)
+
+    return [Shown(fault, example(unit, fault)) for unit, fault in every]
 
 
-def _of_dot(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:
+def _of_dot(
+    verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
+) -> Example | None:
     """The example of a unit that takes dot products; of one with modes `unit` is it in the mode that was
     diagnosed."""
     ins, operands = job.vectors.instruction, dict(job.vectors.operands)
@@ -89,10 +103,12 @@ def _of_dot(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: F
     if not len(found):
         return None
     first = {name: codes[found[0]] for name, codes in operands.items()}
-    return _smallest(run_of(engine, job, None), unit, fault, first, mode, int(numbers[found[0]]))
+    return _smallest(run_of(engine, job, None), unit, fault, first, mode, int(numbers[found[0]]), budget)
 
 
-def _of_tile(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:
+def _of_tile(
+    verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
+) -> Example | None:
     """The example of a unit that takes tiles: one dot product of one, the rest zero."""
     wrong = np.argwhere(wrong_elements(verdict, job.dut.compare))[:MOST]
     if not len(wrong):
@@ -110,10 +126,12 @@ def _of_tile(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: 
         return None
     tile, row, column = wrong[found[0]].tolist()
     run = run_of(engine, job, (row, column))
-    return _smallest(run, unit, fault, _at(operands, found[0]), _at(mode, found[0]), tile)
+    return _smallest(run, unit, fault, _at(operands, found[0]), _at(mode, found[0]), tile, budget)
 
 
-def _of_state(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:
+def _of_state(
+    verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
+) -> Example | None:
     """The example of a unit that keeps its accumulator: a dot product behind one that makes its c."""
     ins, operands = job.vectors.instruction, verdict.vectors.resolved()
 
@@ -125,7 +143,7 @@ def _of_state(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault:
         return None
     run = run_of(engine, job, None)
     candidates = {name: codes[found[:_FEW]] for name, codes in operands.items()}
-    sequence = behind_its_c(run, ins, candidates, counts)
+    sequence = behind_its_c(run, ins, candidates, counts, budget=budget)
     if sequence is None:
         return None
     return example_of_sequence(run, verdict, sequence, int(found[0]), job.dut.compare)
@@ -136,7 +154,13 @@ def _at(operands: Mapping[str, Bits], number: int) -> Operands:
 
 
 def _smallest(
-    run: DutRun, unit: Instruction, fault: Fault, first: Operands, mode: Operands, vector: int
+    run: DutRun,
+    unit: Instruction,
+    fault: Fault,
+    first: Operands,
+    mode: Operands,
+    vector: int,
+    budget: Budget,
 ) -> Example | None:
     """The smallest operands like `first` that fail alone, in a mode, and show no other fault; None where
     `first` does not."""
@@ -147,13 +171,13 @@ def _smallest(
 
     if not fails({name: np.asarray(codes)[None] for name, codes in first.items()})[0]:
         return None
-    least = minimise(unit, first, fails)
+    least = minimise(unit, first, fails, budget=budget)
     return example_of(run, least | mode, vector, run.job.dut.compare)
 
 
-def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) -> list[str]:
+def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budget | None = None) -> list[str]:
     """What the description of the unit may have wrong, such as its latency. And what its status flags are
-    instead."""
+    instead. The lint, which takes longest, ends with the budget."""
     dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
@@ -161,12 +185,18 @@ def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) 
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:
             found.append(f"the latency is {dut.handshake.latency + late}, not {dut.handshake.latency}")
-    if verdict.wrong.any() and (warned := warnings_of(dut, WIDTHS)):
+    if verdict.wrong.any() and (warned := _lint(dut, budget or Budget(float("inf")))):
         more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
         found.append(f"Verilator's lint warns of widths: {'; '.join(warned[:SHOWN])}{more}")
     if silent(verdict):
         found.append(never_answered(verdict))
     return found
+
+
+def _lint(dut: Dut, budget: Budget) -> tuple[str, ...]:
+    with suppress(RtlError), budget.builds():
+        return warnings_of(dut, WIDTHS)
+    return ()
 
 
 def never_answered(verdict: Verdict) -> str:

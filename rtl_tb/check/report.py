@@ -62,7 +62,9 @@ def _handshake_failures(report: Report) -> str:
 
 
 def _print_four_states(found: Report, say: Callable[..., None]) -> None:
-    if found["unknown"]:
+    if found["read_otherwise"]:
+        say(escape(found["sentence"]), "dim")
+    elif found["unknown"]:
         say(f"[red]X or Z[/]  {escape(found['sentence'])}")
     elif found["refused"]:
         say(escape(found["sentence"]), "dim")
@@ -78,54 +80,94 @@ def wrong_texts(report: Report) -> list[str]:
     return [each["sentence"] for each in report["synthesis"] if each["failed"]]
 
 
+class Story:
+    """Prints a report part by part, as far as it is known; each part once.
+
+    `example`: with the example itself the trace is as wide as the console.
+    """
+
+    PARTS = ("verdict", "example", "diagnosis", "end")
+    """The verdict with what it does not cover; the example with its trace, and kinds; the diagnosis, with
+    what the description may have wrong; what a search found, and what to run next."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.printed: list[str] = []
+        self.hints = 0
+
+    def tell(self, report: Report, until: str = "end", example: Example | None = None) -> None:
+        """Prints what is not printed so far of the parts until this one."""
+        for part in self.PARTS[: self.PARTS.index(until) + 1]:
+            if part not in self.printed:
+                self.printed.append(part)
+                getattr(self, f"_{part}")(report, example)
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        self.console.print(text, style=style, highlight=False, soft_wrap=True)
+
+    def _hints(self, report: Report) -> None:
+        """Those that came since."""
+        for text in report["hints"][self.hints :]:
+            self._say(f"[red]hint[/]  {escape(text)}")
+        self.hints = len(report["hints"])
+
+    def _verdict(self, report: Report, _example: Example | None) -> None:
+        say = self._say
+        say(f"[bold {'green' if report['passed'] else 'red'}]{escape(headline(report))}[/]")
+        say(escape(run_line(report)), "dim")
+        say(escape(traffic_line(report)), "dim")
+        self._hints(report)
+        if report["unset"] is not None:
+            say(f"[red]start[/]  {escape(report['unset']['sentence'])}")
+        if report["four_states"] is not None:
+            _print_four_states(report["four_states"], say)
+        for text in wrong_texts(report):
+            say(f"[red]text[/]  {escape(text)}")
+        for text in report["notes"]:
+            say(f"[yellow]note[/]  {escape(text)}")
+        for failure in report["protocol"][:5]:
+            say(f"[red]handshake[/]  {escape(failure['text'])}")
+
+    def _example(self, report: Report, example: Example | None) -> None:
+        say, shown = self._say, report["example"]
+        if shown is not None:
+            say(f"\n[bold]{example_title(shown)}[/]")
+            if example is None:
+                say(escape(shown["trace"]))
+            else:
+                example.show(self.console)
+            say(f"\ngolden  {shown['expected']}  {shown['expected_value']}")
+            say(f"[red]DUT     {shown['actual']}  {shown['actual_value']}[/]\n")
+        if not report["passed"]:
+            self.console.print(_kind_table(report))
+        if report["flags"] is not None and not report["passed"]:
+            say(f"[red]flags[/]  {escape(flags_line(report))}")
+
+    def _diagnosis(self, report: Report, _example: Example | None) -> None:
+        if report["diagnosis"] is not None:
+            _print_diagnosis(report, self._say)
+        self._hints(report)
+
+    def _end(self, report: Report, _example: Example | None) -> None:
+        say = self._say
+        for repair in report["repairs"]:
+            say(f"[bold]Mended by[/]  {escape(repair_line(repair))}")
+            for index, fault in enumerate(repair["faults"], 1):
+                say(f"           fault {index}: {escape(with_example(fault['text'], fault['example']))}")
+        self._hints(report)
+        if report["dissection"] is not None:
+            say(f"[bold]Dissected[/]  {escape(report['dissection']['sentence'])}")
+        if report["coverage"] is not None:
+            say(escape(coverage_line(report["coverage"])), "dim")
+        if report["capsule"]:
+            say(escape(f"\nAll of it: {report['capsule']}\nAgain:     {report['repeat']}"))
+            say(escape(f"Anywhere:  mmagold rtl check {report['capsule']}"))
+
+
 def print_text(report: Report, console: Console, example: Example | None = None) -> None:
-    """Prints the story: verdict, handshake, the diagnosis, the smallest example with its trace, kinds, what
-    to run next. With the `example` itself the trace is as wide as the console."""
-
-    def say(text: str, style: str | None = None) -> None:
-        console.print(text, style=style, highlight=False, soft_wrap=True)
-
-    say(f"[bold {'green' if report['passed'] else 'red'}]{escape(headline(report))}[/]")
-    say(escape(run_line(report)), "dim")
-    say(escape(traffic_line(report)), "dim")
-    for text in report["hints"]:
-        say(f"[red]hint[/]  {escape(text)}")
-    if report["unset"] is not None:
-        say(f"[red]start[/]  {escape(report['unset']['sentence'])}")
-    if report["four_states"] is not None:
-        _print_four_states(report["four_states"], say)
-    for text in wrong_texts(report):
-        say(f"[red]text[/]  {escape(text)}")
-    for text in report["notes"]:
-        say(f"[yellow]note[/]  {escape(text)}")
-    for failure in report["protocol"][:5]:
-        say(f"[red]handshake[/]  {escape(failure['text'])}")
-    if report["diagnosis"] is not None:
-        _print_diagnosis(report, say)
-    for repair in report["repairs"]:
-        say(f"[bold]Mended by[/]  {escape(repair_line(repair))}")
-        for index, fault in enumerate(repair["faults"], 1):
-            say(f"           fault {index}: {escape(with_example(fault['text'], fault['example']))}")
-    if report["dissection"] is not None:
-        say(f"[bold]Dissected[/]  {escape(report['dissection']['sentence'])}")
-    if report["example"] is not None:
-        shown = report["example"]
-        say(f"\n[bold]{example_title(shown)}[/]")
-        if example is None:
-            say(escape(shown["trace"]))
-        else:
-            example.show(console)
-        say(f"\ngolden  {shown['expected']}  {shown['expected_value']}")
-        say(f"[red]DUT     {shown['actual']}  {shown['actual_value']}[/]\n")
-    if not report["passed"]:
-        console.print(_kind_table(report))
-    if report["flags"] is not None and not report["passed"]:
-        say(f"[red]flags[/]  {escape(flags_line(report))}")
-    if report["coverage"] is not None:
-        say(escape(coverage_line(report["coverage"])), "dim")
-    if report["capsule"]:
-        say(escape(f"\nAll of it: {report['capsule']}\nAgain:     {report['repeat']}"))
-        say(escape(f"Anywhere:  mmagold rtl check {report['capsule']}"))
+    """Prints the story of a finished check: verdict, handshake, the smallest example with its trace, kinds,
+    the diagnosis, what to run next."""
+    Story(console).tell(report, example=example)
 
 
 def _print_diagnosis(report: Report, say: Callable[..., None]) -> None:

@@ -14,6 +14,7 @@ from itertools import count as counted
 import numpy as np
 import numpy.typing as npt
 
+from golden.budget import Budget
 from golden.dissect.minimising import minimise
 from golden.instruction import Instruction
 from golden.program.signature import Operands
@@ -37,6 +38,7 @@ def smallest_sequence(
     resolved: Operands,
     vector: int,
     progress: Progress | None,
+    budget: Budget | None = None,
 ) -> Operands | None:
     """The operands (n, ...), with `clear`, of the simplest sequence found that fails when it is run alone,
     at its last dot product and nowhere else; None where none fails.
@@ -47,12 +49,12 @@ def smallest_sequence(
     """
     failing = {name: codes[vector] for name, codes in resolved.items()}
     found = behind_its_c(
-        run, ins, _batch(failing), lambda batch: np.ones(len(batch["a"]), np.bool_), progress
+        run, ins, _batch(failing), lambda batch: np.ones(len(batch["a"]), np.bool_), progress, budget
     )
     if found is not None:
         return found
     shortest = _shortest(run, operands, vector)
-    return None if shortest is None else _simpler(run, ins, shortest, progress)
+    return None if shortest is None else _simpler(run, ins, shortest, progress, budget)
 
 
 def behind_its_c(
@@ -61,6 +63,7 @@ def behind_its_c(
     candidates: Operands,
     counts: Callable[[Operands], Flags],
     progress: Progress | None = None,
+    budget: Budget | None = None,
 ) -> Operands | None:
     """The simplest sequence of a dot product behind one that makes its c, of those dot products that fail and
     count; None where none of the candidates, (n, ...) with c, does."""
@@ -73,7 +76,7 @@ def behind_its_c(
     if not len(failing):
         return None
     first = {name: codes[failing[0]] for name, codes in candidates.items()}
-    least = minimise(ins.stateless, first, fails, progress=progress)
+    least = minimise(ins.stateless, first, fails, progress=progress, budget=budget)
     return next((found for found in made.sequences(least) if fails_at_end(run, found)), None)
 
 
@@ -149,7 +152,9 @@ def _shortest(run: DutRun, operands: Operands, vector: int) -> Operands | None:
     return None
 
 
-def _simpler(run: DutRun, ins: Instruction, sequence: Operands, progress: Progress | None) -> Operands:
+def _simpler(
+    run: DutRun, ins: Instruction, sequence: Operands, progress: Progress | None, budget: Budget | None
+) -> Operands:
     """Leaves out dot products and products, and writes ones for numbers, as long as the sequence fails.
 
     Each try is a run of its own: a unit that forgets to clear, say, would carry one try into the next.
@@ -159,7 +164,7 @@ def _simpler(run: DutRun, ins: Instruction, sequence: Operands, progress: Progre
     best, untried = sequence, _simplifications(ins, sequence, reset)
     while (tried := next(left)) <= RUNS:
         candidate = next(untried, None)
-        if candidate is None:
+        if candidate is None or (budget is not None and budget.over()):
             break
         if fails_at_end(run, candidate):
             best, untried = candidate, _simplifications(ins, candidate, reset)

@@ -31,9 +31,18 @@ _TYPES_WITHOUT_BITS = {
 }
 _LEADING = ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE", "ENUMDTYPE", "PARAMTYPEDTYPE")
 """Types that say something of another type: arrays of it, a name for it."""
+_TWO_STATES = ("bit", "byte", "shortint", "int", "longint")
 _HAS_INTERFACE = "Interfaced port on top level module"
 """What Verilator says of a top module with an interface as a port."""
 _RANGE = re.compile(r"\[(-?\d+):(-?\d+)\]")
+
+
+WIRE = "wire"
+
+
+def entry_of(signed: bool, four_state: bool) -> str:
+    """How an entry of an unpacked array is declared; a net has four states."""
+    return f"{WIRE if four_state else 'bit'}{' signed' * signed}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class Port:
             entry; `stride` is the number of bits from one entry of `packed` to the next, 0: side by side.
         interface: of a signal of an interface, the port that is one; `header` says that it is a port of the
             interface itself.
+        entry: of an unpacked array what each entry is, as a wire at it is declared: a simulator connects
+            arrays of equivalent types alone (IEEE 1800-2017, 6.22.2).
     """
 
     name: str
@@ -68,6 +79,7 @@ class Port:
     stride: int = 0
     interface: str = ""
     header: bool = False
+    entry: str = WIRE
 
     @property
     def shape(self) -> str:
@@ -179,10 +191,7 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
         "-Wno-lint",
         "-Wno-style",
     ]
-    options += [
-        "-Wno-fatal",
-        *simulators.VERILATOR_ERRORS,
-    ]
+    options += [*simulators.VERILATOR_GOES_ON, *simulators.VERILATOR_ERRORS]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if design.types:
@@ -246,7 +255,9 @@ def _of_type(name: str, direction: str, kind: Node, types: dict[str, Node]) -> P
     packed: list[Range] = []
     unpacked: list[Range] = []
     items: dict[str, int] = {}
+    entry_signed = False
     while kind["type"] in _LEADING:
+        entry_signed = bool(kind.get("signed"))  # that of the type below, too
         if kind["type"] in ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE"):
             (unpacked if kind["type"] == "UNPACKARRAYDTYPE" else packed).append(_range(kind["declRange"]))
         if kind["type"] == "ENUMDTYPE":
@@ -264,7 +275,10 @@ def _of_type(name: str, direction: str, kind: Node, types: dict[str, Node]) -> P
         problem = _TYPES_WITHOUT_BITS.get(kind["type"], f"of type {kind.get('name') or kind['type'].lower()}")
         return Port(name, direction, 0, problem=problem)
     width = count_entries(packed) * count_entries(unpacked) * bits
-    return Port(name, direction, width, tuple(packed), tuple(unpacked), members=tuple(members), items=items)
+    dimensions = (tuple(packed), tuple(unpacked))
+    four_state = kind.get("isFourstate", kind.get("keyword", "logic") not in _TWO_STATES)
+    entry = entry_of(entry_signed and not items, four_state or bool(items)) if unpacked else WIRE
+    return Port(name, direction, width, *dimensions, members=tuple(members), items=items, entry=entry)
 
 
 def members_of(fields: Sequence[Port], union: bool, members: list[tuple[int, Port]]) -> int:

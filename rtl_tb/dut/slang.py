@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rtl_tb.dut.headers import SHELL, missing_types, of_top, read_header, shell_text
-from rtl_tb.dut.ports import Design, Module, Port, count_entries, literal, members_of
+from rtl_tb.dut.ports import Design, Module, Port, count_entries, entry_of, literal, members_of
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators.simulators import first_error
 
@@ -26,6 +26,9 @@ DECLARATIONS = (
     *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
 )
 """What stands before the statements of a block or a function."""
+LENIENT = ("--allow-use-before-declare", "--relax-enum-conversions", "--timescale", "1ns/1ps")
+"""Options of every reader made of slang: it reads what the simulators take, also files of which some have a
+timescale and others none."""
 _SIGNALS = ("Variable", "Net")
 _INSTANCE = "top"
 """The top module in the shell around it."""
@@ -65,7 +68,7 @@ def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
     """
     slang = importlib.import_module("pyslang.driver").Driver()
     slang.addStandardArgs()
-    words = ["slang", "--single-unit", "--allow-toplevel-iface-ports", "--allow-use-before-declare", "-Wnone"]
+    words = ["slang", "--single-unit", "--allow-toplevel-iface-ports", "--compat=all", "-Wnone", *LENIENT]
     words += ["--top", design.top] if design.top else []
     words += [f"-G{name}={literal(value)}" for name, value in of_top(design.parameters or {}).items()]
     words += [f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()]
@@ -169,6 +172,8 @@ def _port(name: str, direction: str, kind: Any, **more: Any) -> Port:
     while kind.kind.name == "FixedSizeUnpackedArrayType":
         unpacked.append((kind.range.left, kind.range.right))
         kind = kind.elementType.canonicalType
+    if unpacked and kind.isIntegral and not kind.isEnum:
+        more |= {"entry": entry_of(kind.isSigned, kind.isFourState)}
     while kind.kind.name == "PackedArrayType" and kind.elementType.canonicalType.kind.name != "ScalarType":
         packed.append((kind.range.left, kind.range.right))
         kind = kind.elementType.canonicalType

@@ -14,9 +14,11 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.slang import LENIENT
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import translators
@@ -29,17 +31,19 @@ _READ = (
     "--no-default-translate-off-format",  # the text that the simulators read, not that of synthesis
     "--ignore-timing",
     "--ignore-assertions",
-    "--allow-use-before-declare",
-    "--relax-enum-conversions",
+    *LENIENT,
 )
 _WRITTEN = (f"write_verilog -noattr -noparallelcase {NAME}.v",)
 
 
 def built_readable(
-    dut: Dut, simulator: Simulator, build: Callable[[Dut, str], Path], translate: bool = True
+    dut: Dut,
+    simulator: Simulator,
+    build: Callable[[Dut, str], Path],
+    translate: bool | Literal["always"] = True,
 ) -> Path:
     """What `build` makes of the DUT and its wrapper, or, where Icarus Verilog refuses them and one may
-    `translate`, of a translation.
+    `translate`, or where that is "always" done, of a translation.
 
     Raises:
         ElaborationError: the simulator refuses the design, and it cannot be translated. MachineError: one of
@@ -47,6 +51,8 @@ def built_readable(
         Else as wrapper_of and `build`.
     """
     wrapper = wrapper_of(dut)
+    if translate == "always":
+        return build(_nothing_else(dut), to_verilog(dut, wrapper))
     try:
         return build(dut, wrapper)
     except ElaborationError as refused:
@@ -58,8 +64,13 @@ def built_readable(
             raise
         except RtlError as error:
             raise ElaborationError(f"{refused}; to translate it: {error}") from error
+    return build(_nothing_else(dut), text)
+
+
+def _nothing_else(dut: Dut) -> Dut:
+    """The DUT without a text of its own: all of it is in the translation."""
     nothing: dict[str, str] = {}
-    return build(dataclasses.replace(dut, sources=(), include=(), libraries=(), defines=nothing), text)
+    return dataclasses.replace(dut, sources=(), include=(), libraries=(), defines=nothing)
 
 
 def to_verilog(dut: Dut, wrapper: str) -> str:

@@ -31,7 +31,8 @@ _WORK = "work"
 _ALWAYS = ("-fsynopsys",)
 """std_logic_arith and its like, which many older units use."""
 _UNIT = re.compile(
-    r"^(?P<kind>entity|package|configuration|context|architecture) (?P<name>\S+)(?: of (?P<of>\S+))?"
+    r"^(?P<kind>entity|package body|package|configuration|context|architecture) (?P<name>\S+)"
+    r"(?: of (?P<of>\S+))?"
 )
 _PLACE = re.compile(r"^(?:\S+:\d+:\d+: |\S*ghdl\S*:error: )(?!error during elaboration)(?P<text>.+)")
 _BROKEN = re.compile(
@@ -159,7 +160,7 @@ def _check_once(
                 f"{simulator.version_text} refused {what}: {first_complaint(error.text, origin)}"
             ) from error
         for kind, unit, entity in units:
-            key = (unit, entity) if kind == "architecture" else (unit, "")
+            key = (unit, {"architecture": entity, "package body": kind}.get(kind, ""))
             if key in home:
                 raise ElaborationError(
                     f"{kind} {unit} is defined in {origin[home[key]]} and in {origin[name]}; name one of them"
@@ -266,7 +267,7 @@ def _entity(top: str, lines: Sequence[str]) -> Entity:
 
 class _Types:
     """What --dump-rti says: the types by name, each with all of its definitions, and ports and generics of
-    the last entity, which is the top.
+    the top.
 
     Attributes:
         ports, generics: the text of the type of each.
@@ -277,15 +278,19 @@ class _Types:
         self.generics: dict[str, str] = {}
         self._known: dict[str, list[str | dict[str, str]]] = {}
         record: dict[str, str] = {}
-        top = False
+        top: int | None = None
         for line in lines:
             found = _RTI.match(line)
             if found is None:
                 continue
-            kind, text = found["kind"], found["text"]
-            if kind == "architecture":  # the first is that of the top, with the entity in it
-                top = not self.ports and not self.generics
-            elif kind in ("port", "generic") and top:
+            kind, text, depth = found["kind"], found["text"], len(found["indent"])
+            # The first entity is the top. What stands deeper is its own: a port that comes after it may be
+            # that of a component.
+            if kind == "entity" and top is None:
+                top = depth
+            elif top is not None and depth <= top:
+                top = -1
+            if kind in ("port", "generic") and top is not None and top >= 0:
                 name, _, rest = text.partition(": ")
                 of = self.ports if kind == "port" else self.generics
                 of[name] = rest.partition(" :=")[0]

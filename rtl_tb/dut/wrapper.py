@@ -143,7 +143,9 @@ def _elements(field: Field) -> str:
 def _declaration(port: Port) -> str:
     if port.unpacked:
         left, right = port.unpacked[0]
-        return f"    wire [{entry_width(port, 'unpacked') - 1}:0] {_wire(port.name)} [{left}:{right}];"
+        return (
+            f"    {port.entry} [{entry_width(port, 'unpacked') - 1}:0] {_wire(port.name)} [{left}:{right}];"
+        )
     return f"    wire [{port.width - 1}:0] {_wire(port.name)};"
 
 

@@ -173,7 +173,7 @@ def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
 
 def _lint(dut: Dut, design: Sequence[str | Path], folder: Path) -> str:
     """What Verilator's lint prints; "" where it refuses the design."""
-    options = ["--lint-only", "-Wall", "-Wno-fatal", "--timing", "--Mdir", str(folder)]
+    options = ["--lint-only", "-Wall", "--timing", "--Mdir", str(folder)]
     arguments = [*options, *design_options(dut, "verilator"), *design]
     try:
         return simulators.elaborate(simulators.verilator(), arguments, folder=folder, what=dut.name) or " "
@@ -416,7 +416,6 @@ def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
         arguments: list[str | Path] = [
             "--lint-only",
             "--MMD",
-            "-Wno-fatal",
             "-Wno-lint",
             "-Wno-style",
             "--Mdir",
@@ -447,7 +446,7 @@ def _check_reach(recipe: Recipe, scratch: Path, modules: Sequence[Path]) -> None
         return  # a translation, which has no hierarchy
     options: list[str | Path] = [*design_options(dut, simulator.name)]
     if simulator.name == "verilator":
-        text = simulators.elaborate(simulator, ["-E", *options, *sources], folder=scratch, what=dut.name)
+        text = simulators.preprocessed([*options, *sources], folder=scratch, what=dut.name)
     else:
         file = scratch / "preprocessed.v"
         words: list[str | Path] = ["-E", "-g2012", *options, *sources, "-o", file]

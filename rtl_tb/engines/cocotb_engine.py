@@ -46,7 +46,14 @@ from rtl_tb.engines.common import (
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_text
 from rtl_tb.errors import RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error, no_build
+from rtl_tb.simulators.simulators import (
+    VERILATOR_ERRORS,
+    VERILATOR_GOES_ON,
+    Simulator,
+    ToolFailed,
+    first_error,
+    no_build,
+)
 
 try:
     import cocotb_tools.config
@@ -54,7 +61,7 @@ try:
 except ModuleNotFoundError as error:
     raise SimulatorMissing('cocotb was not found; install it with: pip install "cocotb>=2.1,<3"') from error
 
-VERILATE = ("-Wno-fatal", "--x-initial", "unique", "--x-assign", "unique")
+VERILATE = (*VERILATOR_GOES_ON, "--x-initial", "unique", "--x-assign", "unique")
 """As the fast engine: what Icarus shows as X starts as random bits, seeded in _simulate."""
 OPTIMISE = "-Os"
 RUN = "MMAGOLD_RUN"

@@ -46,7 +46,7 @@ HARNESS = Path(__file__).with_name("fast_harness.cpp")
 PROGRAM = "dut"
 LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
 """Delays in the RTL count against a clock of 10 ns, as in the other engines."""
-VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
+VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
 TAIL = 256
@@ -202,9 +202,11 @@ class Trial:
         within so many seconds, or the handshake was broken."""
         return self.many([more], seconds)[0]
 
-    def many(self, runs: Sequence[Mapping[str, str]], seconds: float) -> list[dict[str, Bits] | None]:
-        """The same of several runs, one after the other in one program, `seconds` for each: what it costs to
-        start a program is spent once."""
+    def many(
+        self, runs: Sequence[Mapping[str, str]], seconds: float, longest: float = float("inf")
+    ) -> list[dict[str, Bits] | None]:
+        """The same of several runs, one after the other in one program, `seconds` for each and `longest` for
+        all: what it costs to start a program is spent once."""
         none: list[dict[str, Bits] | None] = [None] * len(runs)
         count, layout = len(self.job.vectors), self.job.dut.layout
         width = (layout.result_width + 7) // 8
@@ -220,7 +222,7 @@ class Trial:
                 Path(name) / "runs",
                 int(seconds) + 1,
             ]
-            quiet, most = subprocess.DEVNULL, (seconds + 1) * len(runs)
+            quiet, most = subprocess.DEVNULL, min((seconds + 1) * len(runs), longest)
             try:
                 subprocess.run(
                     [str(word) for word in words],

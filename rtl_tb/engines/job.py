@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -120,7 +120,8 @@ class Job:
         program: what `engines.build` returned for the same DUT, engine, simulator and kind of waveform: all
             runs of a check are of one build, whatever is saved meanwhile. None: found or built by the run.
         start: one of STARTS. Random bits are those of the traffic's seed.
-        translate: whether a unit that Icarus cannot read may be run as a translation.
+        translate: whether a unit that Icarus cannot read may be run as a translation; "always": it is run so
+            in any case.
         unset: signals of a unit in VHDL that `start` sets, see Outcome.
     """
 
@@ -134,7 +135,7 @@ class Job:
     waves: Path | None = None
     program: Path | None = None
     start: str = "random"
-    translate: bool = True
+    translate: bool | Literal["always"] = True
     unset: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

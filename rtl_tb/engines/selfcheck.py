@@ -68,7 +68,7 @@ TIMESCALE_TEXT = (
 )
 PROGRAM = "testbench"
 FILES = "files.f"
-VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
+VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
 _UNKNOWN = str.maketrans("xXzZ", "0000")

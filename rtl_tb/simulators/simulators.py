@@ -50,6 +50,9 @@ and a check must not wait for ever."""
 VERILATOR_ERRORS = ("-Werror-MODDUP",)
 """Warnings of Verilator that must stop a design: of two modules
 of one name it takes the first without a word."""
+VERILATOR_GOES_ON = ("-Wno-fatal",)
+"""No other warning stops one: it may be others' code. Every call of Verilator has this option."""
+_WARNED = re.compile(r"^%Warning(?:-(?P<code>\w+))?: (?P<text>.+)", re.MULTILINE)
 
 NOT_INHERITED = re.compile(
     r"(?:GNU)?MAKEFLAGS|MFLAGS|MAKELEVEL|MAKEOVERRIDES|MAKEFILES"  # of a surrounding make
@@ -462,11 +465,13 @@ def longest_build(
 ) -> Iterator[None]:
     """Ends every compilation of this thread in the block so many seconds from now, or when `tick` raises, and
     refuses each program that it starts more memory than so many bytes."""
+    before = dict(vars(_limits))
     _limits.build, _limits.memory, _limits.tick = time.monotonic() + seconds, memory, tick
     try:
         yield
     finally:
-        del _limits.build, _limits.memory, _limits.tick
+        vars(_limits).clear()
+        vars(_limits).update(before)
 
 
 def _within_memory(words: Sequence[str]) -> Sequence[str]:
@@ -504,13 +509,39 @@ def elaborate(
     """
     log = folder / f"{simulator.name}.log"
     timeout, tick = timeout or build_limit(), getattr(_limits, "tick", None)
-    words = [*simulator.start, *arguments]
+    words = [*simulator.start, *(VERILATOR_GOES_ON if simulator.name == "verilator" else ()), *arguments]
     try:
         return run(words, folder=folder, env=simulator.env, log=log, timeout=timeout, tick=tick)
     except ToolFailed as error:
         raise no_build(
             error, simulator.version_text, what, f"{first_error(error.text)} (all in {log})"
         ) from error
+
+
+def preprocessed(arguments: Sequence[str | Path], *, folder: Path, what: str) -> str:
+    """The text that Verilator's preprocessor makes of a design, and no word of its own.
+
+    Verilator prints its warnings into the text. So it is asked again without those that it gave.
+
+    Args:
+        arguments: options and source files.
+        folder, what: as of `elaborate`.
+
+    Raises:
+        SimulatorMissing, SimulatorTooOld: there is no Verilator.
+        ElaborationError: it refuses the text, or has a warning that no option leaves out.
+        MachineError: it broke off before it could say.
+    """
+    quiet: dict[str, None] = {}
+    while True:
+        text = elaborate(verilator(), ["-E", *quiet, *arguments], folder=folder, what=what)
+        warned = list(_WARNED.finditer(text))
+        new = {f"-Wno-{each['code']}": None for each in warned if each["code"]}
+        if not warned:
+            return text
+        if new.keys() <= quiet.keys():
+            raise ElaborationError(f"Verilator's preprocessor warns of {what}: {warned[0]['text']}")
+        quiet |= new
 
 
 def no_build(error: ToolFailed, tool: str, what: str, said: str) -> RtlError:
@@ -530,6 +561,8 @@ ERROR_LINES = (
         r"^(?P<text>.*(?:: error: |error: |syntax error|undefined reference|No such file|command not "
         r"found).*)"
     ),
+    re.compile(r"^ERROR: (?!.*see full log)(?P<text>.+)"),  # Yosys
+    _WARNED,  # with no error it was a warning that stopped the tool
 )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import golden.budget
+from golden.budget import ALL
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
-CHOICES, PARTLY, CONSTANTS, TOWARD, UNITED, PAIRS, ALL = 0.65, 0.7, 0.75, 0.78, 0.82, 0.88, 1.0
+CHOICES, PARTLY, CONSTANTS, TOWARD, UNITED, PAIRS = 0.65, 0.7, 0.75, 0.78, 0.82, 0.88
 """When the build and the trials of choices, the counts of what mends a part, the builds of constants, those
 beside a hypothesis, what two changes mend together, and the trials of further pairs end, as a part of the
 whole; the rest is for building and running what was found."""
@@ -19,30 +20,14 @@ MEMORY = 3 << 30
 """Bytes for each program: a number that is changed may ask for a design of any size."""
 
 
-class Budget:
-    """Seconds from now on."""
-
-    def __init__(self, seconds: float) -> None:
-        self.start, self.seconds = time.monotonic(), seconds
-        self.ended = False
+class Budget(golden.budget.Budget):
+    """Seconds from now on, which end what runs for the search as well."""
 
     def aside(self) -> Budget:
         """The same time for work of another thread, which `end` ends alone."""
-        other = Budget(self.seconds)
+        other = Budget(self.seconds, self)
         other.start = self.start
         return other
-
-    def end(self) -> None:
-        """Its time is over now."""
-        self.ended = True
-
-    def left(self, part: float = ALL) -> float:
-        """Seconds until this part of the time is over, 0 or more."""
-        return 0.0 if self.ended else max(self.start + part * self.seconds - time.monotonic(), 0.0)
-
-    def over(self, part: float = ALL) -> bool:
-        """Whether this part of the time is over."""
-        return not self.left(part)
 
     def further(self, share: float) -> float:
         """The part of the time at which so much more of it is spent."""
@@ -63,7 +48,7 @@ class Budget:
         with simulators.longest_build(min(self.left(part), most), MEMORY, lambda: self.look(part)):
             yield
 
-    def look(self, part: float = ALL, late: float = 0.0) -> None:
-        """Raises RtlError where the part is over, and so many seconds behind it."""
-        if self.over(part) and (not late or time.monotonic() >= self.start + part * self.seconds + late):
-            raise RtlError(f"its time, {self.seconds:g} seconds, was up (--repair gives more)")
+    def look(self, part: float = ALL) -> None:
+        """Raises RtlError where the part is over."""
+        if self.over(part):
+            raise RtlError(f"its time, {self.seconds:.3g} seconds, was up (--repair gives more)")

@@ -10,10 +10,10 @@ assignment, a condition, an input of an instance), so that one build holds all o
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import re
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -22,6 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from golden.budget import Budget
 from rtl_tb.check.repair.exchanged import (
     as_another,
     exchanged_arms,
@@ -33,6 +34,7 @@ from rtl_tb.check.repair.exchanged import (
 from rtl_tb.check.repair.forms import CONTROL, REDUCTIONS, Form, Forms, bare, written
 from rtl_tb.check.repair.mirrored import OPERATORS, mirrored
 from rtl_tb.check.repair.missing import CLOSED, ELSE, GUARD, OPENED, Addition, Missing, Stage
+from rtl_tb.check.repair.scopes import Names, Scopes
 from rtl_tb.check.repair.shapes import Shapes
 from rtl_tb.check.repair.terms import TERM, Family, Terms, is_joined
 from rtl_tb.dut.description import Dut
@@ -191,6 +193,10 @@ class Changes:
     """Numbers that have other bits in another instance: one text cannot hold them beside their choices."""
     texts: dict[Path, str] = field(default_factory=dict)
     """The sources."""
+    not_read: dict[str, None] = field(default_factory=dict)
+    """What of them could not be looked at, as "file:line", or why."""
+    _ends: dict[Path, list[int]] = field(default_factory=dict)
+    """Where the lines of each source end."""
 
     def line(self, change: Change) -> int:
         """The number of the line of a change, from 1."""
@@ -202,7 +208,9 @@ class Changes:
         return {(place.file, self._line(place)) for place in places}
 
     def _line(self, place: Place) -> int:
-        return self.texts[place.file].count("\n", 0, place.start) + 1
+        if place.file not in self._ends:
+            self._ends[place.file] = [end.start() for end in re.finditer("\n", self.texts[place.file])]
+        return bisect_left(self._ends[place.file], place.start) + 1
 
     def applied(self, chosen: Iterable[Change]) -> dict[Path, str]:
         """The texts of the files in which changes stand, with them."""
@@ -282,8 +290,13 @@ def design_of(dut: Dut) -> Design:
     return Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
 
 
-def find_changes(dut: Dut) -> Changes:
-    """The changes of a DUT's sources.
+class _Ended(Exception):
+    """The time to look for changes is over."""
+
+
+def find_changes(dut: Dut, budget: Budget | None = None) -> Changes:
+    """The changes of a DUT's sources; those of `not_read` that could not be looked at, or not in the time of
+    the budget, are left out.
 
     Raises:
         SimulatorMissing: pyslang is not installed. ElaborationError: it cannot read the design.
@@ -293,15 +306,18 @@ def find_changes(dut: Dut) -> Changes:
     design = design_of(dut)
     compilation, top = elaborated(design)
     texts = {path.resolve(): read(path) for path in design.sources}
-    finder = _Finder(compilation.sourceManager, _driven(compilation), Changes(texts=texts))
-    for package in compilation.getPackages():
-        package.visit(partial(finder.known, everywhere=True))
-    compilation.getRoot().visit(finder.known)
-    finder.below(top)
-    for package in compilation.getPackages():
-        finder.below(package)
-    for tree in compilation.getSyntaxTrees():
-        tree.root.visit(finder.constant)
+    finder = _Finder(compilation.sourceManager, _driven(compilation), Changes(texts=texts), budget)
+    try:
+        for package in compilation.getPackages():
+            package.visit(partial(finder.known, everywhere=True))
+        compilation.getRoot().visit(finder.known)
+        finder.below(top)
+        for package in compilation.getPackages():
+            finder.below(package)
+        for tree in compilation.getSyntaxTrees():
+            tree.root.visit(finder.constant)
+    except _Ended:
+        finder.found.not_read["the rest of the text, for want of time"] = None
     return finder.settled()
 
 
@@ -327,16 +343,27 @@ class _Finder:
     """Walks an elaborated design. A module that stands in it several times is read once for all of the same
     parameters, and a place is noted once."""
 
-    def __init__(self, manager: Any, driven: set[Any], found: Changes) -> None:
+    def __init__(self, manager: Any, driven: set[Any], found: Changes, budget: Budget | None = None) -> None:
+        self.budget = Budget(float("inf")) if budget is None else budget
         self.ast, self.syntax = (importlib.import_module(f"pyslang.{name}") for name in ("ast", "syntax"))
         self.manager, self.found = manager, found
-        self.by_type: dict[Any, dict[str, list[str]]] = {}
+        self.files: dict[Any, Path] = {}
+        """The file of each buffer of slang's."""
+        self.wide: dict[Path, list[int]] = {}
+        """Where bytes stand in a text that begin no character."""
+        self.scopes_read = Scopes()
+        self.by_type: dict[Any, dict[str, Names]] = {}
+        """The signals of each scope, by what they are like."""
+        self.alikes: dict[tuple[Any, str], list[str]] = {}
+        """Of a signal of a scope those that may stand for it."""
+        self.arrays: dict[tuple[Any, str], dict[str, Any]] = {}
+        """The arrays of a scope by what their elements are like: the range of each."""
         self.in_subroutine = False
         self.several = False
         """Whether it is in a function that is called several times, each of which is compiled with it."""
-        self.missing = Missing(self._text, self._alike, driven)
+        self.missing = Missing(self._text, self._alike, driven, self.scopes_read)
         self.forms = Forms(self._text, self._alike, literals)
-        self.terms = Terms(self._text, self._around)
+        self.terms = Terms(self._text, self._around, self.scopes_read)
         self.shapes = Shapes(self._text, self._mirrors)
         self.bodies: set[Any] = set()
         """Modules that were read, each with its parameters."""
@@ -379,6 +406,7 @@ class _Finder:
 
     def known(self, node: Any, everywhere: bool = False) -> Any:
         """Notes a parameter, which may stand for another one in its module, or `everywhere`."""
+        self._look()
         if isinstance(node, (self.ast.Expression, self.ast.Statement)):
             return self.ast.VisitAction.Skip
         if isinstance(node, self.ast.ParameterSymbol) and node.syntax is not None and node.type.isIntegral:
@@ -392,7 +420,23 @@ class _Finder:
             node.visit(self.visit)
 
     def visit(self, node: Any) -> Any:
-        """One node; tells the walk whether to go on below it."""
+        """One node; tells the walk whether to go on below it. What of the text has a meaning that nobody
+        foresaw is left out, and the rest is looked at."""
+        self._look()
+        try:
+            return self._visit(node)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            span = getattr(node, "sourceRange", None)
+            start = node.location if span is None else span.start
+            where = f"{self.manager.getFileName(start)}:{self.manager.getLineNumber(start)}"
+            self.found.not_read[where] = None
+            return self.ast.VisitAction.Skip
+
+    def _look(self) -> None:
+        if self.budget.over():
+            raise _Ended
+
+    def _visit(self, node: Any) -> Any:
         ast = self.ast
         match node:
             case ast.ParameterSymbol():
@@ -413,7 +457,7 @@ class _Finder:
                 pass
             case ast.InstanceBodySymbol():
                 self._note_use(node.definition.syntax)
-                self._note_all(as_another(_given(node), self._text))
+                self._note_all(as_another(_given(node), self._text, self.scopes_read))
                 self._add(self.missing.in_module(node))
                 self.before |= self.missing.registers(node)
                 self._within(node)
@@ -463,15 +507,19 @@ class _Finder:
 
     def _again(self, body: Any) -> bool:
         """Whether an instance is as one that was read."""
-        given = tuple((each.name, str(each.value), each.isOverridden) for each in body.parameters)
-        key = (
-            (body.definition.name, given)
-            if all(hasattr(each, "value") for each in body.parameters)
-            else id(body)
-        )
+        given = tuple((each.name, self._said_of(each), each.isOverridden) for each in body.parameters)
+        key = body.definition.name, given
         again = key in self.bodies
         self.bodies.add(key)
         return again
+
+    def _said_of(self, parameter: Any) -> str:
+        """The value of a parameter, or its type: what it is and how many bits it has, since a name may be
+        declared in each instance anew."""
+        if not isinstance(parameter, self.ast.TypeParameterSymbol):
+            return str(parameter.value)
+        kind = parameter.targetType.type
+        return f"{kind} {kind.canonicalType} {kind.bitstreamWidth}"
 
     def _expression(self, node: Any) -> Any:
         """An expression whose value is read while the unit runs."""
@@ -646,16 +694,16 @@ class _Finder:
 
     def _mirrors(self, node: Any, operand: str) -> Iterator[str]:
         """A text with its names exchanged as those are that an expression reads."""
-        alike, names = dict[str, list[str]](), set[str]()
+        alike, scopes = dict[str, list[str]](), dict[Any, None]()
 
         def note(part: Any) -> None:
             if isinstance(part, self.ast.NamedValueExpression) and part.symbol.parentScope is not None:
                 alike[part.symbol.name] = self._alike(part.symbol)
-                names.update(
-                    name for same in self.by_type.get(part.symbol.parentScope, {}).values() for name in same
-                )
+                scopes[part.symbol.parentScope] = None
 
         node.visit(note)
+        named = [self.scopes_read.names(scope) for scope in scopes]
+        names = named[0] if len(named) == 1 else frozenset[str]().union(*named)
         yield from mirrored(operand, alike, names)
 
     def _unary(self, node: Any) -> None:
@@ -785,15 +833,17 @@ class _Finder:
             or symbol.kind.name not in ("Variable", "Net", "FormalArgument")
         ):
             return []
-        if scope not in self.by_type:
-            groups: dict[str, list[str]] = {}
-            for one in scope:
-                if one.kind.name in ("Variable", "Net", "FormalArgument") and one.type.isIntegral:
-                    groups.setdefault(_like(one.type), []).append(one.name)
-            self.by_type[scope] = groups
-        same = self.by_type[scope].get(_like(kind), [])
-        others = [name for name in same if name != symbol.name and not CONTROL.search(name)]
-        return difflib.get_close_matches(symbol.name, others, _NAMES, 0.0)
+        if (scope, symbol.name) not in self.alikes:
+            if scope not in self.by_type:
+                groups: dict[str, list[str]] = {}
+                for one in self.scopes_read.of(scope):
+                    data = one.kind.name in ("Variable", "Net", "FormalArgument") and one.type.isIntegral
+                    if data and not CONTROL.search(one.name):
+                        groups.setdefault(_like(one.type), []).append(one.name)
+                self.by_type[scope] = {like: Names(names) for like, names in groups.items()}
+            same = self.by_type[scope].get(_like(kind))
+            self.alikes[scope, symbol.name] = [] if same is None else same.alike(symbol.name, _NAMES)
+        return self.alikes[scope, symbol.name]
 
     def _other_parameters(self, name: str, module: str) -> list[str]:
         """The parameters of its type with other values, those with the most similar names first."""
@@ -806,19 +856,21 @@ class _Finder:
             for (where, other), its in self.parameters.items()
             if its[0] == kind and its[1] != value and where in ("", module)
         }
-        return difflib.get_close_matches(name, others, _PARAMETERS, 0.0)
+        return Names(others).alike(name, _PARAMETERS)
 
     def _elements(self, symbol: Any) -> Iterator[str]:
         """The elements of the arrays beside a signal that have its type, of those with the likest names."""
         scope, kind = symbol.parentScope, symbol.type
         if scope is None or not _is_number(kind):
             return
-        arrays = {}
-        for one in scope:
-            listed = one.kind.name in ("Variable", "Net") and one.type.isUnpackedArray
-            if listed and one.type.hasFixedRange and _like(one.type.arrayElementType) == _like(kind):
-                arrays[one.name] = one.type.fixedRange
-        for name in difflib.get_close_matches(symbol.name, arrays, _ARRAYS, 0.0):
+        if (scope, _like(kind)) not in self.arrays:
+            arrays = self.arrays[scope, _like(kind)] = {}
+            for one in self.scopes_read.of(scope):
+                listed = one.kind.name in ("Variable", "Net") and one.type.isUnpackedArray
+                if listed and one.type.hasFixedRange and _like(one.type.arrayElementType) == _like(kind):
+                    arrays[one.name] = one.type.fixedRange
+        arrays = self.arrays[scope, _like(kind)]
+        for name in Names(arrays).alike(symbol.name, _ARRAYS):
             first, last = sorted((arrays[name].left, arrays[name].right))
             yield from (f"{name}[{number}]" for number in range(first, last + 1)[:_ELEMENTS])
 
@@ -832,7 +884,9 @@ class _Finder:
         manager = self.manager
         if manager.isMacroLoc(start) or manager.isMacroLoc(end):
             return None
-        file = Path(str(manager.getFullPath(start.buffer))).resolve()
+        if start.buffer not in self.files:
+            self.files[start.buffer] = Path(str(manager.getFullPath(start.buffer))).resolve()
+        file = self.files[start.buffer]
         if file not in self.found.texts:
             return None
         return Place(file, *self._characters(file, start.offset, end.offset))
@@ -842,8 +896,10 @@ class _Finder:
         text = self.found.texts[file]
         if text.isascii():
             return start, end
-        code = text.encode("utf-8", "surrogateescape")
-        first, last = (len(code[:at].decode("utf-8", "surrogateescape")) for at in (start, end))
+        if file not in self.wide:
+            code = text.encode("utf-8", "surrogateescape")
+            self.wide[file] = [at for at, byte in enumerate(code) if byte & 0xC0 == 0x80]
+        first, last = (at - bisect_left(self.wide[file], at) for at in (start, end))
         return first, last
 
     def _text(self, node: Any) -> str | None:
@@ -878,6 +934,7 @@ class _Finder:
     def _note(
         self, node: Any, after: str | None, family: tuple[str, str] | None = None, form: bool = False
     ) -> None:
+        self._look()
         place = self._place(node.sourceRange)
         if after is None or place is None or not node.type.isIntegral:
             return
@@ -932,6 +989,7 @@ class _Finder:
 
     def constant(self, node: Any) -> Any:
         """An operator, a literal or a parameter of the text that is no choice."""
+        self._look()
         syntax = self.syntax
         operator = getattr(node, "operatorToken", None)
         if self._is_idle(node):
@@ -1024,7 +1082,7 @@ def _members_beside(node: Any) -> list[str]:
     """The members of a structure that may stand for one: those of its type, the likeliest first."""
     own, kind = node.member, node.value.type.canonicalType
     same = [each.name for each in kind if each.kind.name == "Field" and _like(each.type) == _like(own.type)]
-    return difflib.get_close_matches(own.name, [name for name in same if name != own.name], _NAMES, 0.0)
+    return Names(same).alike(own.name, _NAMES)
 
 
 def _type_of(node: Any) -> tuple[int, bool]:

@@ -7,18 +7,19 @@ and the value of one signal written as that of another one.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from typing import Any
 
 from rtl_tb.check.repair.forms import bare
-from rtl_tb.check.repair.missing import name_parts
+from rtl_tb.check.repair.scopes import Names, Scopes, name_parts
 
 _PAIRS = 24
 """Exchanges that are tried among the inputs of one instance."""
+_INPUTS = 200
+"""Inputs of one instance that are looked at."""
 _BITS = ("1'b1", "1", "1'b0", "0")
 """How slang says a number that a bit is given: one, and zero."""
 _SIMILAR = 0.5
@@ -36,7 +37,7 @@ def exchanged_inputs(instance: Any, text: Callable[[Any], str | None]) -> Iterat
             continue
         if text(bare(value)) is not None and bare(value).kind.name != "Assignment":
             given.append(bare(value))
-    numbered = sorted(combinations(range(len(given)), 2), key=lambda pair: pair[1] - pair[0])
+    numbered = sorted(combinations(range(min(len(given), _INPUTS)), 2), key=lambda pair: pair[1] - pair[0])
     same = [(given[one], given[two]) for one, two in numbered if _alike(given[one], given[two])]
     yield from [pair for pair in same if text(pair[0]) != text(pair[1])][:_PAIRS]
 
@@ -57,7 +58,7 @@ def exchanged_arms(statement: Any, text: Callable[[Any], str | None]) -> Iterato
     """Pairs of values of one type that items of a case give to one signal."""
     rest = [] if statement.defaultCase is None else [statement.defaultCase]
     given = [_alone(each) for each in (*(item.stmt for item in statement.items), *rest)]
-    for one, two in list(combinations((each for each in given if each is not None), 2))[:_PAIRS]:
+    for one, two in islice(combinations((each for each in given if each is not None), 2), _PAIRS):
         values = [bare(each.right) for each in (one, two)]
         said = [text(each) for each in values]
         if text(one.left) == text(two.left) and None not in said and said[0] != said[1] and _alike(*values):
@@ -95,19 +96,22 @@ def set_alone(statement: Any, text: Callable[[Any], str | None]) -> tuple[Any, A
 
 
 def as_another(
-    assigned: list[tuple[Any, Any]], text: Callable[[Any], str | None]
+    assigned: list[tuple[Any, Any]], text: Callable[[Any], str | None], scopes: Scopes
 ) -> Iterator[tuple[Any, str]]:
     """Values, each as a signal with a similar name and of the same type has it.
 
     Args:
         assigned: the signals of one scope, each with the value that it is given.
+        scopes: what stands in scopes.
     """
     by_name = {symbol.name: (symbol, value) for symbol, value in assigned}
+    by_type: dict[str, list[str]] = {}
+    for name, (symbol, _) in by_name.items():
+        by_type.setdefault(str(symbol.type), []).append(name)
+    same = {kind: Names(names) for kind, names in by_type.items()}
     for name, (symbol, value) in by_name.items():
-        kind = str(symbol.type)
-        others = [each for each, (other, _) in by_name.items() if each != name and str(other.type) == kind]
-        names = frozenset(each.name for each in symbol.parentScope)
-        for near in difflib.get_close_matches(name, others, _NEAR, _SIMILAR):
+        names = scopes.names(symbol.parentScope)
+        for near in same[str(symbol.type)].alike(name, _NEAR, _SIMILAR):
             said, own = text(by_name[near][1]), text(value)
             one, two = name_parts(near, name)
             if said is None or own is None or not one or not two:

@@ -30,6 +30,8 @@ def suspicious_lines(dut: Dut, changes: Changes) -> set[tuple[Path, int]]:
         if place is None or file not in changes.texts:
             continue
         found.add((file, int(place["line"])))
+        if len(found) > _MOST:
+            break
         for name in _NAME.findall(warning):
             for declared in re.finditer(_DECLARES.format(name), changes.texts[file], re.MULTILINE):
                 found.add((file, changes.texts[file].count("\n", 0, declared.end()) + 1))

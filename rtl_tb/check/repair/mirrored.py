@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from rtl_tb.check.repair.missing import name_parts
+from rtl_tb.check.repair.scopes import name_parts
 
 OPERATORS = ("+", "|", "&", "||", "&&")
 _NAME = re.compile(r"(?<![\w.'$])[A-Za-z_]\w*")

@@ -8,7 +8,6 @@ elsewhere.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from rtl_tb.check.repair.forms import CONTROL
+from rtl_tb.check.repair.scopes import Names, Scopes, name_parts
 from rtl_tb.dut.slang import DECLARATIONS
 
 STATEMENT, ELSE, ITEM, ASSIGN, GUARD = "statement", "else", "item", "assign", "guard"
@@ -103,6 +103,7 @@ class Missing:
         text: the text of a node, None where it is in no source.
         alike: the signals that may stand for one, the likeliest first.
         driven: where the signals are declared that something drives.
+        scopes: what stands in them.
     """
 
     def __init__(
@@ -110,9 +111,14 @@ class Missing:
         text: Callable[[Any], str | None],
         alike: Callable[[Any], list[str]],
         driven: set[Any],
+        scopes: Scopes,
     ) -> None:
         self.ast = importlib.import_module("pyslang.ast")
-        self.text, self.alike, self.driven = text, alike, driven
+        self.text, self.alike, self.driven, self.scopes = text, alike, driven, scopes
+        self.idle: dict[tuple[Any, str], list[Any]] = {}
+        """The signals of a scope that nothing drives, by how they may have been."""
+        self.waited: dict[Any, list[str]] = {}
+        """What procedures of a scope, and of those around it, have for conditions; inputs of one bit."""
         self.signs: dict[Any, str] = {}
         """How each signal that nothing drives may have been driven: <=, = or assign."""
 
@@ -126,7 +132,11 @@ class Missing:
             return
         every = list(self._assignments(body))
         sign = "<=" if clocked else "="
-        idle = [each for each in procedure.parentScope if self._idle(each, sign)]
+        if (procedure.parentScope, sign) not in self.idle:
+            self.idle[procedure.parentScope, sign] = [
+                each for each in self.scopes.of(procedure.parentScope) if self._idle(each, sign)
+            ]
+        idle = self.idle[procedure.parentScope, sign]
         for statement in _statements(body, self.ast):
             match statement:
                 case self.ast.BlockStatement():
@@ -156,7 +166,7 @@ class Missing:
                 declared.setdefault(_declaration(each), []).append(each.name)
         for symbol in (each for each in body if self._idle(each)):
             beside = declared.get(_declaration(symbol), signs)
-            near = difflib.get_close_matches(symbol.name, beside, 1, 0.0)
+            near = Names(beside).alike(symbol.name, 1)
             self.signs[symbol.location.buffer, symbol.location.offset] = signs[near[0]] if near else ASSIGN
         for symbol in (each for each in body if self._idle(each, ASSIGN)):
             for text in self._values(symbol, every, clocked=False):
@@ -177,7 +187,7 @@ class Missing:
         """Whether it sets a whole signal to what is declared beside it, not in a generate below."""
         if assignment.left.kind.name != "NamedValue":
             return False
-        names, read = {each.name for each in assignment.left.symbol.parentScope}, set[str]()
+        names, read = self.scopes.names(assignment.left.symbol.parentScope), set[str]()
 
         def note(node: Any) -> None:
             if isinstance(node, self.ast.NamedValueExpression):
@@ -190,7 +200,7 @@ class Missing:
         """Registers that may be missing: a signal that another register takes would come a clock later."""
         if procedure.syntax.parent.kind.name not in _DECLARING:
             return
-        names = {each.name for each in procedure.parentScope}
+        names = set(self.scopes.names(procedure.parentScope))
         for block in _statements(procedure.body, self.ast):
             looped = block.kind.name == "Block" and block.syntax is not None and _in_loop(block.syntax)
             inner = [] if block.kind.name != "Block" or looped else getattr(block.body, "list", [])
@@ -262,14 +272,7 @@ class Missing:
     def _guards(self, body: Any, scope: Any, clocked: bool) -> Iterator[Addition]:
         """Signals of one bit that are conditions elsewhere, or inputs, and that an assignment or a block may
         wait for: those of registers, and of the items of a case."""
-        conditions: dict[str, None] = {}
-        while scope is not None:
-            conditions |= dict.fromkeys(each.name for each in scope if self._is_input(each))
-            for one in scope:
-                if one.kind.name == "ProceduralBlock":
-                    conditions |= dict.fromkeys(self._conditions(one.body))
-            scope = getattr(scope, "parentScope", None)
-        tried = [text for text in conditions if not CONTROL.search(text)]
+        tried = self._waited(scope)
         if clocked:
             places = _statements(body, self.ast)
         else:
@@ -279,8 +282,24 @@ class Missing:
             if statement.syntax is None or statement.syntax.kind.name not in _GUARDED:
                 continue
             span = statement.syntax.sourceRange
-            for text in difflib.get_close_matches(self._plain(statement) or "", tried, _GUARDS, 0.0):
+            for text in Names(tried).alike(self._plain(statement) or "", _GUARDS):
                 yield Addition(span.start, GUARD, text, end=span.end)
+
+    def _waited(self, scope: Any) -> list[str]:
+        """What an assignment in a procedure of a scope may wait for."""
+        if scope not in self.waited:
+            conditions: dict[str, None] = {}
+            above = scope
+            while above is not None:
+                conditions |= dict.fromkeys(
+                    each.name for each in self.scopes.of(above) if self._is_input(each)
+                )
+                for one in self.scopes.of(above):
+                    if one.kind.name == "ProceduralBlock":
+                        conditions |= dict.fromkeys(self._conditions(one.body))
+                above = getattr(above, "parentScope", None)
+            self.waited[scope] = [text for text in conditions if not CONTROL.search(text)]
+        return self.waited[scope]
 
     def _conditions(self, body: Any) -> Iterator[str]:
         """The names that are conditions in a procedure, or terms of one."""
@@ -342,7 +361,7 @@ class Missing:
             if each.symbol != target and not each.local and str(each.symbol.type) == str(target.type)
         }
         sign = own[0].sign if own else "<=" if clocked else "="
-        near = difflib.get_close_matches(target.name, others, _BESIDE, _SIMILAR)
+        near = Names(others).alike(target.name, _BESIDE, _SIMILAR)
         near += [name for name in self._mirrored(others, target) if name not in near]
         found = [text for name in near for text in self._renamed(others[name], target)]
         if target.type.isIntegral:
@@ -365,7 +384,7 @@ class Missing:
         """The assignment of a signal for one with another name: what differs in the two is exchanged in all
         names that are there then."""
         one, two = name_parts(other.symbol.name, target.name)
-        names = {each.name for each in target.parentScope}
+        names = self.scopes.names(target.parentScope)
 
         def exchanged(name: str) -> Iterator[str]:
             for part in re.finditer(re.escape(one), name) if one else ():
@@ -466,14 +485,3 @@ def _in_loop(syntax: Any) -> bool:
     while syntax is not None and not syntax.kind.name.endswith("LoopStatement"):
         syntax = syntax.parent
     return syntax is not None
-
-
-def name_parts(one: str, two: str) -> tuple[str, str]:
-    """What is left of two names without what they begin and end with alike."""
-    start = 0
-    while start < min(len(one), len(two)) and one[start] == two[start]:
-        start += 1
-    one, two, end = one[start:], two[start:], 0
-    while end < min(len(one), len(two)) and one[-1 - end] == two[-1 - end]:
-        end += 1
-    return one[: len(one) - end], two[: len(two) - end]

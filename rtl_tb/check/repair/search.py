@@ -67,6 +67,8 @@ _SEQUENCE, _FEW_SEQUENCE = 512, 96
 """So many instead of a unit that keeps its accumulator, each with those before it in its sequence."""
 _ONE_RUN = 5.0
 """Seconds; a change that makes the unit hang is none."""
+_LEAST_RUN = 1.0
+"""Seconds that a run has in any case: what was built in time may still say something."""
 _CONFIRMED = 4
 """Changes that are built and run on all vectors: those that mend every vector tried, the likeliest first."""
 _PART, _MAKE_UP = 10, 20
@@ -78,8 +80,6 @@ _SITES = 6
 """Lines at which a fault may be, of which all other choices are compiled at once."""
 _RESTS = 2
 """Changes that mend a part, of which it is asked whether a hypothesis explains what they leave."""
-_LATER = 20.0
-"""Seconds behind the end of the search that hypotheses have altogether for what changes leave."""
 _FIRSTS = 4
 """Changes that mend a part of the vectors and of which each is tried with every other."""
 _TURNS = (
@@ -100,6 +100,11 @@ _AT_ONCE = 32
 """Changes that one program tries."""
 _BESIDE_ONE = 4 * _AT_ONCE
 """Changes that are tried at the place of one that mends everything, to say the likeliest."""
+_FINDING = 0.3
+"""The part of the time in which all that may be changed is looked for: in most texts it takes a second."""
+_AT_MOST = 8000
+"""Choices of one build, which takes Verilator and the compiler more than a minute: of a text with more the
+likeliest of each place are tried."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
 _GROUPS = {
@@ -110,6 +115,8 @@ _GROUPS = {
 }
 """What the changes of a group are called where they could not be tried."""
 _PLACE = re.compile(r"/(\d+)_[^/\s:]*:(\d+):")
+_SHOWN = 3
+"""Places that are named of those that were not looked at."""
 _SAID = re.compile(r"'([A-Za-z_]\w*)'")
 """The name in a message of Verilator."""
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_]\w*")
@@ -145,7 +152,7 @@ class _Score:
 def find_repairs(
     verdict: Verdict,
     job: Job,
-    seconds: float = 60.0,
+    seconds: float | Budget = 60.0,
     progress: Progress | None = None,
     beside: bool = True,
     partial: Sequence[Hypothesis] = (),
@@ -153,9 +160,9 @@ def find_repairs(
     """Looks for one small change of the DUT's text that makes its results right, or for two.
 
     Args:
-        seconds: after which it ends with what it has; a run that is under way may take _ONE_RUN longer.
-        beside: whether hypotheses are asked about what a change leaves wrong. The diagnosis has 20 seconds of
-            processor for it each time, and ends _LATER seconds behind the search at the latest.
+        seconds: after which it ends with what it has, or the budget; a run that is under way may take
+            _ONE_RUN longer.
+        beside: whether hypotheses are asked about what a change leaves wrong.
         partial: hypotheses that may each be one fault of several: a change beside one is looked for, too.
 
     Returns:
@@ -168,7 +175,8 @@ def find_repairs(
             RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
                 tried.
     """
-    return _Search(verdict, job, Budget(seconds), progress, beside, partial).found()
+    budget = seconds if isinstance(seconds, Budget) else Budget(seconds)
+    return _Search(verdict, job, budget, progress, beside, partial).found()
 
 
 class Unfinished(RtlError):
@@ -176,6 +184,9 @@ class Unfinished(RtlError):
 
 
 class _Search:
+    left_out: Sequence[str] = ()
+    """What of the text was not looked at."""
+
     def __init__(
         self,
         verdict: Verdict,
@@ -196,6 +207,8 @@ class _Search:
         self.partial = partial if beside else ()
         self.united: dict[tuple[Change, ...], list[_Score]] = {}
         """Pairs that were tried because they mend different vectors, and what they do."""
+        self.hinted: set[tuple[Path, int]] = set()
+        """Lines that the lint warns of."""
         self.passes: dict[tuple[str, Path], _Pass | None] = {}
         """What is tried with each build, by what it is for; None: nothing can be."""
         self.seconded: dict[Change, _Pass] = {}
@@ -223,10 +236,12 @@ class _Search:
 
     def found(self) -> list[Repair]:
         """See find_repairs."""
-        changes = find_changes(self.dut)
+        changes = find_changes(self.dut, self.budget.rest(_FINDING))
+        self.left_out = list(changes.not_read)
         self.picked = self._picked()
         if not changes.texts:
             return []
+        self.budget.look()
         if not self.verdict.wrong[self.picked].any():
             raise RtlError(f"none of the {len(self.picked):,} vectors on which they are tried is wrong")
         self.job.build.mkdir(parents=True, exist_ok=True)
@@ -244,7 +259,8 @@ class _Search:
         while what two faults may be; while the choices of one are tried, the next is compiled. One change is
         the likelier: where the choices of a build can be tried, nothing else is.
         """
-        self.hinted = suspicious_lines(self.dut, changes)
+        with suppress(RtlError), self.budget.builds(_FINDING):
+            self.hinted = suspicious_lines(self.dut, changes)
         texts = Texts(changes, probe, self.budget, folder / "texts")
         constants = _Constants(changes.of_constants(self.hinted))
         goals = [replace(probe, vectors=goal) for goal in goals_of(self.verdict, self.dut, self.partial)]
@@ -345,7 +361,12 @@ class _Search:
             if group is Group.TOKENS or isinstance(error, lost)
         }
         names = " and ".join(_GROUPS[group] for group in errors)
-        return f"{names}: {' and '.join(dict.fromkeys(map(str, errors.values())))}" if errors else ""
+        said = [f"{names}: {' and '.join(dict.fromkeys(map(str, errors.values())))}"] if errors else []
+        more = f" and {len(self.left_out) - _SHOWN} more" if len(self.left_out) > _SHOWN else ""
+        said += (
+            [f"what was not looked at ({', '.join(self.left_out[:_SHOWN])}{more})"] if self.left_out else []
+        )
+        return " and ".join(said)
 
     def _say_what_was_not_tried(self, constants: int, choices: bool) -> None:
         """Raises an error where nothing was found, and not every change was tried.
@@ -478,24 +499,20 @@ class _Search:
                 if self._confirm(changes, score.changes, folder / f"{number}") is None:
                     continue
                 ran = self.ran[tuple(_edit(changes, change) for change in score.changes)]
-                if rest := rest_of(ran.verdict, ran.job, self.asked, self._look_at_rest):
+                if rest := rest_of(ran.verdict, ran.job, self.asked, self.budget.look):
                     repair = replace(ran.repair, rest=rest)
                     return [self._by_fault(changes, repair, folder / "alone")]
         return []
 
     def _with_rest(self, found: list[Repair]) -> list[Repair]:
         """Before all others one change with which every vector is as a hypothesis says; as they are where
-        there is none. It has _LATER seconds of its own."""
+        there is none."""
         single = [ran for ran in self.ran.values() if len(ran.changes) == 1 and _lists(ran.repair)]
         for ran in sorted(single, key=lambda ran: -ran.repair.mended)[:_RESTS]:
             with suppress(MmagoldError):  # what was found stays found
-                if rest := rest_of(ran.verdict, ran.job, self.asked, self._look_at_rest):
+                if rest := rest_of(ran.verdict, ran.job, self.asked, self.budget.look):
                     return [replace(ran.repair, rest=rest), *found]
         return found
-
-    def _look_at_rest(self) -> None:
-        """Raises RtlError where the time of hypotheses is over, which ends later than that of changes."""
-        self.budget.look(late=_LATER)
 
     def _by_fault(self, changes: Changes, repair: Repair, folder: Path) -> Repair:
         """A repair with what each of its changes does by itself; as it is where the time ends before."""
@@ -599,6 +616,9 @@ class _Search:
         if lines is not None:
             every = [one for one in every if (one.place.file, changes.line(one)) in lines]
         listed = [one for one in every if not any(one.meets(other) for other in made)]
+        if len(listed) > _AT_MOST:  # the likeliest of each place
+            self.budget.look()
+            listed = [listed[at] for at in sorted(_in_turn(listed)[:_AT_MOST])]
         if not listed:
             return None
         built = self._built(changes, listed, probe, folder, budget, made)
@@ -1052,7 +1072,8 @@ class _Search:
     def _trial(self, job: Job, program: Path, folder: Path) -> Callable[..., Flags | None]:
         """Runs the changes of some numbers; which vectors are wrong then, None where not all results came."""
         folder.mkdir()
-        return _Run(fast.Trial(job, program, folder, simulators.verilator().env), self.dut)
+        trial = fast.Trial(job, program, folder, simulators.verilator().env)
+        return _Run(trial, self.dut, self.budget)
 
     def _whole(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """Of changes that mend all vectors that they were tried on those that mend every one of the check.
@@ -1126,14 +1147,16 @@ class _Run:
 
     trial: fast.Trial
     dut: Dut
+    budget: Budget
 
     def __call__(self, *chosen: int) -> Flags | None:
         """With the changes of some numbers."""
-        return self._wrong(self.trial(numbers(*chosen), _ONE_RUN))
+        return self.each([chosen])[0]
 
     def each(self, many: Sequence[tuple[int, ...]]) -> list[Flags | None]:
         """The same of several, one after the other."""
-        came = self.trial.many([numbers(*chosen) for chosen in many], _ONE_RUN)
+        longest = max(self.budget.left(), _LEAST_RUN)
+        came = self.trial.many([numbers(*chosen) for chosen in many], _ONE_RUN, longest)
         return [self._wrong(one) for one in came]
 
     def _wrong(self, came: Mapping[str, Any] | None) -> Flags | None:

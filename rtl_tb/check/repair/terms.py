@@ -19,7 +19,7 @@ from typing import Any
 
 from rtl_tb.check.repair.forms import COMPARISONS, CONTROL, bare, operation
 from rtl_tb.check.repair.mirrored import SHORT
-from rtl_tb.check.repair.missing import name_parts
+from rtl_tb.check.repair.scopes import Scopes, name_parts
 
 TERM = "\0"
 """Where a text has its term."""
@@ -29,6 +29,8 @@ Family = tuple[Any, str, list[str]]
 _MOST, _BESIDE, _SOME, _ZEROS = 8, 5, 3, 4
 """Signals of one bit that are tried at one place, by their names and by where they are read and declared, and
 vectors: the highest bit, and whether any is one."""
+_LONGEST = 400
+"""Characters of an expression with which names are compared."""
 _DEEP = 1
 """Structures within a structure of which the bits are read."""
 _PAIRS = 2
@@ -45,11 +47,14 @@ class Terms:
     Args:
         text: the text of a node, None where it is in no source.
         around: the line on which a node begins.
+        scopes: what stands in them.
     """
 
-    def __init__(self, text: Callable[[Any], str | None], around: Callable[[Any], str]) -> None:
+    def __init__(
+        self, text: Callable[[Any], str | None], around: Callable[[Any], str], scopes: Scopes
+    ) -> None:
         self.ast = importlib.import_module("pyslang.ast")
-        self.text, self.around = text, around
+        self.text, self.around, self.scopes = text, around, scopes
         self.inner: set[tuple[int, int]] = set()
         """Parts of a chain of one operator, whose whole has been seen."""
 
@@ -164,9 +169,9 @@ class Terms:
         scope, text = self._scope(node), self.text(node) or ""
         places, signs, vectors = dict[str, int](), dict[str, None](), dict[str, None]()
         index = self._index(node)
-        start = node.sourceRange.start
+        start, own = node.sourceRange.start, self._declared(node)
         while scope is not None:
-            for one in scope:
+            for one in self.scopes.near(scope, own):
                 if one.kind.name not in _SIGNALS or CONTROL.search(one.name):
                     continue
                 if one.location.buffer == start.buffer and one.location.offset < start.offset:
@@ -177,8 +182,8 @@ class Terms:
                             signs[f"{one.name}[{one.type.fixedRange.left}]"] = None
             scope = getattr(scope, "parentScope", None)  # a module or a function has none that is told
         groups = ((places, _MOST), (signs, _SOME), (vectors, _ZEROS if zero else 0))
-        alike = [difflib.get_close_matches(text, group, most, 0.0) if most else [] for group, most in groups]
-        own = self._declared(node)
+        word = text[:_LONGEST]
+        alike = [difflib.get_close_matches(word, group, most, 0.0) if most else [] for group, most in groups]
         line = self.around(node)
         here = [bit for bit in places if bit in line and re.search(_whole(bit), line)]
         near = sorted(places, key=lambda bit: min((abs(places[bit] - at) for at in own), default=0))

@@ -59,11 +59,17 @@ class Texts:
         """Icarus Verilog, where it is installed and reads the unit."""
         (self.folder / "icarus").mkdir()
         try:
-            trial = selfcheck.Trial(self.job, self.folder / "icarus")
+            with self.budget.builds():
+                trial = selfcheck.Trial(self.job, self.folder / "icarus")
         except MmagoldError:
             return None
-        outcome = trial(self.job.dut, _ONE_RUN, MEMORY)
+        outcome = trial(self.job.dut, self._one_run, MEMORY)
         return None if outcome is None or outcome.unknown.all() else trial
+
+    @property
+    def _one_run(self) -> float:
+        """Seconds for one run, which ends soon behind the budget."""
+        return min(_ONE_RUN, max(self.budget.left(), 1.0))
 
     def wrong(self, chosen: Sequence[Change], part: float, name: str) -> Flags | None:
         """Which vectors are wrong with some changes; None where the text is refused, or does not answer.
@@ -77,7 +83,7 @@ class Texts:
             dut = with_changes(self.job.dut, self.changes, chosen, place / "rtl")
             if self.icarus is None:
                 return self._in_verilator(dut, part, place)
-            outcome = self.icarus(dut, _ONE_RUN, MEMORY)
+            outcome = self.icarus(dut, self._one_run, MEMORY)
             return None if outcome is None else judge(self.job.vectors, outcome, dut.compare).failed
         finally:
             shutil.rmtree(place, ignore_errors=True)
@@ -87,7 +93,7 @@ class Texts:
         try:
             with self.budget.builds(part, _ONE_BUILD):
                 program = fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
-            came = fast.Trial(job, program, place, simulators.verilator().env)({}, _ONE_RUN)
+            came = fast.Trial(job, program, place, simulators.verilator().env)({}, self._one_run)
         except (MmagoldError, RtlError):
             return None
         finally:

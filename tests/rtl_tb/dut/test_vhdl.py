@@ -153,3 +153,28 @@ def test_without_ghdl_one_line_says_what_to_install(monkeypatch):
     simulators._ghdl.cache_clear()
     with pytest.raises(SimulatorMissing, match="apt-get install ghdl"):
         wrapper_of(load_dut(UNITS / "rz_sum.yaml"))
+
+
+@ghdl
+def test_ports_of_a_component_are_not_those_of_the_top(tmp_path):
+    """Nor are the generics of one; and each of two packages may have a body."""
+    used = "library ieee; use ieee.std_logic_1164.all; use work.one.all; use work.two.all;\n"
+    leaf = "generic (W : positive := 2); port (x : in std_logic_vector(W - 1 downto 0); y : out std_logic)"
+    for name in ("one", "two"):
+        function = f"function {name}_f(x : integer) return integer"
+        (tmp_path / f"{name}.vhd").write_text(
+            f"package {name} is {function}; end package;\n"
+            f"package body {name} is {function} is begin return x; end function; end package body;\n"
+        )
+    (tmp_path / "leaf.vhd").write_text(
+        f"{used}entity leaf is {leaf}; end entity;\narchitecture a of leaf is begin y <= x(0); end architecture;\n"
+    )
+    (tmp_path / "top.vhd").write_text(
+        f"{used}entity top is port (a : in std_logic_vector(one_f(3) downto 0); q : out std_logic); end entity;\n"
+        f"architecture a of top is component leaf is {leaf}; end component;\n"
+        "begin i : leaf generic map (W => 4) port map (x => a, y => q); end architecture;\n"
+    )
+    sources = [tmp_path / f"{name}.vhd" for name in ("one", "two", "leaf", "top")]
+    found = read_entity(Design(sources, "top"), Vhdl())
+    assert {name: port.width for name, port in found.ports.items()} == {"a": 4, "q": 1}
+    assert list(found.generics) == []

@@ -823,8 +823,8 @@ def test_the_report_says_what_was_found(tmp_path: Path, monkeypatch: pytest.Monk
     dut, asked = planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])")), list[float]()
     edit = Edit(dut.sources[0], line_of("b[8*k +: 8])"), "b[4*k +: 8])", "4", "8")
 
-    def found(verdict: Verdict, job: Job, seconds: float, *_: object) -> list[Repair]:
-        asked.append(seconds)
+    def found(verdict: Verdict, job: Job, budget: Budget, *_: object) -> list[Repair]:
+        asked.append(budget.seconds)
         wrong = int(verdict.wrong.sum())
         return [Repair((edit,), mended=wrong, wrong=wrong, broken=0, vectors=len(job.vectors))]
 
@@ -920,7 +920,7 @@ def test_no_fault_of_the_search_changes_the_verdict(tmp_path: Path, monkeypatch:
     result = check(tmp_path / "dut.yaml", options)
     assert not result.passed and result.capsule is not None
     assert any(
-        "no change of the text was tried to make these results right: RuntimeError: odd text" in hint
+        "no change of the text was tried to make these results right: a fault of mmagold itself" in hint
         for hint in result.hints
     )
 
@@ -956,5 +956,5 @@ def test_one_change_of_the_text_is_more_than_several_faults(
         monkeypatch.setattr(reasons, "reasons", lambda *_, found=found: found)
         monkeypatch.setattr(checks, "mend", lambda *_, said=repair: [said])
         result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
-        checks.explain(result, job, lambda *_: None)
+        checks.explain(result, job, lambda *_: None, Budget(60), lambda *_: None)
         assert result.repairs and (result.diagnosis is None) == outdone

@@ -1,0 +1,202 @@
+"""Texts that others wrote, and generators: none is refused for its style, none makes the check crash, and a
+verdict never waits for what explains it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import generated_text
+import integer_dot
+import pytest
+from typer.testing import CliRunner
+
+from golden.cli.app import app
+from golden.dissect.minimising import minimise
+from golden.vectors.vectorset import default_set
+from rtl_tb.check import check as checks
+from rtl_tb.check.check import Options, check
+from rtl_tb.check.repair.budget import Budget
+from rtl_tb.check.repair.changes import find_changes
+from rtl_tb.check.repair.scopes import Names
+
+# Macros that a library defines twice, a timescale in one of two files, a type parameter: all legal.
+LIBRARY = """`timescale 1ns/1ps
+`define SUM(x, y) ((x) + (y))
+`define SUM(x, y) ((y) + (x))
+module adder #(parameter type T = logic [31:0], localparam type U = T) (input T x, y, output U s);
+  assign s = `SUM(x, y);
+endmodule
+"""
+TOP = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic [31:0] a, b, c,
+            output logic in_ready, out_valid, output logic [31:0] d);
+  logic signed [31:0] p [4];
+  logic [31:0] s0, s1;
+  logic signed [31:0] sum, next;
+  for (genvar i = 0; i < 4; i++) begin : g_products
+    assign p[i] = $signed(a[8*i +: 8]) * $signed(b[8*i +: 8]);
+  end
+  adder low (.x(p[0]), .y(p[1]), .s(s0));
+  adder #(.T(logic signed [31:0])) high (.x(p[2]), .y(p[3]), .s(s1));
+  assign sum = s0 + s1;
+  function automatic logic signed [31:0] plus(input logic signed [31:0] x, y);
+    logic signed [31:0] r;
+    r = x + y;
+    return r;
+  endfunction
+  assign next = plus(sum, c);
+  assign in_ready = !out_valid || out_ready;
+  always_ff @(posedge clk)
+    if (!rst_n) out_valid <= 1'b0;
+    else if (in_ready) begin out_valid <= in_valid; d <= next; end
+endmodule
+"""
+
+
+def foreign(folder: Path, *changes: tuple[str, str]) -> Path:
+    dut = integer_dot.planted(folder, 4, TOP, *changes)
+    (folder / "lib.sv").write_text(LIBRARY)
+    text = dut.file.read_text().replace("sources: [dot4.sv]", "sources: [lib.sv, dot4.sv]")
+    dut.file.write_text(text)
+    return dut.file
+
+
+def options(folder: Path, **more: object) -> Options:
+    return Options(failures=None, build=folder / "build", **{"count": 500} | more)  # type: ignore[arg-type]
+
+
+def test_style_refuses_nothing_and_all_is_looked_at(tmp_path: Path) -> None:
+    """A right unit passes, and nothing that looks at its text says that it could not."""
+    result = check(foreign(tmp_path), options(tmp_path))
+    assert result.passed and not [note for note in result.notes if "not known" in note], result.notes
+
+
+def test_a_fault_under_type_parameters_is_found_by_its_line(tmp_path: Path) -> None:
+    wrong = ("assign sum = s0 + s1;", "assign sum = s0 - s1;")
+    result = check(foreign(tmp_path, wrong), options(tmp_path, repair=120))
+    assert not result.passed and result.repairs and result.repairs[0].whole
+    (edit,) = result.repairs[0].edits
+    assert (edit.before, edit.after) == ("s0 - s1", "s0 + s1")
+
+
+# Most of what a package, a module and an interface may hold, as libraries of floating-point units do.
+ZOO = Path(__file__).with_name("every_construct.sv")
+
+
+def test_every_construct_is_looked_at(tmp_path: Path) -> None:
+    """Nothing of it is left out, for want of an attribute that some kind of symbol has not."""
+    (tmp_path / "zoo.sv").write_text(ZOO.read_text())
+    dut = integer_dot.planted(tmp_path, 4, TOP)
+    text = dut.file.read_text().replace("[dot4.sv]", "[zoo.sv]").replace("top: dot4", "top: zoo")
+    dut.file.write_text(text)
+    found = find_changes(checks.load_dut(dut.file))
+    assert not found.not_read
+    assert {"x[3:0]", "v", "FP32", "f.m"} <= {one.before for one in found.of_choices()}
+
+
+def test_what_no_one_foresaw_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of a text that breaks what looks at it is named; the rest is looked at."""
+    dut = integer_dot.planted(tmp_path, 4, TOP.replace("adder", "other") + LIBRARY.replace("adder", "other"))
+    whole = find_changes(dut)
+    from rtl_tb.check.repair import changes
+
+    before = changes._Finder._selected
+
+    def broken(finder: object, node: object) -> None:
+        if "8*i" in str(node.syntax):  # type: ignore[attr-defined]
+            raise AttributeError("no attribute 'value'")
+        before(finder, node)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(changes._Finder, "_selected", broken)
+    found = find_changes(dut)
+    line = TOP[: TOP.index("8*i")].count("\n") + 1
+    assert [place.rpartition("/")[2] for place in found.not_read] == [f"dot4.sv:{line}"]
+    left = {one.before for one in whole.of_choices()} - {one.before for one in found.of_choices()}
+    assert left and all("a[" in text or "b[" in text or text.strip("8*i") == "" for text in left), left
+
+
+# Budgets ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated text of 3,500 flat assignments with a fault: bit 5 of c is bit 4."""
+    folder = tmp_path_factory.mktemp("generated")
+    return integer_dot.planted(folder, 4, generated_text.dot4(), (" = c[5];", " = c[4];")).file
+
+
+def test_the_verdict_comes_first_and_the_search_ends_with_its_budget(generated: Path) -> None:
+    """It is told before anything explains it, with the example behind it; the search in a text of this size
+    would take minutes, and ends."""
+    heard: list[tuple[str, float, bool]] = []
+    start = time.thread_time()
+
+    def listen(found: checks.Check, stage: str) -> None:
+        heard.append((stage, time.monotonic(), found.example is not None))
+
+    result = check(generated, options(generated.parent, budget=12, repair=None), None, listen)
+    assert [stage for stage, *_ in heard] == list(checks.STAGES)
+    assert [known for *_, known in heard] == [False, True, True, True]
+    assert not result.passed and result.hints, "what was not tried is said"
+    assert time.thread_time() - start < 60, "of this thread's processor, a fifth on an idle machine"
+
+
+def test_looking_for_changes_ends_within_a_loop(generated: Path) -> None:
+    """The budget is looked at for each part of an expression, not for each module."""
+    dut, start = checks.load_dut(generated), time.thread_time()
+    found = find_changes(dut, Budget(1.0))
+    assert found.not_read and time.thread_time() - start < 8
+
+
+def test_names_of_a_large_scope_are_not_compared_with_all() -> None:
+    """Those beside a name, and those that differ in a number; of a small one all."""
+    many = Names([f"IF_{n}_THEN_{n}___d{n}" for n in range(5000)] + ["flag"])
+    start = time.thread_time()
+    for n in range(0, 5000, 10):
+        assert many.alike(f"IF_{n}_THEN_{n}___d{n}", 6)
+    assert time.thread_time() - start < 3
+    few = Names(["alpha", "beta", "alphb"])
+    assert few.alike("alpha", 2) == ["alphb", "beta"] and few.alike("alpha", 2, 0.7) == ["alphb"]
+
+
+def test_minimising_ends_with_its_budget() -> None:
+    unit = integer_dot_unit()
+    vectors = default_set(unit, 4, 1, "dot")
+    one = {name: codes[3] for name, codes in vectors.operands.items()}
+    asked = 0
+
+    def fails(batch: dict[str, object]) -> object:
+        nonlocal asked
+        asked += 1
+        import numpy as np
+
+        return np.ones(len(batch["a"]), np.bool_)  # type: ignore[arg-type]
+
+    budget = Budget(60)
+    budget.end()
+    least = minimise(unit, one, fails, budget=budget)  # type: ignore[arg-type]
+    assert asked == 0 and all((least[name] == codes).all() for name, codes in one.items())
+
+
+def integer_dot_unit():  # type: ignore[no-untyped-def]
+    import golden
+
+    return golden.instruction("ampere", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
+
+
+def test_an_error_while_explaining_leaves_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is on the screen already, and no word of Python is in the report."""
+
+    def broken(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(checks, "smallest", broken)
+    monkeypatch.setattr("rtl_tb.check.reasons.reasons", broken)
+    file = foreign(tmp_path, ("assign sum = s0 + s1;", "assign sum = s0 - s1;"))
+    words = ["rtl", "check", str(file), "--count", "200", "--repair", "0"]
+    words += ["--failures", str(tmp_path / "f"), "--build", str(tmp_path / "build")]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 1 and said.output.startswith("FAIL: dot4"), said.output
+    assert "KeyError" not in said.output and said.output.count("a fault of mmagold itself (") == 2
