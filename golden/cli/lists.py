@@ -19,6 +19,8 @@ from golden.number.format_words import FormatWord, format_word
 from golden.number.formats import formats, get_format
 from golden.paths import spec_folder
 from golden.program.algorithms import algorithms as all_algorithms
+from golden.program.steps import Round
+from golden.program.words import zero_drops_flushed_sign
 
 _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 _EVIDENCE_STYLE = {"captured": "green", "published": "cyan", "derived": "yellow"}
@@ -199,6 +201,16 @@ def print_formats() -> None:
     HouseConsole().print(rows, highlight=False)
 
 
+def _remark(ins: Instruction) -> str:
+    """What a unit says twice, in two ways; "" where it does not."""
+    if not any(map(zero_drops_flushed_sign, ins.program.steps_of(Round))):
+        return ""
+    return (
+        "; of 'flush: signed' and 'zero: positive' in one round the second holds: a flushed result is +0 "
+        "(zero: signed_underflow keeps its sign, and has +0 for an exact zero)"
+    )
+
+
 def check_spec(path: Path) -> dict[str, Any]:
     """Loads a custom unit, or compiles everything that a file of the spec folder takes part in.
 
@@ -220,7 +232,7 @@ def check_spec(path: Path) -> dict[str, Any]:
             "formats": {operand: fmt.name for operand, fmt in ins.own_formats.items()},
             "operations": operations,
             "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.own_formats.values())}, "
-            f"{operations} operation{'s' if operations > 1 else ''}, {total} steps",
+            f"{operations} operation{'s' if operations > 1 else ''}, {total} steps{_remark(ins)}",
         }
     folder = spec_folder().resolve()
     if folder not in path.resolve().parents:

@@ -439,8 +439,9 @@ class Round:
     nan: int | None = _nan()
     zero: str = _choice(
         keys.ZERO_RULE,
-        "a zero result is +0, or keeps its sign; `signed_underflow`: an exact zero is +0, a number that "
-        "underflows keeps its sign, also where the rounding sees none of its bits (`sticky: left_out`)",
+        "a zero result is +0, also a flushed one, or keeps its sign; `signed_underflow`: an exact zero is "
+        "+0, a number that underflows keeps its sign, also where the rounding sees none of its bits "
+        "(`sticky: left_out`)",
     )
     subnormal_carry: str = _choice(keys.CARRY, _A_FAULT, "kept", fault=True)
     sticky: str = _choice(

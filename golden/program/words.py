@@ -156,7 +156,14 @@ def _flushed_text(step: Multiply | Additions | Fma | Round) -> str:
     tiny = _TINY[step.tiny]
     if step.flush == "none":
         return f"; tiny results are {tiny}" if tiny else ""
-    return f"; {_FLUSHES[step.flush]}{f' ({tiny})' if tiny else ''}"
+    flush = "positive" if zero_drops_flushed_sign(step) else step.flush
+    return f"; {_FLUSHES[flush]}{f' ({tiny})' if tiny else ''}"
+
+
+def zero_drops_flushed_sign(step: Step) -> bool:
+    """Whether a `round` says that a flushed result keeps its sign, and that no zero does: the second
+    holds."""
+    return isinstance(step, Round) and (step.flush, step.zero) == ("signed", "positive")
 
 
 def _nan_text(step: Multiply | Additions | Fma | Round) -> str:

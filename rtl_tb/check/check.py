@@ -32,7 +32,7 @@ from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states, of_its_reader
-from rtl_tb.check.latency import measure
+from rtl_tb.check.latency import measured
 from rtl_tb.check.polarity import Polarity, polarity
 from rtl_tb.check.readings import Reading, as_run
 from rtl_tb.check.repair.budget import Budget
@@ -394,9 +394,10 @@ def check_dut(
     engine, simulator = engines.choice_of(dut, options.engine, options.simulator)
     options = replace(options, engine=engine, simulator=simulator)
     build = options.build / dut.name
+    of_latency = ""
     if dut.handshake.measured:
         report("measuring the latency", 0, 0)
-        dut = measure(dut, options.engine, options.simulator, build)
+        dut, of_latency = measured(dut, options.engine, options.simulator, build)
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
     asked = options.traffic(DEFAULT_TRAFFIC[options.engine], len(vectors))
@@ -443,6 +444,7 @@ def check_dut(
         result.beyond += vhdl.notes(dut, result.verdict)
     elif result.passed:
         job = _read_otherwise(result, job, report)
+    result.hints += [of_latency] if of_latency else []
     # From here on the verdict stands, whatever becomes of what explains it.
     tell(result, VERDICT)
     more = Budget(max(budget.left(), _IN_ANY_CASE * options.budget))

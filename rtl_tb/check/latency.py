@@ -7,8 +7,10 @@ latency is the number of cycles by which the results lag behind the expected one
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
@@ -21,13 +23,23 @@ LONGEST = 256
 _COUNT, _LEAST = 2048, 64
 """Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
 of a faulty unit are right by chance, never a quarter of so many."""
+_APART, _CHANCE = 8.0, 1e-3
+"""By how many standard deviations of all other latencies, at least so large, the best one stands out."""
+Bits = npt.NDArray[Any]
 
 
 def measure(dut: Dut, engine: str, simulator: str, build: Path) -> Dut:
-    """Returns the DUT with the latency at which most results are right.
+    """The DUT with its latency, as `measured` finds it."""
+    return measured(dut, engine, simulator, build)[0]
+
+
+def measured(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[Dut, str]:
+    """Returns the DUT with the latency at which most results are right, and a word of warning, or "".
 
     A faulty DUT answers some vectors wrongly, so the best lag wins; it must explain a quarter of the results
-    and be alone. A unit may keep its result until the next: the first cycle that shows it counts.
+    and be alone. A unit may keep its result until the next: the first cycle that shows it counts. Of a unit
+    that is mostly wrong it is the lag at which its results are most like those that are expected, bit by bit,
+    if no other comes near: of that the warning speaks.
 
     Raises:
         RtlError: no lag up to LONGEST cycles does, or a clear or load comes in a cycle of its own.
@@ -37,24 +49,32 @@ def measure(dut: Dut, engine: str, simulator: str, build: Path) -> Dut:
             f"{dut.file}: with a clear or load in a cycle of its own a latency cannot be measured; give "
             "it in cycles"
         )
-    best, right, alone = _best(dut, engine, simulator, build)
+    best, right, alone, likest = _best(dut, engine, simulator, build)
     if alone:
-        return dut.with_latency(best)
+        return dut.with_latency(best), ""
     turned = ""
     for signals in choices(dut):
-        found, _, alone = _best(turned_over(dut, signals), engine, simulator, build)
+        found, _, alone, _ = _best(turned_over(dut, signals), engine, simulator, build)
         if alone:
             turned = f"; {said(signals)}: turned over, its latency is {found}; {advice(dut, signals)}"
             break
+    if likest is not None and not turned:
+        share = f"{right:.0%}" if likest == best else "none"
+        return dut.with_latency(likest), (
+            f"the latency was measured on a unit that is mostly wrong: with {likest} cycles {share} of the "
+            "results are right, and at no other latency are they so like the right ones; if it is another, "
+            "give it in cycles"
+        )
     raise RtlError(
         f"{dut.file}: no latency from 0 to {LONGEST - 1} cycles explains the results "
         f"(best: {best} cycles, {right:.0%} right){turned or '; give it in cycles'}"
     )
 
 
-def _best(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[int, float, bool]:
+def _best(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[int, float, bool, int | None]:
     """The lag with which most results are right, the share of them, and whether it explains a quarter of the
-    results and is alone."""
+    results and is alone; and the lag at which the results are most like the right ones, if no other comes
+    near."""
     # Operands that stay until the result let one vector in at a time.
     interval = LONGEST if dut.handshake.hold else dut.handshake.interval
     count = max(_COUNT // interval, _LEAST) + LONGEST // interval
@@ -63,18 +83,19 @@ def _best(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[int, floa
         engine, Job(dut.probed(interval), build / "latency", _repeated(vectors, interval), simulator)
     )
     fmt, cycles = dut.instruction.formats["d"], len(outcome.actual)
-    actual = outcome.actual.reshape(cycles, -1)
+    expected, actual = vectors.d.reshape(count, -1), outcome.actual.reshape(cycles, -1)
     usable = (outcome.received & ~outcome.unknown)[:, None]
     right = []
     for lag in range(LONGEST):
         at = np.arange(lag, cycles, interval)[:count]
-        same = dut.compare.equal(fmt, vectors.d.reshape(count, -1)[: len(at)], actual[at]) & usable[at]
+        same = dut.compare.equal(fmt, expected[: len(at)], actual[at]) & usable[at]
         right.append(same.all(axis=1).mean())
     scores = np.array(right)
     near = np.flatnonzero(scores > scores.max() / 2)
     best = int(near[0]) if len(near) else 0
     together = len(near) > 0 and near[-1] - near[0] == len(near) - 1 and len(near) <= interval
-    return best, float(scores.max()), bool(together and scores.max() >= 0.25)
+    alone = bool(together and scores.max() >= 0.25)
+    return best, float(scores.max()), alone, _likest(expected, actual, usable, fmt.bits, interval)
 
 
 def _repeated(vectors: VectorSet, times: int) -> VectorSet:
@@ -85,3 +106,27 @@ def _repeated(vectors: VectorSet, times: int) -> VectorSet:
     return VectorSet.of(
         vectors.instruction, vectors.level, operands, results, kinds, vectors.seed, vectors.held
     )
+
+
+def _likest(expected: Bits, actual: Bits, usable: Bits, bits: int, interval: int) -> int | None:
+    """The lag at which the bits of the results follow those that are expected, upright or inverted; None
+    where another comes near. Results of other vectors follow them by chance, everywhere alike."""
+    places = np.arange(bits, dtype=np.uint64)
+    one, two = (
+        (codes.astype(np.uint64)[..., None] >> places & np.uint64(1))
+        .reshape(len(codes), -1)
+        .astype(np.float64)
+        for codes in (expected, actual)
+    )
+    two[~usable[:, 0]] = 0.5
+    one, two = one - one.mean(axis=0), two - two.mean(axis=0)
+    found = []
+    for lag in range(LONGEST):
+        at = np.arange(lag, len(two), interval)[: len(one)]
+        found.append(np.abs((one[: len(at)] * two[at]).mean(axis=0)).mean())
+    alike = np.array(found)
+    best = int(alike.argmax())
+    others = np.delete(alike, best) if interval == 1 else alike[alike < alike[best] / 2]
+    if not len(others):
+        return None
+    return best if alike[best] - others.mean() > _APART * max(float(others.std()), _CHANCE) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rtl_tb.dut.ports import Design, parameter_list
@@ -63,6 +63,34 @@ def read_header(design: Design) -> Header | None:
     roots = list(nodes.modules.keys() - nodes.used)
     name = design.top or (roots[0] if len(roots) == 1 else "")
     return nodes.header(name) if name in nodes.modules else None
+
+
+def tops(design: Design) -> list[str]:
+    """The modules of a design that no other one instantiates; nothing where pyslang is not installed."""
+    if importlib.util.find_spec("pyslang") is None:
+        return []
+    from rtl_tb.dut.slang import parsed
+
+    try:
+        driver = parsed(replace(design, top=None))  # it owns the text
+    except ElaborationError:
+        return []
+    nodes = _Nodes()
+    for tree in driver.syntaxTrees:
+        tree.root.visit(nodes.note)
+    return sorted(nodes.modules.keys() - nodes.used)
+
+
+def unknown_parameters(design: Design, said: str) -> str:
+    """Which module was taken as the top, where the parameters that were given are not its; "" where that was
+    not what was `said`."""
+    if "arameters from the command line were not found" not in said:
+        return ""
+    found = [design.top] if design.top is not None else tops(design)
+    names = ", ".join(map(str, found)) or "what is not known"
+    many = "the modules that no other one instantiates are"
+    taken = many if len(found) > 1 else "the top was taken to be"
+    return f"; {taken} {names}: --top of rtl init, or top: in dut.yaml, chooses the module"
 
 
 class _Nodes:

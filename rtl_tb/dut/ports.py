@@ -138,6 +138,8 @@ def read_ports(design: Design) -> Module:
             return slang.read_ports(design)
         if header is not None and (hint := headers.missing_types(header, design, str(first))):
             raise ElaborationError(f"{first}{hint}") from None
+        if hint := headers.unknown_parameters(design, str(first)):
+            raise ElaborationError(f"{first}{hint}") from None
         try:
             return _with_icarus(simulators.icarus(), design)
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
@@ -241,7 +243,8 @@ def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
         return str(wanted)
     if wanted is not None or len(names) != 1:
         raise ElaborationError(
-            f"expected one top module{nearest(wanted or '', names)}, found {', '.join(names) or 'none'}"
+            f"expected one top module{nearest(wanted or '', names)}, found {', '.join(names) or 'none'}; "
+            "--top of rtl init, or top: in dut.yaml, chooses one"
         )
     return names[0]
 

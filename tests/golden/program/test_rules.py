@@ -490,3 +490,25 @@ def test_exponent_floors_follow_the_width_of_the_sum_register(architecture: str)
                     assert step.floor == operation.out_format.min_exponent - width, (ins, operation.algorithm)
                     floors.add(step.floor)
     assert floors
+
+
+def test_a_flushed_result_has_the_sign_that_zero_says() -> None:
+    """Of `flush: signed` and `zero: positive` the second holds, in all models, in words, and as a remark."""
+    from golden.cli.lists import _remark
+    from golden.explain.specification import to_markdown
+
+    text = """
+unit: flushing
+shape: {k: 1}
+formats: {a: f32, d: f32}
+steps:
+  - special_values: {of: a, nan: 0x7FC00000}
+  - round: {of: a, rounding: nearest_even, overflow: ieee, zero: ZERO, flush: signed}
+"""
+    least = np.array([[0x80000001]], np.uint32)  # minus the least subnormal number
+    said = {}
+    for zero, expected in (("positive", 0), ("signed_underflow", 0x80000000), ("signed", 0x80000000)):
+        ins = build_instruction(parse(text.replace("ZERO", zero)))
+        assert int(ins.dot(a=least)[0]) == expected == ins.reference_dot(a=least[0])
+        said[zero] = ("become +0" in to_markdown(ins), "zero: signed_underflow" in _remark(ins))
+    assert said == {"positive": (True, True), "signed_underflow": (False, False), "signed": (False, False)}

@@ -19,6 +19,8 @@ from rtl_tb.check.check import Options, check
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.repair.changes import find_changes
 from rtl_tb.check.repair.scopes import Names
+from rtl_tb.dut.ports import Design, read_ports
+from rtl_tb.errors import ElaborationError
 
 # Macros that a library defines twice, a timescale in one of two files, a type parameter: all legal.
 LIBRARY = """`timescale 1ns/1ps
@@ -113,6 +115,76 @@ def test_what_no_one_foresaw_is_left_out_alone(tmp_path: Path, monkeypatch: pyte
     assert [place.rpartition("/")[2] for place in found.not_read] == [f"dot4.sv:{line}"]
     left = {one.before for one in whole.of_choices()} - {one.before for one in found.of_choices()}
     assert left and all("a[" in text or "b[" in text or text.strip("8*i") == "" for text in left), left
+
+
+ARRAYS = """module times (input logic [31:0] x, w, output logic signed [15:0] p [4]);
+  for (genvar i = 0; i < 4; i++) assign p[i] = $signed(x[8*i +: 8]) * $signed(w[8*i +: 8]);
+endmodule
+module total (input logic signed [15:0] p [4], output logic [31:0] y);
+  assign y = 32'(p[0]) + 32'(p[1]) + 32'(p[2]) + 32'(p[3]);
+endmodule
+module dot4 (input PORT a [4], input PORT b [4], input logic [31:0] c, output logic [31:0] d);
+  logic signed [15:0] p [4];
+  logic [31:0] x, w, y;
+  assign x = {a[3], a[2], a[1], a[0]};
+  assign w = {b[3], b[2], b[1], b[0]};
+  times m (.x, .w, .p);
+  total s (.p, .y);
+  assign d = y + c;
+endmodule
+"""
+
+
+def of_arrays(folder: Path, port: str, text: str = ARRAYS) -> Path:
+    file = integer_dot.planted(folder, 4, text.replace("PORT", port)).file
+    kept = file.read_text().split("clock:")[0]
+    array = "{{port: {0}, array: unpacked}}".format
+    ports = f"ports: {{a: {array('a')}, b: {array('b')}, c: c, d: d}}\n"
+    file.write_text(f"{kept}handshake: {{kind: combinational}}\n{ports}")
+    return file
+
+
+@pytest.mark.parametrize("port", ["logic signed [7:0]", "byte", "bit [7:0]"])
+def test_entries_of_arrays_are_of_any_kind(tmp_path: Path, port: str) -> None:
+    """With a sign, of two states, or both."""
+    assert check(of_arrays(tmp_path, port), options(tmp_path, four_states=False)).passed
+
+
+def test_x_that_one_reader_alone_has_is_no_failure(tmp_path: Path) -> None:
+    """Icarus 11 has X for an array that joins two instances. Another reader has none; it is said."""
+    pytest.importorskip("pyosys")
+    file = of_arrays(tmp_path, "logic [7:0]")
+    result = check(file, options(tmp_path))
+    four = result.as_dict()["four_states"]
+    if four["unknown"]:  # a later Icarus has none
+        assert four["read_otherwise"].startswith("Yosys")
+        assert "a weakness of the simulator" in four["sentence"]
+    assert result.passed
+    again = check(file, options(tmp_path, engine="selfcheck", simulator="icarus", count=100))
+    assert again.passed
+    assert check(file, options(tmp_path, four_states=False)).four_states is None
+
+
+def test_x_that_each_reader_has_is_one(tmp_path: Path) -> None:
+    """A bit beyond its vector; Verilator has a zero there."""
+    pytest.importorskip("pyosys")
+    wrong = (
+        "assign d = y + c + {31'd0, y[5'd31 + {4'd0, &c[1:0]}] & 1'b0 | (&c[2:0] ? c[6'd32 + c[0]] : 1'b0)};"
+    )
+    text = ARRAYS.replace("  assign d = y + c;", f"  {wrong}")
+    result = check(of_arrays(tmp_path, "logic [7:0]", text), options(tmp_path))
+    assert not result.passed
+
+
+def test_a_parameter_of_no_module_names_the_top(tmp_path: Path) -> None:
+    file = tmp_path / "mul.sv"
+    file.write_text("module mul (input logic [7:0] a, output logic [7:0] z); assign z = a; endmodule\n")
+    with pytest.raises(ElaborationError, match=r"e_p.*the top was taken to be mul: --top") as caught:
+        read_ports(Design([file], parameters={"e_p": 5}))
+    assert "mul.sv" not in str(caught.value)
+    file.write_text(file.read_text() + file.read_text().replace("mul", "add"))
+    with pytest.raises(ElaborationError, match=r"found add, mul; --top"):
+        read_ports(Design([file], parameters={"e_p": 5}))
 
 
 # Budgets ----------------------------------------------------------------------------------------------------
