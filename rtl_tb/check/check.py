@@ -34,7 +34,7 @@ from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states, of_its_reader
 from rtl_tb.check.latency import measured
 from rtl_tb.check.polarity import Polarity, polarity
-from rtl_tb.check.readings import Reading, as_run
+from rtl_tb.check.readings import Reading, as_run, without_off
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.spacing import Spacing, spacing
@@ -394,27 +394,26 @@ def check_dut(
     engine, simulator = engines.choice_of(dut, options.engine, options.simulator)
     options = replace(options, engine=engine, simulator=simulator)
     build = options.build / dut.name
-    of_latency = ""
-    if dut.handshake.measured:
-        report("measuring the latency", 0, 0)
-        dut, of_latency = measured(dut, options.engine, options.simulator, build)
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
     asked = options.traffic(DEFAULT_TRAFFIC[options.engine], len(vectors))
     traffic = affordable(asked, vectors)
-    job = Job(
-        dut,
-        build,
-        vectors,
-        options.simulator,
-        traffic,
-        options.timeout_cycles,
-        options.wall_timeout,
-        options.waves,
-    )
-    report("building", 0, 0)
     start = time.monotonic()
-    job = whole = replace(job, program=engines.build(options.engine, job))
+
+    def as_job(dut: Dut) -> Job:
+        return Job(
+            dut,
+            build,
+            vectors,
+            options.simulator,
+            traffic,
+            options.timeout_cycles,
+            options.wall_timeout,
+            options.waves,
+        )
+
+    job, said = _built(dut, as_job, options, report)
+    whole, dut = job, job.dut
     built = time.monotonic() - start
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
@@ -444,7 +443,7 @@ def check_dut(
         result.beyond += vhdl.notes(dut, result.verdict)
     elif result.passed:
         job = _read_otherwise(result, job, report)
-    result.hints += [of_latency] if of_latency else []
+    result.hints += said
     # From here on the verdict stands, whatever becomes of what explains it.
     tell(result, VERDICT)
     more = Budget(max(budget.left(), _IN_ANY_CASE * options.budget))
@@ -457,6 +456,43 @@ def check_dut(
         result.capsule = write_capsule(result, job, options.failures, more)
     tell(result, END)
     return result
+
+
+def _built(
+    dut: Dut, as_job: Callable[[Dut], Job], options: Options, report: Progress
+) -> tuple[Job, list[str]]:
+    """The job of a DUT with its program and, where it is to be measured, its latency; and what is said of
+    them. A text that is refused is tried without what synthesis leaves out.
+
+    Raises:
+        As check does.
+    """
+    place = options.build / dut.name
+
+    def build(dut: Dut) -> tuple[Job, list[str]]:
+        said = ""
+        if dut.handshake.measured:
+            report("measuring the latency", 0, 0)
+            dut, said = measured(dut, options.engine, options.simulator, place)
+        report("building", 0, 0)
+        job = as_job(dut)
+        return replace(job, program=engines.build(options.engine, job)), [said] if said else []
+
+    try:
+        return build(dut)
+    except ElaborationError as refused:
+        other = without_off(dut, place)
+        if other is None:
+            raise
+        try:
+            job, said = build(other)
+        except ElaborationError:
+            raise refused from None
+        return job, [
+            "its text was read without what stands between the pragmas translate_off and translate_on, as by "
+            f"synthesis: with it {' '.join(str(refused).split())}",
+            *said,
+        ]
 
 
 def _try_starts(result: Check, job: Job, whole: Job, report: Progress) -> Job:

@@ -134,6 +134,22 @@ def on_text(job: Job, text: str, name: str) -> Job:
     return replace(job, dut=mine, simulator="verilator", program=None, waves=None)
 
 
+def without_off(dut: Dut, build: Path) -> Dut | None:
+    """The DUT without what stands between pragmas `translate_off` and `translate_on`, which is for a test
+    bench of its author's and for no chip; None where nothing does."""
+    written: dict[Path, Path] = {}
+    for path in verilog_of(dut):
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        marked = _PIECES.sub(_only_off, text)
+        if marked != text:
+            written[path] = kept_text(build, path.stem, _without_off(marked))
+    if not written:
+        return None
+    folders = dict.fromkeys(path.parent for path in written)  # of what they include from beside them
+    sources = tuple(written.get(path, path) for path in dut.sources)
+    return replace(dut, sources=sources, include=(*dut.include, *folders))
+
+
 def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
     """The files that synthesis reads of a DUT of which a simulator reads `files`; of a synthesis that cannot
     elaborate it none."""
@@ -196,9 +212,15 @@ def _as_flag(piece: re.Match[str]) -> str:
 
 
 def _as_attribute(piece: re.Match[str]) -> str:
+    marked = _only_off(piece)
+    return _as_flag(piece) if marked == piece[0] else marked
+
+
+def _only_off(piece: re.Match[str]) -> str:
+    """A pragma `translate_off`, or `on`, as an attribute; all else as it is."""
     said = _PRAGMA.match(piece["line"] or piece["block"] or "")
     if said is None:
-        return _as_flag(piece)
+        return piece[0]
     return f"(* synthesis, translate_{'off' if said['off'] else 'on'} *)" + "\n" * piece[0].count("\n")
 
 

@@ -138,16 +138,13 @@ def read_ports(design: Design) -> Module:
             return slang.read_ports(design)
         if header is not None and (hint := headers.missing_types(header, design, str(first))):
             raise ElaborationError(f"{first}{hint}") from None
-        if hint := headers.unknown_parameters(design, str(first)):
-            raise ElaborationError(f"{first}{hint}") from None
         try:
             return _with_icarus(simulators.icarus(), design)
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
-            raise (
-                second
-                if isinstance(second, ElaborationError) and not isinstance(first, ElaborationError)
-                else first
-            ) from None
+            refused = first if isinstance(first, ElaborationError) else second
+            if hint := headers.unknown_parameters(design, str(refused)):
+                raise ElaborationError(f"{refused}{hint}") from None
+            raise (refused if isinstance(refused, ElaborationError) else first) from None
 
 
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:

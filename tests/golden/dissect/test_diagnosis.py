@@ -520,9 +520,8 @@ def test_what_makes_everything_wrong_explains_nothing(monkeypatch: pytest.Monkey
 def test_what_one_fault_explains_is_counted_of_what_it_was_held_against() -> None:
     """Of 3,000 wrong results 200 were asked, and three of them are left."""
     ins, operands = unit("f16"), {name: codes[:3000] for name, codes in vectors("f16").operands.items()}
-    search = diagnosis._Search(
-        ins, operands, ins.dot(**operands) ^ np.uint32(1), diagnosis._Exact(), None, None
-    )
+    wrong = ins.dot(**operands) ^ np.uint32(1)
+    search = diagnosis._Search(ins, operands, wrong, diagnosis._Exact(), None, None)
     best = diagnosis.Hypothesis("x", "x", ins, start=ins, remaining=3, total=400, failing=200)
     assert [fault.explains for fault in search._faults(best)] == [197]
     every = diagnosis.replace(best, failing=None, total=3000)

@@ -167,10 +167,12 @@ def test_ports_of_a_component_are_not_those_of_the_top(tmp_path):
             f"package body {name} is {function} is begin return x; end function; end package body;\n"
         )
     (tmp_path / "leaf.vhd").write_text(
-        f"{used}entity leaf is {leaf}; end entity;\narchitecture a of leaf is begin y <= x(0); end architecture;\n"
+        f"{used}entity leaf is {leaf}; end entity;\n"
+        "architecture a of leaf is begin y <= x(0); end architecture;\n"
     )
     (tmp_path / "top.vhd").write_text(
-        f"{used}entity top is port (a : in std_logic_vector(one_f(3) downto 0); q : out std_logic); end entity;\n"
+        f"{used}entity top is port (a : in std_logic_vector(one_f(3) downto 0); "
+        "q : out std_logic); end entity;\n"
         f"architecture a of top is component leaf is {leaf}; end component;\n"
         "begin i : leaf generic map (W => 4) port map (x => a, y => q); end architecture;\n"
     )
