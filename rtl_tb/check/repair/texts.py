@@ -68,8 +68,8 @@ class Texts:
 
     @property
     def _one_run(self) -> float:
-        """Seconds for one run, which ends soon behind the budget."""
-        return min(_ONE_RUN, max(self.budget.left(), 1.0))
+        """Seconds of processor for one run: one that has to wait is ended after four times as long."""
+        return min(_ONE_RUN, max(self.budget.left() / 4, 0.5))
 
     def wrong(self, chosen: Sequence[Change], part: float, name: str) -> Flags | None:
         """Which vectors are wrong with some changes; None where the text is refused, or does not answer.
