@@ -17,14 +17,7 @@ Formats = Mapping[str, Format]
 
 def classes(formats: Formats, operands: Operands, expected: Bits) -> Iterator[tuple[str, Mask]]:
     """Classes of dot products (n, ...), each with its mask (n,); `expected`: codes of d."""
-    present = products_present(formats, operands)
-    terms = present.sum(axis=1)
-    no_c = zeros(formats["c"], operands["c"]) if "c" in operands else np.ones(len(terms), np.bool_)
-    yield "one product alone, c = 0", (terms == 1) & no_c
-    yield "one product and c", (terms == 1) & ~no_c
-    yield "no product, c alone", (terms == 0) & ~no_c
-    yield "several products, c = 0", (terms > 1) & no_c
-    yield "several products and c", (terms > 1) & ~no_c
+    yield from _by_terms(formats, operands)
     d = formats["d"]
     yield "results of zero", zeros(d, expected)
     if not d.is_float:
@@ -39,6 +32,31 @@ def classes(formats: Formats, operands: Operands, expected: Bits) -> Iterator[tu
     yield "finite operands, none subnormal", ~tiny & ~is_special
     yield "subnormal results", subnormal(d, expected)
     yield "overflowing results", special(d, expected) & ~is_special
+
+
+def _by_terms(formats: Formats, operands: Operands) -> Iterator[tuple[str, Mask]]:
+    """Which terms of the sum are there, in the words of the unit: it may have no b, no c, and one product."""
+    terms = products_present(formats, operands).sum(axis=1)
+    (one, several), k = term_words(operands), operands["a"].shape[1]
+    if "c" not in operands:
+        if k > 1:
+            yield f"{one} alone", terms == 1
+            yield several, terms > 1
+        return
+    no_c = zeros(formats["c"], operands["c"])
+    yield f"{one} alone, c = 0", (terms == 1) & no_c
+    yield f"{one} and c", (terms == 1) & ~no_c
+    yield f"no {one.removeprefix('one ')}, c alone", (terms == 0) & ~no_c
+    if k > 1:
+        yield f"{several}, c = 0", (terms > 1) & no_c
+        yield f"{several} and c", (terms > 1) & ~no_c
+
+
+def term_words(operands: Operands) -> tuple[str, str]:
+    """One term beside c and several of them, in words: products, or elements of a where there is no b."""
+    if "b" in operands:
+        return "one product", "several products"
+    return ("a", "a") if operands["a"].shape[1] == 1 else ("one element of a", "several elements of a")
 
 
 def products_present(formats: Formats, operands: Operands) -> Mask:

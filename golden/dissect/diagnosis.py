@@ -152,22 +152,27 @@ class Fault:
         slug, text: as of a hypothesis.
         explains: wrong results that are right again without it, and only without it.
         others: what the unit would be without this fault; None: what it should be.
+        whole: what the unit is, with this fault; None where the fault is all that is wrong.
     """
 
     slug: str
     text: str
     explains: int
     others: Hypothesis | None = None
+    whole: Hypothesis | None = None
 
     def alone(self, ins: Instruction, operands: Operands) -> Mask:
-        """Dot products on which no other fault shows, (n,). Of a unit that keeps its accumulator the operands
-        hold what `beside` of golden/dissect/accumulator_faults.py gives, as for diagnose()."""
-        if self.others is None:
-            return np.ones(len(operands["a"]), np.bool_)
-        if self.others.in_order:  # of dot products by themselves it says nothing
-            return np.zeros(len(operands["a"]), np.bool_)
+        """Dot products that show this fault and no other, (n,). Of a unit that keeps its accumulator the
+        operands hold what `beside` of golden/dissect/accumulator_faults.py gives, as for diagnose()."""
+        if any(each is not None and each.in_order for each in (self.others, self.whole)):
+            return np.zeros(len(operands["a"]), np.bool_)  # of dot products by themselves they say nothing
         own = {name: codes for name, codes in operands.items() if name not in BESIDE}
-        return np.asarray(self.others.results(operands) == ins.dot(**own))
+        right, found = ins.dot(**own), np.ones(len(operands["a"]), np.bool_)
+        if self.others is not None:
+            found &= self.others.results(operands) == right
+        if self.whole is not None:
+            found &= self.whole.results(operands) != right
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -613,8 +618,11 @@ class _Search:
             others = _without(best, part)
             if others is not None:
                 explains = int((self.wrong & right & ~self._right(others)).sum())
-                found.append(Fault(part.slug, part.text, explains, others))
-        return tuple(sorted(found, key=lambda fault: -fault.explains))
+                found.append(Fault(part.slug, part.text, explains, others, best))
+        some = [fault for fault in found if fault.explains]  # of others no operands would show anything
+        if len(some) < 2:  # one fault, which takes several words
+            return (Fault(best.slug, best.text, int((self.wrong & right).sum())),)
+        return tuple(sorted(some, key=lambda fault: -fault.explains))
 
     def _partial(self) -> tuple[Hypothesis, ...]:
         """What explains some of all results and has none wrong that is right, most first; of several that

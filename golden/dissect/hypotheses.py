@@ -591,6 +591,19 @@ _ZERO_TEXTS = {
 }
 
 
+_TINY_TEXTS = {
+    "subnormal_result": "a result that is subnormal once it is rounded",
+    "unbounded": "a result that would be below the least normal number with any exponent (tininess after "
+    "rounding)",
+    "before_rounding": "a result that is below the least normal number before it is rounded (tininess before "
+    "rounding)",
+}
+
+
+def _flushes_results(step: Step) -> TypeGuard[Round | Fma | Additions | Multiply]:
+    return _rounds_last(step) and step.flush != "none"
+
+
 def _results(ins: Instruction) -> Iterator[Change]:
     fmt = ins.formats["d"]
     for overflow in FLOAT_OVERFLOWS if fmt.is_float else INTEGER_OVERFLOWS:
@@ -615,6 +628,9 @@ def _results(ins: Instruction) -> Iterator[Change]:
             "subnormal results are kept" if flush == "none" else f"subnormal results become {_flushed(flush)}"
         )
         yield Change("result-not-flushed" if flush == "none" else f"result-flushed-{flush}", text, apply)
+    for tiny, text in _TINY_TEXTS.items():
+        apply = rewrite(lambda s, _, t=tiny: replace(s, tiny=t) if _flushes_results(s) else s)  # type: ignore[misc]
+        yield Change(f"tiny-{tiny.replace('_', '-')}", f"what is flushed is {text}", apply, 0.95)
     for gap in range(1, 5):
         apply = _on(Round, lambda s, g=gap: replace(s, sticky_gap=g))  # type: ignore[misc]
         unseen = "the bit" if gap == 1 else f"the {gap} bits"

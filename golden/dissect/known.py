@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.dissect.classes import Mask, classes, products_present
+from golden.dissect.classes import Mask, classes, products_present, term_words
 from golden.dissect.where import where
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
@@ -76,7 +76,7 @@ def _by_element(ins: Instruction, operands: Operands, wrong: Mask) -> Iterator[s
     bad = present[alone & wrong].sum(axis=0)
     places = np.flatnonzero(bad)
     if ins.stored_k > 1 and 0 < len(places) <= ins.stored_k // 2 and (tried[bad == 0] > 0).all():
-        yield f"one product alone is wrong only at k = {', '.join(map(str, places))}"
+        yield f"{term_words(operands)[0]} alone is wrong only at k = {', '.join(map(str, places))}"
 
 
 def _by_bit(fmt: Format, expected: Bits, actual: Bits, wrong: Mask) -> Iterator[str]:

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.budget import Budget
+from golden.dissect.classes import products_present, zero_codes
+from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, signature_of
@@ -72,6 +74,32 @@ def minimise(
 def _present(takes: Signature, operands: Operands) -> Operands:
     """Without what stands for a b or c that the unit does not have."""
     return {name: codes for name, codes in operands.items() if name not in takes.absent}
+
+
+def of_one_kind(ins: Instruction, operands: Operands, fails: Fails) -> Fails:
+    """The predicate `fails` for dot products of the kind of `operands` alone: where these add something
+    others do, too, and where their right result is no zero that of others is none. A failure of zeros is
+    another fault than that of other numbers, and the simplest operands are zeros.
+
+    Args:
+        ins: what the unit should compute, of one mode or with `mode` among the operands.
+        operands: one dot product.
+    """
+
+    def adds(batch: Operands) -> npt.NDArray[np.bool_]:
+        found = products_present(ins.formats, batch).any(axis=1)
+        return np.asarray(found | ~zero_codes(ins.formats["c"], batch["c"]) if "c" in batch else found)
+
+    def is_no_zero(batch: Operands) -> npt.NDArray[np.bool_]:
+        return np.asarray(~zero_codes(ins.formats["d"], ins.dot(**batch)))
+
+    one = {name: np.asarray(codes)[None] for name, codes in operands.items()}
+    needed = [asked for asked in (adds, is_no_zero) if asked(one)[0]]
+
+    def alike(batch: Operands) -> npt.NDArray[np.bool_]:
+        return np.logical_and.reduce([fails(batch), *(asked(batch) for asked in needed)])
+
+    return alike
 
 
 class _Minimiser:

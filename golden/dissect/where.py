@@ -14,7 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from golden.dissect.classes import Formats, Mask, classes, products_present, special, subnormal, zero_codes
+from golden.dissect.classes import (
+    Formats,
+    Mask,
+    classes,
+    products_present,
+    special,
+    subnormal,
+    term_words,
+    zero_codes,
+)
 from golden.explain.numbers import hex_text
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
@@ -170,11 +179,13 @@ def _all(
             yield Condition(f"there is {text}", f"there is not {text}", mask)
     if "c" in operands:
         yield from _of_code("c", formats["c"], operands["c"], limits)
+    yield from _of_signs(formats, operands)
     yield from _of_sizes(formats, operands, limits)
     for name in "ab":
         if name in operands:
             for place in range(operands[name].shape[1]):
-                yield from _of_code(f"{name}[{place}]", formats[name], operands[name][:, place], limits)
+                one = f"{name}[{place}]" if operands[name].shape[1] > 1 else name
+                yield from _of_code(one, formats[name], operands[name][:, place], limits)
             yield from _of_common_codes(name, formats[name], operands[name], wrong, limits)
 
 
@@ -226,12 +237,15 @@ def _of_common_codes(
     if not wrong.any():
         return
     for place in range(codes.shape[1]):
-        for code in _common(limits, f"{name}[{place}] is", codes[wrong, place], _OFTEN):
-            at = f"{name}[{place}] is {hex_text(fmt, code)}"
-            yield Condition(at, f"{name}[{place}] is not {hex_text(fmt, code)}", codes[:, place] == code)
-    there = [np.unique(row) for row in codes[wrong][:_MOST]]
-    share = _OFTEN * len(there) / max(sum(map(len, there)), 1)
-    for code in _common(limits, f"some {name} is", np.concatenate(there), share):
+        one = f"{name}[{place}]" if codes.shape[1] > 1 else name
+        for code in _common(limits, f"{one} is", codes[wrong, place], _OFTEN):
+            there = codes[:, place] == code
+            yield Condition(f"{one} is {hex_text(fmt, code)}", f"{one} is not {hex_text(fmt, code)}", there)
+    if codes.shape[1] == 1:
+        return
+    rows = [np.unique(row) for row in codes[wrong][:_MOST]]
+    share = _OFTEN * len(rows) / max(sum(map(len, rows)), 1)
+    for code in _common(limits, f"some {name} is", np.concatenate(rows), share):
         mask = (codes == code).any(axis=1)
         yield Condition(f"some {name} is {hex_text(fmt, code)}", f"no {name} is {hex_text(fmt, code)}", mask)
 
@@ -243,36 +257,89 @@ def _common(limits: _Limits, of: str, codes: Bits, share: float) -> list[int]:
     return limits[of]
 
 
+def _of_signs(formats: Formats, operands: Operands) -> Iterator[Condition]:
+    """Whether factors, and the terms of the sum, have like signs."""
+    signs = {name: _sign(formats[name], operands[name]) for name in "abc" if name in operands}
+    if not all(formats[name].signed for name in signs) or len(signs) < 2:
+        return
+    if signs["a"].shape[1] > 1:
+        a, b = (signs[name] for name in "ab") if "b" in signs else (signs["a"], False)
+        present, terms = products_present(formats, operands), a ^ b
+        if "c" in signs:
+            terms = np.hstack([terms, signs["c"]])
+            present = np.hstack([present, ~zero_codes(formats["c"], operands["c"])[:, None]])
+        both = (terms & present).any(axis=1) & (~terms & present).any(axis=1)
+        yield Condition("terms of both signs are added", "all terms have the same sign", both)
+        return
+    first = "a"
+    if "b" in signs:
+        yield from _unlike("a", signs["a"], "b", signs["b"])
+        first, signs["a"] = "the product", signs["a"] ^ signs["b"]
+    if "c" in signs:
+        yield from _unlike(first, signs["a"], "c", signs["c"])
+
+
+def _unlike(one: str, sign: Mask, other: str, its: Mask) -> Iterator[Condition]:
+    names = f"{one} and {other}"
+    yield Condition(f"the signs of {names} differ", f"{names} have the same sign", (sign ^ its)[:, 0])
+
+
+def _sign(fmt: Format, codes: Bits) -> Mask:
+    """(n, elements): sign bits, of zeros and NaNs, too."""
+    place = fmt.sign_shift if fmt.sign_shift >= 0 else fmt.bits - 1
+    columns = codes if codes.ndim == 2 else codes[:, None]
+    return ((columns >> columns.dtype.type(place)) & columns.dtype.type(1)).astype(np.bool_)
+
+
 def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator[Condition]:
     """How many products are not zero, how large the largest is, and how far it lies from c."""
-    if "b" not in operands or operands["b"].shape != operands["a"].shape:
+    one, several = term_words(operands)
+    k, one = operands["a"].shape[1], one.removeprefix("one ")
+    if "b" in operands and operands["b"].shape != operands["a"].shape:
         return
-    count = products_present(formats, operands).sum(axis=1)
-    for least in _spread(limits, "products", count[count > 1]):
-        text = f"{least} or more products are not zero", f"fewer than {least} products are not zero"
-        yield Condition(*text, count >= least)
-    with np.errstate(all="ignore"):
-        products = np.abs(to_float(formats["a"], operands["a"]) * to_float(formats["b"], operands["b"]))
-    for name in ("scale_a", "scale_b"):
-        if name in operands:
-            scale = to_float(formats[name], operands[name])
-            with np.errstate(all="ignore"):
-                products = products * np.repeat(scale, products.shape[1] // scale.shape[1], axis=1)
-    largest = np.nan_to_num(products, nan=0.0).max(axis=1)
-    top = np.frexp(np.minimum(largest, 1e300))[1] - 1
-    for power in _spread(limits, "largest", top[largest > 0]):
-        text = f"the largest product is 2^{power} or more", f"all products are less than 2^{power}"
+    if k > 1:
+        count, terms = products_present(formats, operands).sum(axis=1), several.removeprefix("several ")
+        for least in _spread(limits, "products", count[count > 1]):
+            text = f"{least} or more {terms} are not zero", f"fewer than {least} {terms} are not zero"
+            yield Condition(*text, count >= least)
+    sizes = _sizes(formats, operands)
+    largest, top = sizes.max(axis=1), np.frexp(sizes.max(axis=1))[1] - 1
+    named = f"the largest {one}" if k > 1 else f"the {one}" if "b" in operands else one
+    for power in _spread(limits, "largest", top[largest > 0]) if "b" in operands or k > 1 else ():
+        text = f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size"
         yield Condition(*text, (largest > 0) & (top >= power))
     if "c" not in operands:
         return
-    c = np.abs(np.nan_to_num(to_float(formats["c"], operands["c"]), nan=0.0))
-    both, beside = (c > 0) & (largest > 0), top - (np.frexp(np.minimum(c, 1e300))[1] - 1)
+    c = _finite_size(formats["c"], operands["c"])
+    both, beside = (c > 0) & (largest > 0), top - (np.frexp(c)[1] - 1)
     for distance in _spread(limits, "distance", beside[both]):
         text = (
-            f"the exponent of the largest product is that of c {distance:+d} or more",
-            (f"the exponent of the largest product is less than that of c {distance:+d}"),
+            f"the exponent of {named} is that of c {distance:+d} or more",
+            f"the exponent of {named} is less than that of c {distance:+d}",
         )
         yield Condition(*text, both & (beside >= distance))
+
+
+_HUGE = 1e300
+"""Sizes of products that doubles hold; what is larger counts as this."""
+
+
+def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
+    """(n, k): the sizes of finite products with their scales; 0 for others."""
+    sizes = _finite_size(formats["a"], operands["a"])
+    with np.errstate(all="ignore"):
+        if "b" in operands:
+            sizes = sizes * _finite_size(formats["b"], operands["b"])
+        for name in ("scale_a", "scale_b"):
+            if name in operands:
+                scale = _finite_size(formats[name], operands[name])
+                sizes = sizes * np.repeat(scale, sizes.shape[1] // scale.shape[1], axis=1)
+    return np.minimum(sizes, _HUGE)
+
+
+def _finite_size(fmt: Format, codes: Bits) -> npt.NDArray[np.float64]:
+    value = np.abs(to_float(fmt, codes))
+    return np.where(np.isfinite(value), value, 0.0)
 
 
 def _spread(limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = _THRESHOLDS) -> list[int]:

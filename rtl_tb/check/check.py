@@ -839,7 +839,7 @@ def mend(
     would make."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
-    report("looking for a change of the text that mends it", 0, 0)
+    report("looking for a change of the text that fixes it", 0, 0)
     tried = 0
 
     def trying(done: int, total: int) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from golden.budget import Budget
-from golden.dissect.minimising import minimise
+from golden.dissect.classes import zero_codes
+from golden.dissect.minimising import minimise, of_one_kind
 from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
 from golden.instruction import Instruction
@@ -160,7 +161,8 @@ def smallest(
     )
     if not run.alone(operands)[1]:
         return as_it_came
-    least = minimise(ins, operands, run.failed, progress=progress, budget=budget)
+    alike = of_one_kind(ins, operands, run.failed)
+    least = minimise(ins, operands, alike, progress=progress, budget=budget)
     if not run.alone(least)[1]:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
     return example_of(run, least, vector, policy)
@@ -223,9 +225,11 @@ def _accepted(ins: Instruction, policy: ComparePolicy, results: dict[str, int]) 
 
 def first_failing(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:
     """The first failing vector, a wrong one rather than one with X, and its first wrong element where it
-    is a tile."""
+    is a tile. Where most that fail have a right result that is no zero it is one of these."""
     failing = verdict.wrong if verdict.wrong.any() else verdict.unknown
-    vector = int(np.argmax(failing))
+    zero = zero_codes(verdict.vectors.instruction.formats["d"], verdict.vectors.d)
+    others = failing & ~zero.reshape(len(failing), -1).all(axis=1)
+    vector = int(np.argmax(others if 2 * others.sum() > failing.sum() else failing))
     if verdict.vectors.level == "dot":
         return vector, None
     return vector, divmod(verdict.wrong_element(vector, policy), verdict.vectors.d.shape[2])

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.check.verdict import Verdict, judge, silent
@@ -61,7 +63,7 @@ def said(signals: Signals) -> str:
 def advice(dut: Dut, signals: Signals) -> str:
     """What to do about them."""
     keys = " and ".join(dict.fromkeys(f"active: {_word(not low)}" for _, _, low in signals))
-    return f"if it is meant so, write {keys} in {dut.file.name}, else mend the RTL"
+    return f"if it is meant so, write {keys} in {dut.file.name}, else correct the RTL"
 
 
 def _word(low: bool) -> str:
@@ -82,10 +84,11 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
         waves=None,
     )
     try:
-        before = _right(judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare))
+        asked = judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare)
     except MmagoldError:
         return None
-    if 2 * before > len(quiet.vectors):  # without traffic it works
+    before, _ = _computed(asked)
+    if 2 * _right(asked) > len(quiet.vectors):  # without traffic it works
         return None
     for signals in choices(job.dut):
         try:
@@ -93,10 +96,10 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
             found = judge(again.vectors, engines.run(engine, again), job.dut.compare)
         except MmagoldError:
             continue
-        right = _right(found)
+        computed, asked_for = _computed(found)
         kept = not found.outcome.failures and not found.missing.any()
-        if kept and right >= max(_EXPLAINED * len(quiet.vectors), 2 * before):
-            return Polarity(job.dut, signals, right, len(quiet.vectors))
+        if kept and computed >= max(_EXPLAINED * asked_for, 2 * before, 1):
+            return Polarity(job.dut, signals, _right(found), len(quiet.vectors))
     return None
 
 
@@ -113,6 +116,16 @@ def _suspect(verdict: Verdict, dut: Dut) -> bool:
 
 def _right(verdict: Verdict) -> int:
     return int((~verdict.failed).sum())
+
+
+def _computed(verdict: Verdict) -> tuple[int, int]:
+    """How many results are right that are not what the unit answers most often, and how many it should have
+    of them: a unit that is held in reset always answers the same, which is right wherever zero is."""
+    count = len(verdict.vectors)
+    answers = verdict.outcome.results["d"].reshape(count, -1)
+    same, counts = np.unique(answers, axis=0, return_counts=True)
+    others = (verdict.vectors.d.reshape(count, -1) != same[counts.argmax()]).any(axis=1)
+    return int((~verdict.failed & others).sum()), int(others.sum())
 
 
 def choices(dut: Dut) -> Iterator[Signals]:

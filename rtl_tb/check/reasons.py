@@ -11,7 +11,7 @@ import numpy as np
 from golden.dissect.accumulator_faults import beside_of_one
 from golden.dissect.diagnosis import Diagnosis, Fault, diagnose
 from golden.dissect.flag_faults import FlagFault, flag_faults
-from golden.dissect.minimising import minimise
+from golden.dissect.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
@@ -171,7 +171,7 @@ def _smallest(
 
     if not fails({name: np.asarray(codes)[None] for name, codes in first.items()})[0]:
         return None
-    least = minimise(unit, first, fails, budget=budget)
+    least = minimise(unit, first, of_one_kind(unit, first, fails), budget=budget)
     return example_of(run, least | mode, vector, run.job.dut.compare)
 
 

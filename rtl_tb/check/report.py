@@ -151,7 +151,7 @@ class Story:
     def _end(self, report: Report, _example: Example | None) -> None:
         say = self._say
         for repair in report["repairs"]:
-            say(f"[bold]Mended by[/]  {escape(repair_line(repair))}")
+            say(f"[bold]Fixed by[/]  {escape(repair_line(repair))}")
             for index, fault in enumerate(repair["faults"], 1):
                 say(f"           fault {index}: {escape(with_example(fault['text'], fault['example']))}")
         self._hints(report)

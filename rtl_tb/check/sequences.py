@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.budget import Budget
-from golden.dissect.minimising import minimise
+from golden.dissect.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import starts
@@ -76,7 +76,8 @@ def behind_its_c(
     if not len(failing):
         return None
     first = {name: codes[failing[0]] for name, codes in candidates.items()}
-    least = minimise(ins.stateless, first, fails, progress=progress, budget=budget)
+    alike = of_one_kind(ins.stateless, first, fails)
+    least = minimise(ins.stateless, first, alike, progress=progress, budget=budget)
     return next((found for found in made.sequences(least) if fails_at_end(run, found)), None)
 
 

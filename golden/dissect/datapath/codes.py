@@ -128,12 +128,15 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
     cut = exponent - kept - signals.lsb
     magnitude = _as_seen(exact, cut, signals) if signals.seen is not None or not signals.round_bit else exact
     significand = shifted(signals.sign, magnitude, cut, signals.mode)
-    if signals.carry != "kept":
-        left = 0 if signals.carry == "lost_with_hidden_bit" else 1 << kept
-        significand = np.where(significand >> (kept + 1) != 0, left, significand)
     # the hidden bit adds one to the exponent field
     above = np.minimum(exponent - fmt.min_exponent, _FURTHEST << fmt.exponent_bits)
-    above = above + (signals.assumed & (significand >> kept == 0))
+    if signals.carry != "kept":
+        carried = significand >> (kept + 1) != 0
+        left = 0 if signals.carry == "lost_with_hidden_bit" else 1 << kept
+        significand = np.where(carried, left, significand)
+        if signals.carry == "ored":
+            above = np.where(carried, ((above + 1) | 1) - 1, above)
+    above = above + np.where(signals.assumed & (significand >> kept == 0), 1 + signals.field_plus, 0)
     if not fmt.has_subnormals:  # no subnormal numbers either: the least exponent has field 0
         normal = significand >> kept != 0
         significand = np.where(normal, significand - (1 << kept), 0)

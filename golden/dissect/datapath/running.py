@@ -152,6 +152,8 @@ class _Run:
     inexact: Array = None
     ended: Array = None
     answer: Array = None
+    coded: dict[str, Array] = field(default_factory=dict)
+    """Kinds of the operands of the operation as their codes say."""
     infinite: Array = None
     """Results (n,) of the operation that become an infinity of their sign."""
     step: Any = None
@@ -196,6 +198,7 @@ class _Run:
         seed = results[operation.seed][:, None]
         codes = {"a": read.codes["a"][:, picked], "b": read.codes["b"][:, picked], "c": seed}
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
+        self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
         self.tap("operands", signals)
         self.registers = dict(signals.numbers)
         if operation.operand_format is not None:
@@ -263,7 +266,7 @@ class _Run:
         if isinstance(step, Multiply) and step.operation != "product":
             return self._finished(combined_bits(a, b, step.operation), step)
         answers = {"nan": Kind.NAN, "infinity": Kind.INFINITY, "zero": Kind.ZERO}
-        signals = ProductSignals(*product(a, b), a, b, answers[step.zero_times_infinity])
+        signals = ProductSignals(*product(a, b), a, b, answers[step.zero_times_infinity], self.coded)
         if isinstance(step, Multiply) and step.negate in ("product", "both"):
             signals.products.sign = ~signals.products.sign
         if isinstance(step, Multiply) and step.negate in ("c", "both"):
@@ -364,7 +367,7 @@ class _Run:
             is_integer=step is not None and bool((terms.exponent == terms.lsb).all()),
         )
         self.tap("total", signals)
-        signed_zero = np.full(lsb.shape, signals.signed_zero)
+        signed_zero = np.broadcast_to(signals.signed_zero, lsb.shape)
         return _as_number(signals, step), facts_of(terms, signals.exponent) | {"signed_zero": signed_zero}
 
     def _normalize(self, step: Normalize) -> None:

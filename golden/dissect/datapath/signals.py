@@ -106,6 +106,9 @@ class ProductSignals:
     b: Numbers
     answer: Kind
     """What an invalid product is."""
+    coded: dict[str, Array]
+    """Kinds of a and b as their codes say: a test for zero of its own sees them, whatever the multiplier
+    reads."""
 
 
 @dataclass
@@ -177,8 +180,8 @@ class TotalSignals:
     owner: Array
     register_lsb: int | None
     is_integer: bool
-    signed_zero: bool = False
-    """Whether the sign of a sum that is zero stays where the unit's rounding makes each zero positive."""
+    signed_zero: Array = False
+    """Where the sign of a sum that is zero stays although the unit's rounding makes each zero positive."""
 
 
 @dataclass
@@ -197,8 +200,9 @@ class RoundingSignals:
     highest: the largest. seen: of the bits below the round bit, how many the rounding sees; None: all.
     round_bit: whether it counts among the bits cut in directed roundings. half_is_inexact: whether the round
     bit counts among those that make a result inexact. carry: of a significand that rounds up to a power of
-    two: kept, lost, or lost_with_hidden_bit. assumed: where a result without a leading one gets the exponent
-    field of one that has it. overflow_mode: the mode whose overflow it is.
+    two: kept, lost, lost_with_hidden_bit, or ored into the exponent field. assumed: where a result without a
+    leading one gets the exponent field of one that has it; field_plus: what is added to that. overflow_mode:
+    the mode whose overflow it is.
     overflows: what is an overflow: what is "above" the largest number; "late", what no exponent field holds,
     and what falls on the codes of infinities and NaNs stays there; "at_infinity", what falls on these codes
     alone, or "never" anything, and the exponent wraps around; "wide", what is above in a field of one bit
@@ -229,6 +233,7 @@ class RoundingSignals:
     half_is_inexact: bool = True
     carry: str = "kept"
     assumed: Array = False
+    field_plus: Array = 0
     maximum: Array = None
     distance: Array = None
     subtraction: Array = None

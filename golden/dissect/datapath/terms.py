@@ -104,11 +104,11 @@ def facts_of(terms: Numbers, exponent: Array) -> dict[str, Array]:
 
 
 def facts_of_one(numbers: Numbers) -> dict[str, Array]:
-    """The same of a number that is no sum: nothing was apart, nothing carried."""
-    leading = leading_of(numbers)
-    none = np.zeros(leading.shape, np.bool_)
-    distance = np.zeros(leading.shape, np.int64)
-    return {"maximum": leading, "distance": distance, "subtraction": none, "signed_zero": none}
+    """The same of a number that is no sum: nothing was apart. A product has the exponent of its factors
+    together, which its leading one may lie above (it carries) or below (of a subnormal factor)."""
+    none = np.zeros(numbers.lsb.shape, np.bool_)
+    distance = np.zeros(numbers.lsb.shape, np.int64)
+    return {"maximum": numbers.exponent, "distance": distance, "subtraction": none, "signed_zero": none}
 
 
 def register_lsb(finite: Array, lsb: Array) -> int | None:

@@ -10,6 +10,7 @@ import numpy as np
 from golden.dissect.datapath.arrays import Array, low_bits
 from golden.dissect.datapath.signals import (
     OperandSignals,
+    ProductSignals,
     RoundingSignals,
     ScaleSignals,
     Tap,
@@ -97,19 +98,36 @@ def _fraction(s: OperandSignals, name: str) -> Array:
 
 
 def _kinds(floats: list[str]) -> Iterator[Tap]:
-    """Numbers that are taken for special values, and for zeros."""
-    for name in floats:
+    """Numbers that are taken for special values, and for zeros: of one operand, of both factors, of all."""
+    for names in _together(floats):
         for slug, (text, mask) in _MISTAKEN.items():
             for kind in (Kind.NAN, Kind.INFINITY, Kind.ZERO):
                 word = {Kind.NAN: "nan", Kind.INFINITY: "infinite", Kind.ZERO: "zero"}[kind]
                 if word != slug:
                     yield Tap(
-                        f"{name}-{slug}-is-{word}",
-                        f"{name} counts as {'NaN' if kind == Kind.NAN else word} where it {text}",
+                        f"{names}-{slug}-is-{word}",
+                        f"{_any_of(names)} counts as {'NaN' if kind == Kind.NAN else word} where it {text}",
                         "operands",
-                        lambda s, n=name, m=mask, k=kind: _take_for(s, n, m(s, n), k),
+                        lambda s, n=names, m=mask, k=kind: _take_each(s, n, m, k),
                         weight=1.15,
                     )
+
+
+def _together(floats: list[str]) -> list[str]:
+    """Operands that may have a fault together."""
+    factors = "".join(name for name in floats if name != "c")
+    return list(dict.fromkeys((*floats, factors, "".join(floats)))) if floats else []
+
+
+def _any_of(names: str) -> str:
+    return names if len(names) == 1 else f"each of {', '.join(names)}"
+
+
+def _take_each(
+    s: OperandSignals, names: str, mask: Callable[[OperandSignals, str], Array], kind: Kind
+) -> None:
+    for name in names:
+        _take_for(s, name, mask(s, name), kind)
 
 
 def _signalling(ins: Instruction, floats: list[str]) -> Iterator[Tap]:
@@ -136,8 +154,29 @@ def _take_for(s: OperandSignals, name: str, there: Array, kind: Kind) -> None:
 
 
 def _hidden_bits(floats: list[str]) -> Iterator[Tap]:
-    """The hidden bit of normal numbers, left out or given to the wrong ones."""
-    for names in dict.fromkeys((*floats, "".join(floats[:2]), "".join(floats))):
+    """The hidden bit of normal numbers, left out or given to the wrong ones; and the exponent field 0 taken
+    for one like any other."""
+    for names in _together(floats):
+        for zeros in (False, True):
+            yield Tap(
+                f"{names}-subnormal-as-normal{'-zeros' * zeros}",
+                f"the exponent field 0 of {', '.join(names)} is read like any other: a subnormal number"
+                + (" and a zero get" if zeros else " gets")
+                + " the hidden bit, at 2 to the minus bias",
+                "operands",
+                lambda s, n=names, z=zeros: _read_as_normal(s, n, z),
+                weight=1.0,
+                also=(("products", lambda s, n=names: _test_codes(s, n)),) if zeros else (),
+            )
+        yield Tap(
+            f"{names}-zero-with-hidden-bit",
+            f"a zero or subnormal {' or '.join(names)} gets the hidden bit (0 times infinity is NaN all the "
+            "same)",
+            "operands",
+            lambda s, n=names: _set_hidden(s, n),
+            weight=1.05,
+            also=(("products", lambda s, n=names: _test_codes(s, n)),),
+        )
         for inverted in (False, True):
             more = ", and subnormal ones get it" if inverted else ""
             yield Tap(
@@ -146,6 +185,32 @@ def _hidden_bits(floats: list[str]) -> Iterator[Tap]:
                 "operands",
                 lambda s, n=names, i=inverted: _leave_hidden(s, n, i),
             )
+
+
+def _read_as_normal(s: OperandSignals, names: str, zeros: bool) -> None:
+    below = {name: s.subnormal(name) | ((s.numbers[name].kind == Kind.ZERO) & zeros) for name in names}
+    _set_hidden(s, names if zeros else "")
+    for name in names:
+        numbers, bit = s.numbers[name], 1 << s.formats[name].fraction_bits
+        significand = np.where(below[name], numbers.significand | bit, numbers.significand)
+        s.numbers[name] = replace(numbers, significand=significand)
+        s.move(name, -below[name].astype(np.int64))
+
+
+def _set_hidden(s: OperandSignals, names: str) -> None:
+    for name in names:
+        numbers, bit = s.numbers[name], 1 << s.formats[name].fraction_bits
+        there = s.subnormal(name) | (numbers.kind == Kind.ZERO)
+        significand = np.where(there, numbers.significand | bit, numbers.significand)
+        kind = np.where(there, int(Kind.FINITE), numbers.kind)
+        s.numbers[name] = replace(numbers, kind=kind, significand=significand)
+
+
+def _test_codes(s: ProductSignals, names: str) -> None:
+    """0 times infinity is told by the codes, whatever was read."""
+    for name, other in (("a", s.b), ("b", s.a)):
+        if name in names:
+            s.invalid = s.invalid | ((s.coded[name] == Kind.ZERO) & (other.kind == Kind.INFINITY))
 
 
 def _leave_hidden(s: OperandSignals, names: str, inverted: bool) -> None:

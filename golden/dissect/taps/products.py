@@ -24,6 +24,9 @@ from golden.program.steps import (
     Multiply,
 )
 
+_FEW_K = 16
+"""Products of a step of which each may be extended otherwise."""
+
 
 def faults(ins: Instruction) -> Iterator[Tap]:
     if not any(kinds_of(ins, Multiply, Fma)):
@@ -87,6 +90,33 @@ def _narrow(ins: Instruction) -> Iterator[Tap]:
             "products",
             lambda s, n=bits: _hold(s, n, signed),
         )
+    if signed:
+        yield from _extended(ins, whole)
+
+
+def _extended(ins: Instruction, whole: int) -> Iterator[Tap]:
+    """Products without the sign above them: all of them, or one."""
+    count = len(ins.program.operations[0].k_index)
+    for bits in range(whole - 1, whole + 2):
+        for k in (None, *(range(count) if 1 < count <= _FEW_K else ())):
+            which = "each product" if k is None else f"the product of k = {k}"
+            yield Tap(
+                f"product{'' if k is None else f'-{k}'}-unsigned-{bits}",
+                f"{which}, {bits} bits, is not extended by its sign: zeros stand above it",
+                "products",
+                lambda s, n=bits, of=k: _lose_sign(s, n, of),
+                weight=1.05 + abs(bits - whole) / 100,
+            )
+
+
+def _lose_sign(s: ProductSignals, bits: int, k: int | None) -> None:
+    products = s.products
+    there = products.sign & (products.significand != 0)
+    if k is not None:
+        there = there & (np.arange(there.shape[1]) == k)
+    value = (1 << bits) - products.significand % (1 << bits)
+    products.significand = np.where(there, value % (1 << bits), products.significand)
+    products.sign = products.sign & ~there
 
 
 def _hold(s: ProductSignals, bits: int, signed: bool) -> None:
@@ -138,12 +168,18 @@ def _signs() -> Iterator[Tap]:
             f"infinite-product-sign-{slug}",
             f"the sign of an infinite product is {text}",
             "products",
-            lambda s, r=rule: _sign_infinities(s, r(s)),
+            lambda s, r=rule: _sign_kind(s, Kind.INFINITY, r(s)),
+        )
+        yield Tap(
+            f"zero-product-sign-{slug}",
+            f"the sign of a product that is zero is {text}",
+            "products",
+            lambda s, r=rule: _sign_kind(s, Kind.ZERO, r(s)),
         )
 
 
-def _sign_infinities(s: ProductSignals, sign: Array) -> None:
-    s.products.sign = np.where(s.products.kind == Kind.INFINITY, sign, s.products.sign)
+def _sign_kind(s: ProductSignals, kind: Kind, sign: Array) -> None:
+    s.products.sign = np.where(s.products.kind == kind, sign, s.products.sign)
 
 
 def _move_products(s: ProductSignals, by: int | Array) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import bit_length, low_bits
+from golden.dissect.datapath.arrays import Array, bit_length, low_bits
 from golden.dissect.datapath.signals import (
     NormalizeSignals,
     RoundingSignals,
@@ -20,7 +20,6 @@ from golden.dissect.taps.steps import (
 )
 from golden.instruction import Instruction
 from golden.program.steps import (
-    Multiply,
     Normalize,
     Round,
     Step,
@@ -43,8 +42,8 @@ def faults(ins: Instruction) -> Iterator[Tap]:
             *_ties(ins, kind),
             *_carries(),
         )
-        if kind is not Multiply:
-            yield from _after_additions(kind, bits)
+        yield from _after_additions(kind, bits)
+        yield from _narrow_shifts(bits)
 
     yield from in_each(kinds, of_one)
 
@@ -129,6 +128,7 @@ def _carries() -> Iterator[Tap]:
     for slug, rule, text in (
         ("", "lost", "the fraction becomes 0 and the exponent stays"),
         ("-with-hidden-bit", "lost_with_hidden_bit", "it becomes 0, and adds no hidden bit to the exponent"),
+        ("-ored", "ored", "it is ORed into the exponent field, not added: an odd one stays as it is"),
     ):
         yield Tap(
             f"rounding-carry-lost{slug}",
@@ -248,6 +248,63 @@ def _after_additions(kind: type[Step], bits: int) -> Iterator[Tap]:
 
 def _limit_left(s: RoundingSignals, places: int, distance: int) -> None:
     """The exponent field is that of the place where the leading one should be."""
-    there = s.subtraction & (s.distance >= distance) & (s.maximum - places >= s.least)
+    there = (s.distance >= distance) & (s.maximum - places >= s.least)
     s.assumed = there & (s.leading < s.maximum - places)
     s.least = np.where(there, np.maximum(s.least, s.maximum - places), s.least)
+
+
+_HEADROOM = 3
+"""Places above the largest exponent at which the register of a sum may begin."""
+
+
+def _narrow_shifts(bits: int) -> Iterator[Tap]:
+    """The amount of the last shift to the left has a bit too few, or is limited, and the exponent may take
+    the amount as it should be."""
+    for width in range(2, max(bits, 2).bit_length() + 2):
+        for top in range(_HEADROOM):
+            for right in (False, True):
+                yield Tap(
+                    f"normalize-modulo-{1 << width}{f'-from-plus-{top}' * bool(top)}"
+                    f"{'-exponent-right' * right}",
+                    f"normalises by the low {width} bits of the shift amount"
+                    + (f", counted from 2^{top} times the largest exponent" if top else "")
+                    + (", of which the exponent takes all" if right else ""),
+                    "rounding",
+                    lambda s, n=1 << width, t=top, r=right: _shift_left(s, lambda by: by % n, t, r),
+                    weight=1.12 + top / 100 + right / 100,
+                )
+    for places in range(1, bits + 4):
+        for right in (False, True):
+            yield Tap(
+                f"normalize-limit-{places}{'-exponent-right' * right}",
+                f"normalises by {places} places at most"
+                + ("; the exponent takes the whole amount" if right else ""),
+                "rounding",
+                lambda s, n=places, r=right: _shift_left(s, lambda by: np.minimum(by, n), 0, r),
+                weight=1.13 + right / 100 + places / 1000,
+            )
+    for width in range(2, max(bits, 2).bit_length() + 1):
+        yield Tap(
+            f"subnormal-shift-modulo-{1 << width}",
+            f"shifts a subnormal result right by the low {width} bits of the amount",
+            "rounding",
+            lambda s, n=1 << width: _wrap_subnormal_shift(s, n),
+            weight=1.1,
+        )
+
+
+def _shift_left(s: RoundingSignals, rule: Callable[[Array], Array], top: int, exponent_right: bool) -> None:
+    """Shifts by what the rule makes of the amount: the hidden bit is read above the leading one."""
+    first = s.maximum + top
+    needed = first - np.maximum(s.leading, s.least)
+    read = first - rule(np.maximum(needed, 0))
+    short = (s.significand != 0) & (needed > 0) & (read > np.maximum(s.leading, s.least))
+    s.assumed = short
+    s.field_plus = np.where(short & exponent_right, np.maximum(s.leading, s.least) - read, 0)
+    s.least = np.where(short, read, s.least)
+
+
+def _wrap_subnormal_shift(s: RoundingSignals, places: int) -> None:
+    below = s.least - s.leading
+    deep = (s.significand != 0) & (below > 0)
+    s.lsb = s.lsb + np.where(deep, below - below % places, 0).astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -119,11 +119,39 @@ def _zero_signs(kind: type[Step]) -> Iterator[Tap]:
         lambda s: _sign_zero(s, s.terms.sign.any(axis=1, keepdims=True)),
     )
 
+    for slug, what, here in (
+        ("zeros", "zeros alone", lambda s: ~s.terms.finite.any(axis=1, keepdims=True)),
+        ("cancelled", "numbers that cancel", lambda s: s.terms.finite.any(axis=1, keepdims=True)),
+    ):
+        for rule, (text, sign) in _OF_ZEROS.items():
+            yield Tap(
+                f"{slug}-sum-{rule}",
+                f"gives the sum of {what} {text}",
+                "total",
+                lambda s, h=here, r=sign: _sign_zero(s, np.where(h(s), r(s), s.zero_sign), h(s)),
+                weight=1.05,
+            )
 
-def _sign_zero(s: TotalSignals, sign: Array) -> None:
+
+_OF_ZEROS: dict[str, tuple[str, Callable[[TotalSignals], Array]]] = {
+    "positive": ("as +0", lambda s: np.zeros_like(s.zero_sign, np.bool_)),
+    "negative": ("as -0", lambda s: np.ones_like(s.zero_sign, np.bool_)),
+    "sign-of-first": ("with the sign of the first", lambda s: s.terms.sign[:, [0]]),
+    "sign-of-last": ("with the sign of the last", lambda s: s.terms.sign[:, [-1]]),
+    "negative-if-any": ("as -0 where any of them is negative", lambda s: s.terms.sign.any(1, keepdims=True)),
+    "negative-if-all": ("as -0 where all of them are negative", lambda s: s.terms.sign.all(1, keepdims=True)),
+    "negative-if-odd": (
+        "as -0 where an odd number of them is negative",
+        lambda s: (s.terms.sign.sum(1, keepdims=True) & 1).astype(np.bool_),
+    ),
+}
+"""What else the sign of a sum may be that is zero."""
+
+
+def _sign_zero(s: TotalSignals, sign: Array, signed: Array = True) -> None:
     """Also where the unit's rounding makes each zero positive: in RTL that is one place. What has a sticky
     bit is no exact zero."""
-    s.zero_sign, s.signed_zero = np.where(s.sticky, s.zero_sign, sign), True
+    s.zero_sign, s.signed_zero = np.where(s.sticky, s.zero_sign, sign), signed
 
 
 def _negations(ins: Instruction) -> Iterator[Tap]:
@@ -278,7 +306,13 @@ def _integer_totals(ins: Instruction) -> Iterator[Tap]:
             f"products-sum-width-{bits}",
             f"the sum of the products has {bits} bits and wraps, before c is added",
             "total",
-            lambda s, n=bits: _hold_products(s, n),
+            lambda s, n=bits: _hold_products(s, n, signed=True),
+        )
+        yield Tap(
+            f"products-sum-unsigned-{bits}",
+            f"the sum of the products, {bits} bits, loses its sign: zeros stand above it before c is added",
+            "total",
+            lambda s, n=bits: _hold_products(s, n, signed=False),
         )
 
 
@@ -287,8 +321,8 @@ def _saturate(s: TotalSignals, largest: int, low: bool, high: bool) -> None:
     s.total = np.where((s.total >= 0) & high, largest, limited)
 
 
-def _hold_products(s: TotalSignals, bits: int) -> None:
+def _hold_products(s: TotalSignals, bits: int, signed: bool) -> None:
     mine = (s.owner != "c") & s.terms.finite
     value = np.where(s.terms.sign, -s.terms.significand, s.terms.significand)
     products = np.where(mine, value, 0).sum(axis=1, keepdims=True)
-    s.total = s.total - products + held(products, bits)
+    s.total = s.total - products + (held(products, bits) if signed else products % (1 << bits))

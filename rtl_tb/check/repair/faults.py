@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from golden.dissect.minimising import minimise
+from golden.dissect.minimising import minimise, of_one_kind
 from golden.errors import MmagoldError
 from golden.program.signature import Operands
 from golden.vectors.tiles import element
@@ -50,7 +50,7 @@ def example_of_fault(
     try:
         if not alone(operands):
             return None
-        least = minimise(vectors.instruction, operands, shows)
+        least = minimise(vectors.instruction, operands, of_one_kind(vectors.instruction, operands, shows))
         return example_of(run, least, vector, job.dut.compare) if alone(least) else None
     except MmagoldError:
         return None

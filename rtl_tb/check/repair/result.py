@@ -173,4 +173,4 @@ class Repair:
             return f"{counted}; all {self.vectors:,} are explained with what is left{rest}"
         left = self.wrong - self.mended
         untried = f" (not tried: {self.untried})" if self.untried else ""
-        return f"{counted}; of the {left:,} that are left no change that was tried mends more{untried}"
+        return f"{counted}; of the {left:,} that are left no change that was tried fixes more{untried}"

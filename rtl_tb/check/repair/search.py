@@ -1095,9 +1095,12 @@ class _Search:
         not be run is noted."""
         clean = [score for score in scores if score.broken * _MAKE_UP <= score.mended]
         most = [score for score in clean if score.left == clean[0].left][:_CONFIRMED]
-        found: list[Repair] = []
+        found, written = list[Repair](), set[tuple[str, ...]]()
         for number, score in enumerate(most):
             self.unanswered.discard(score.changes)
+            text = tuple("".join(one.split()) for one in changes.applied(score.changes).values())
+            if text in written:  # but for blanks the same is listed already
+                continue
             try:
                 repair = self._confirm(changes, score.changes, folder / f"{number}")
             except ElaborationError:  # a choice that is no text: the designer could not write it
@@ -1107,6 +1110,7 @@ class _Search:
                 continue
             if repair is not None and _lists(repair):
                 found.append(repair)
+                written.add(text)
         whole = [repair for repair in found if repair.whole]
         return whole or sorted(found, key=lambda repair: -repair.mended)[:1]
 

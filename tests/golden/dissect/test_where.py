@@ -78,7 +78,7 @@ def flushed(d: Any, a: Any, b: Any, c: Any) -> Any:
         (crowded, ("wrong exactly where 3 or more products are not zero",)),
         (
             far_above_c,
-            ("wrong only where the exponent of the largest product is that of c +30 or more", "none of"),
+            ("where the exponent of the largest product is that of c +30 or more", "every one of", "none of"),
         ),
         (largest_number, ("wrong exactly where the candidate's result is infinite",)),
         (flushed, ("wrong exactly where the candidate's result is subnormal",)),
