@@ -128,7 +128,20 @@ def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, b
     hits, of = int((wrong & inside).sum()), int((wrong & left).sum())
     here, there = _rate(wrong, inside), _rate(wrong, outside)
     clear = hits >= _SHARE * of and here >= _CLEARLY * there and (not there or here >= _MOSTLY)
-    return (rule if clear else {}), inside
+    return (_without_implied(listed, rule, left, inside) if clear else {}), inside
+
+
+def _without_implied(
+    listed: list[Condition], rule: dict[str, bool], left: Mask, inside: Mask
+) -> dict[str, bool]:
+    """The conditions without those that the others imply: a limit below a smaller one."""
+    masks = {one.text: one.mask for one in listed if one.text in rule}
+    for text in list(rule):
+        others = {other: holds for other, holds in rule.items() if other != text}
+        held = np.logical_and.reduce([left, *(masks[other] == holds for other, holds in others.items())])
+        if others and np.array_equal(held, inside):
+            rule = others
+    return rule
 
 
 def _keeping_all(masks: Mask, wrong: Mask) -> Mask:

@@ -33,6 +33,7 @@ from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states, of_its_reader
 from rtl_tb.check.latency import measured
+from rtl_tb.check.once import initialised_once
 from rtl_tb.check.polarity import Polarity, polarity
 from rtl_tb.check.readings import Reading, as_run, without_off
 from rtl_tb.check.repair.budget import Budget
@@ -747,6 +748,7 @@ def explain(result: Check, job: Job, report: Progress, budget: Budget, tell: Lis
         if found is None or not found.explains or verdict.outcome.failures:
             apart_enough = spacing(verdict, engine, job)
             result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
+        result.hints += initialised_once(verdict, job.dut) if verdict.wrong.any() else []
     tell(result, DIAGNOSIS)
     text = budget.rest(_TEXT) if asked is None else Budget(asked)
     unexplained = _ask_text(result, verdict, job, report, text)

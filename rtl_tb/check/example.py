@@ -92,8 +92,9 @@ class Example:
         return f", flags {describe_flags(self.instruction.status, results['flags'])}"
 
     def _given(self) -> str:
-        """The dot products that the unit is given, one a line, where there are several."""
-        if self.sequence is None or len(self.sequence["a"]) < 2:
+        """The dot products that the unit is given, one a line, where there are several, or where products are
+        given that do not count."""
+        if self.sequence is None or (len(self.sequence["a"]) < 2 and self._same_as_given()):
             return ""
         rows = []
         for i in range(len(self.sequence["a"])):
@@ -109,10 +110,14 @@ class Example:
                 f"given in order{', after a reset' * self.reset}:",
                 *rows,
                 "",
-                "the last, with what the unit holds as c:",
+                "what counts of the last, with what the unit holds as c:",
                 "",
             ]
         )
+
+    def _same_as_given(self) -> bool:
+        given = self.sequence or {}
+        return all(np.array_equal(given[name][-1], self.operands[name]) for name in "ab" if name in given)
 
 
 def _plain(operands: Operands) -> dict[str, list[int]]:

@@ -87,6 +87,9 @@ _PLAIN = re.compile(r"[\w.$']+(?:\[[^\[\]]*\])*|\W+")
 _BINDING = ("!", "~", "+", "-", "*", "&", "|", "^", "<<", ">>", "<", ">", "==")
 _BITS_MORE = (1, 2, 3, 4, 8, -1, -2, -4)
 """What is added to the value of a parameter."""
+_REFERS = re.compile(r"=[^,;]*[A-Za-z_]\w*")
+"""A value of a declaration that is no number."""
+_VARIABLE = re.compile(r"^(?:logic|reg|bit)\b\s*")
 _LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
 
 
@@ -179,6 +182,8 @@ class Changes:
     forms: dict[Place, dict[str, None]] = field(default_factory=dict)
     """Choices that are another form of an expression."""
     constants: dict[Place, dict[str, None]] = field(default_factory=dict)
+    once: set[Place] = field(default_factory=set)
+    """Types of variables that are declared with a value of a signal: they are tried first."""
     parameters: dict[Place, None] = field(default_factory=dict)
     """Values of parameters and local parameters that nothing overrides; the constants in them."""
     families: dict[Place, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -253,7 +258,9 @@ class Changes:
         parameters first."""
         listed = self._listed(self.constants)
         named = {place for place in self.constants if any(place.lies_in(whole) for whole in self.parameters)}
-        lines = {place: (place.file, self._line(place)) in hinted for place in self.constants}
+        lines = {
+            place: place in self.once or (place.file, self._line(place)) in hinted for place in self.constants
+        }
         rank = {
             (place, after): number
             for place, others in self.constants.items()
@@ -999,6 +1006,8 @@ class _Finder:
         elif isinstance(node, syntax.ForLoopStatementSyntax):
             for step in node.steps:
                 self._note_step(step)
+        elif isinstance(node, syntax.DataDeclarationSyntax):
+            self._note_once(node)
         elif isinstance(node, syntax.BinaryExpressionSyntax) and operator is not None:
             self._note_constant(operator.range, _OTHERS.get(operator.valueText, ()))
         elif isinstance(node, syntax.LiteralExpressionSyntax | syntax.IntegerVectorExpressionSyntax):
@@ -1014,6 +1023,19 @@ class _Finder:
                 others = self._other_parameters(node.identifier.valueText, _module_around(node))
                 self._note_constant(node.sourceRange, others)
         return self.ast.VisitAction.Advance
+
+    def _note_once(self, node: Any) -> None:
+        """A variable gets the value of its declaration once; a net, or one that a block makes, always."""
+        place = self._place(node.type.sourceRange)
+        declared = "".join(map(str, node.declarators))
+        if place is None or len(node.modifiers) or not _REFERS.search(declared):
+            return
+        text = self.found.texts[place.file][place.start : place.end]
+        if node.parent.kind.name in ("ModuleDeclaration", "GenerateBlock"):
+            self._note_constant(node.type.sourceRange, [f"wire {_VARIABLE.sub('', text)}"])
+        else:
+            self._note_constant(node.type.sourceRange, [f"automatic {text}"])
+        self.found.once.add(place)
 
     def _note_use(self, syntax: Any, used: bool = True) -> None:
         """A stretch of text that an instance has, or leaves out."""

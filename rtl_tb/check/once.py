@@ -1,0 +1,102 @@
+"""Signals that get their value where they are declared: `logic [7:0] ea = a[22:15];` runs once, when
+simulation starts, and what hangs on it depends on no operand.
+
+A net that is declared so follows its value; a variable does not, whatever hardware was meant.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtl_tb.check.verdict import Verdict
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.ports import Design
+from rtl_tb.dut.slang import elaborated
+from rtl_tb.engines.builds import HDL
+from rtl_tb.errors import RtlError
+
+_SHOWN = 6
+"""Declarations that are named."""
+
+
+def initialised_once(verdict: Verdict, dut: Dut) -> list[str]:
+    """A sentence about the variables of a unit's text that take the value of another signal once, and about
+    the bits of the result that never change; nothing where there are none, or slang cannot say."""
+    if dut.vhdl is not None or importlib.util.find_spec("pyslang") is None:
+        return []
+    try:
+        found = _declarations(dut)
+    except RtlError:
+        return []
+    if not found:
+        return []
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    said = "; ".join(f"{place}: `{text}`" for place, text in found[:_SHOWN])
+    return [
+        f"declared with a value that is computed once, when simulation starts, and not again: {said}{more}; "
+        f"write a net (`wire`) or an assignment of its own, in a block `automatic`{_constant_bits(verdict)}"
+    ]
+
+
+def _declarations(dut: Dut) -> list[tuple[str, str]]:
+    """("file:line", text) of each variable that lives as long as the unit, and starts as a signal's value.
+
+    Raises:
+        ElaborationError: slang cannot read the design.
+    """
+    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    design = Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+    compilation, _ = elaborated(design)
+    ast, manager = importlib.import_module("pyslang.ast"), compilation.sourceManager
+    found: dict[tuple[str, str], None] = {}
+
+    def reads_signal(value: Any) -> bool:
+        read: list[Any] = []
+
+        def note(node: Any) -> None:
+            if isinstance(node, ast.NamedValueExpression):
+                read.append(node.symbol)
+
+        value.visit(note)
+        return any(symbol.kind.name in ("Variable", "Net") for symbol in read)
+
+    def look(node: Any) -> None:
+        if not isinstance(node, ast.VariableSymbol) or node.lifetime.name != "Static":
+            return
+        if node.initializer is None or not reads_signal(node.initializer):
+            return
+        file = Path(manager.getFileName(node.location)).name
+        text = " ".join(str(node.syntax.parent if node.syntax is not None else node.name).split())
+        found.setdefault((f"{file}:{manager.getLineNumber(node.location)}", text))
+
+    compilation.getRoot().visit(look)
+    return list(found)
+
+
+def _constant_bits(verdict: Verdict) -> str:
+    """Which bits of the results that came are the same for all operands, though they should not be."""
+    known = ~(verdict.missing | verdict.unknown)
+    count = len(known)
+    came, right = (
+        codes.reshape(count, -1)[known] for codes in (verdict.outcome.results["d"], verdict.vectors.d)
+    )
+    if not came.size:
+        return ""
+    stuck = [
+        bit
+        for bit in range(verdict.vectors.instruction.formats["d"].bits)
+        if all(
+            len(np.unique(codes >> codes.dtype.type(bit) & codes.dtype.type(1))) == n
+            for codes, n in ((came, 1), (right, 2))
+        )
+    ]
+    if not stuck:
+        return ""
+    ranges = np.split(np.array(stuck), np.flatnonzero(np.diff(stuck) != 1) + 1)
+    words = [f"{part[0]} to {part[-1]}" if len(part) > 1 else f"{part[0]}" for part in ranges]
+    return f"; of the result the same for all operands: bits {', '.join(words)}"
