@@ -57,6 +57,8 @@ too."""
 _JUDGED = 20_000
 """Results on which a fault of the datapath is confirmed, at most; half of them fail where so many do, and
 half are right."""
+_SAID = 4
+"""Explanations of every result that the sentence names."""
 _clock = time.thread_time
 Part = Wire | Tap
 _DEPTH = 3
@@ -248,8 +250,8 @@ class Diagnosis:
             total = self.total if best.failing is None else best.total
             left = f"{best.remaining:,} of {total:,} differ, where {best.of_wrong(self.failing):,} did"
             return f"nothing explains all results; the nearest: {unit}: {left}"
-        others = [hypothesis.text for hypothesis in self.explaining[1:4]]
-        more = f" and {len(self.explaining) - 4} more" if len(self.explaining) > 4 else ""
+        others = [hypothesis.text for hypothesis in self.explaining[1:_SAID]]
+        more = f" and {len(self.explaining) - _SAID} more" if len(self.explaining) > _SAID else ""
         also = f". These vectors cannot tell it from: {'; '.join(others)}{more}" if others else ""
         return f"{unit}: 0 of {best.total:,} differ{also}"
 
@@ -577,7 +579,7 @@ class _Search:
                 if not self._explained() and not self._over(deadline):
                     found += self.confirm(self._combined(bases, further, deadline))
             found.sort(key=_by_what_is_left)
-        ranked = self._ranked(failing)
+        ranked = self._on_all(self._ranked(failing), deadline)
         if ranked and ranked[0].accepted(failing):
             ranked = (self._needed(ranked[0]), *ranked[1:])
             facts: dict[str, Any] = {"faults": self._faults(ranked[0])}
@@ -662,6 +664,21 @@ class _Search:
                 ranked.append(hypothesis)
         explaining = sum(hypothesis.remaining == 0 for hypothesis in ranked)
         return tuple(ranked[: max(explaining, _SHOWN)])
+
+    def _on_all(self, ranked: tuple[Hypothesis, ...], deadline: float) -> tuple[Hypothesis, ...]:
+        """The hypotheses with counts of all results, of which faults of the datapath were held against some:
+        the best, and what explains those as well, as far as there is time."""
+        found = []
+        for number, one in enumerate(ranked):
+            of_some = one.failing is not None and len(self.judged) < len(self.actual)
+            if of_some and (not number or (number < _SAID and not one.remaining)) and _clock() < deadline:
+                parts = np.array_split(np.arange(len(self.actual)), -(-len(self.actual) // _JUDGED))
+                left = sum(int(self._misses(one, part).sum()) for part in parts)
+                total = len(self.actual) - 2 * one.in_order
+                one = replace(one, remaining=left, total=total, failing=None)
+                self.confirmed[one.slug] = one
+            found.append(one)
+        return tuple(sorted(found, key=lambda one: (one.remaining, one.weight)))
 
     def _explained(self) -> bool:
         return any(hypothesis.remaining == 0 for hypothesis in self.confirmed.values())
