@@ -96,7 +96,7 @@ _MOST = 0.5
 
 def _by_relation(fmt: Format, expected: Bits, actual: Bits) -> Iterator[str]:
     """What most wrong results have in common with what they should be."""
-    relations = _float_relations(fmt, expected, actual) if fmt.is_float else _relations(expected, actual)
+    relations = (_float_relations if fmt.is_float else _relations)(fmt, expected, actual)
     for text, mask in relations:
         share = float(mask.mean())
         if share >= _MOST:
@@ -104,10 +104,11 @@ def _by_relation(fmt: Format, expected: Bits, actual: Bits) -> Iterator[str]:
             yield f"{amount} {text}"
 
 
-def _relations(expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
+def _relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
+    want, got = to_float(fmt, expected), to_float(fmt, actual)
     yield "are 0", actual == 0
-    yield "are one unit of the last place off", (actual == expected + 1) | (actual == expected - 1)
-    yield "are the right number with the wrong sign", (actual == ~expected + 1) & (expected != 0)
+    yield "are one unit of the last place off", np.abs(want - got) == 1
+    yield "are the right number with the wrong sign", (want == -got) & (want != 0)
 
 
 def _float_relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:

@@ -18,11 +18,12 @@ from golden.dissect.taps.steps import (
     kinds_of,
 )
 from golden.instruction import Instruction
-from golden.number.formats import Kind
+from golden.number.formats import Format, Kind
 from golden.program.steps import (
     Additions,
     Align,
     Fma,
+    Round,
     Step,
     Sum,
     format_of,
@@ -298,6 +299,8 @@ def _integer_totals(ins: Instruction) -> Iterator[Tap]:
             "total",
             lambda s, x=low, y=high: _saturate(s, ins.formats["d"].largest, x, y),
         )
+    if any(step.overflow == "saturate" for step in ins.program.steps_of(Round)):
+        yield from _clamps(ins.formats["d"])
     if not any("c" in step.of and len(step.of) > 1 for step in ins.program.steps_of(Sum)):
         return
     widest = ins.formats["a"].integer_bits + ins.formats["b"].integer_bits + max(ins.k - 1, 1).bit_length()
@@ -314,6 +317,69 @@ def _integer_totals(ins: Instruction) -> Iterator[Tap]:
             "total",
             lambda s, n=bits: _hold_products(s, n, signed=False),
         )
+
+
+_UNSEEN_OVERFLOWS = 4
+"""Bits above those of the result in which an overflow may go unseen."""
+
+
+def _clamps(fmt: Format) -> Iterator[Tap]:
+    """Clamps whose comparison is off by one, that look at too few bits above, or that give something else."""
+    ends = {"upper": (fmt.largest, 1), "lower": (_least(fmt), -1)}
+    for name, (end, beyond) in ends.items():
+        what = "above the largest" if beyond > 0 else "below the least"
+        yield Tap(
+            f"clamp-{name}-one-late",
+            f"a sum that is one {what} number is not clamped: it wraps",
+            "total",
+            lambda s, n=end + beyond, f=fmt: _replace(s, s.total == n, _wrapped(s.total, f)),
+            weight=1.0,
+        )
+        yield Tap(
+            f"clamp-{name}-one-early",
+            f"a sum that is one {'below the largest' if beyond > 0 else 'above the least'} number is clamped",
+            "total",
+            lambda s, n=end - beyond, e=end: _replace(s, s.total == n, e),
+            weight=1.0,
+        )
+        for slug, word, value in (
+            ("other-end", "the other end of the range", ends["lower" if beyond > 0 else "upper"][0]),
+            ("zero", "0", 0),
+            ("wraps", "its low bits", None),
+        ):
+            yield Tap(
+                f"clamp-{name}-{slug}",
+                f"a sum {what} number becomes {word}",
+                "total",
+                lambda s, e=end, b=beyond, v=value, f=fmt: _replace(
+                    s, (s.total - e) * b > 0, _wrapped(s.total, f) if v is None else v
+                ),
+            )
+    for more in range(1, _UNSEEN_OVERFLOWS + 1):
+        place = fmt.integer_bits - fmt.signed + more
+        yield Tap(
+            f"clamp-from-2-to-{place}",
+            f"an overflow is seen from 2^{place} up alone: what is less wraps",
+            "total",
+            lambda s, n=1 << place, f=fmt: _replace(
+                s, (s.total < n) & (s.total >= -n * f.signed), _wrapped(s.total, f)
+            ),
+        )
+
+
+def _least(fmt: Format) -> int:
+    return -(1 << fmt.integer_bits - 1) if fmt.signed else 0
+
+
+def _wrapped(total: Array, fmt: Format) -> Array:
+    """Sums as the bits of a result hold them."""
+    if fmt.signed:
+        return held(total, np.asarray(fmt.integer_bits))
+    return total % (1 << fmt.integer_bits)
+
+
+def _replace(s: TotalSignals, there: Array, by: Array) -> None:
+    s.total = np.where(there, by, s.total)
 
 
 def _saturate(s: TotalSignals, largest: int, low: bool, high: bool) -> None:

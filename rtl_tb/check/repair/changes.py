@@ -545,6 +545,8 @@ class _Finder:
                         self._note_families(self.terms.enabled(node))
                         self._note_families(self.terms.gathered(node))
                     self._target(node.left)
+                    if node.isNonBlocking:  # a register may be set at any bit while the unit runs
+                        self._bit_set(node.left)
                 self.below(node.right)
             case ast.RangeSelectExpression():
                 self._selected(node)
@@ -802,6 +804,13 @@ class _Finder:
             node = node.value
         if isinstance(node, self.ast.NamedValueExpression) and self._text(node) == node.symbol.name:
             self._note_constant(node.sourceRange, self._alike(node.symbol))
+
+    def _bit_set(self, node: Any) -> None:
+        """Another bit or element of a register that is assigned."""
+        if isinstance(node, self.ast.ElementSelectExpression) and isinstance(
+            node.selector, self.ast.IntegerLiteral
+        ):
+            self._literal(node.selector, of=node.value.type)
 
     def _assigned(self, node: Any) -> None:
         """Another value for a signal: its complement, one more or less, twice or half."""

@@ -172,6 +172,39 @@ def test_a_fault_of_one_operation_is_named(
     named(ins, operands, fault(**operands), slug)
 
 
+MOST = (1 << 31) - 1
+
+
+def clamped(total: Array) -> Array:
+    return np.clip(total, -MOST - 1, MOST)
+
+
+CLAMPS: list[tuple[str, Callable[[Array], Array]]] = [
+    ("clamp-upper-one-late", lambda t: np.where(t == MOST + 1, t, clamped(t))),
+    ("clamp-lower-one-late", lambda t: np.where(t == -MOST - 2, t, clamped(t))),
+    ("clamp-upper-one-early", lambda t: np.where(t == MOST - 1, MOST, clamped(t))),
+    ("clamp-upper-other-end", lambda t: np.where(t > MOST, -MOST - 1, clamped(t))),
+    ("clamp-lower-wraps", lambda t: np.where(t < -MOST - 1, t, clamped(t))),
+]
+
+
+@pytest.mark.parametrize(("slug", "rule"), CLAMPS, ids=[slug for slug, _ in CLAMPS])
+def test_a_clamp_that_is_off_is_named(slug: str, rule: Callable[[Array], Array]) -> None:
+    steps = ("multiply: {to: products}", "sum: {of: [products, c], to: total}")
+    last = "round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}"
+    ins = built("a: s8, b: s8, c: s32, d: s32", *steps, last, k=4)
+    rng = np.random.default_rng(1)
+    a, b = np.zeros((2, 600, 4), np.uint8)
+    a[:, 0], b[:, 0] = 1, rng.choice([1, 2, 255, 254], 600)
+    near = np.array([MOST, MOST - 1, MOST - 2, -MOST - 1, -MOST, 1 - MOST])
+    own = {"a": a, "b": b, "c": rng.choice(near, 600).astype(np.uint32)}
+    usual = default_set(ins, 4000, seed=1).operands
+    operands = {name: np.concatenate([usual[name], own[name]]) for name in own}
+    exact = (operands["a"].view(np.int8).astype(np.int64) * operands["b"].view(np.int8)).sum(axis=1)
+    found = named(ins, operands, rule(exact + operands["c"].view(np.int32)).astype(np.uint32), slug)
+    assert not any("last place" in fact for fact in found.known)
+
+
 def test_the_carry_of_the_issue() -> None:
     assert carry_ored(np.array([[0x3FFFF000]], np.uint32))[0] == 0x3C00
     assert converter().dot(a=np.array([[0x3FFFF000]], np.uint32))[0] == 0x4000

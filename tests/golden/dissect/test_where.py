@@ -14,7 +14,7 @@ from golden import stimuli
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import meant
 from golden.dissect.blackbox.unexplained import unexplained
-from golden.dissect.where import where
+from golden.dissect.where import Condition, _without_implied, where
 from golden.unit import signature_of
 
 VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -123,3 +123,14 @@ def test_what_is_said_of_many_answers_counts_them_all() -> None:
     (only,) = where(VOLTA.formats, many, expected, actual, actual != expected, OF)
     set_there = int(((many["a"][:, 2] >> 3) & 1).sum())
     assert f"bit 3 of a[2] is set: {int((actual != expected).sum()):,} of {set_there:,} there" in only
+
+
+def test_a_limit_that_another_one_implies_is_not_said() -> None:
+    size = np.arange(64)
+    listed = [Condition(f"below {n}", f"{n} or above", size < n) for n in (8, 40)]
+    rule = {"below 40": True, "below 8": True}
+    every = np.ones(64, np.bool_)
+    assert _without_implied(listed, rule, every, size < 8) == {"below 8": True}
+    odd = Condition("odd", "even", size % 2 == 1)
+    both = {"below 8": True, "odd": True}
+    assert _without_implied([*listed, odd], both, every, (size < 8) & (size % 2 == 1)) == both
