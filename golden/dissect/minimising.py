@@ -97,7 +97,7 @@ def of_one_kind(ins: Instruction, operands: Operands, fails: Fails) -> Fails:
     needed = [asked for asked in (adds, is_no_zero) if asked(one)[0]]
 
     def alike(batch: Operands) -> npt.NDArray[np.bool_]:
-        return np.logical_and.reduce([fails(batch), *(asked(batch) for asked in needed)])
+        return np.asarray(np.logical_and.reduce([fails(batch), *(asked(batch) for asked in needed)]))
 
     return alike
 

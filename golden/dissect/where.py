@@ -276,13 +276,13 @@ def _of_signs(formats: Formats, operands: Operands) -> Iterator[Condition]:
     if not all(formats[name].signed for name in signs) or len(signs) < 2:
         return
     if signs["a"].shape[1] > 1:
-        a, b = (signs[name] for name in "ab") if "b" in signs else (signs["a"], False)
-        present, terms = products_present(formats, operands), a ^ b
+        terms = signs["a"] ^ signs["b"] if "b" in signs else signs["a"]
+        present = products_present(formats, operands)
         if "c" in signs:
             terms = np.hstack([terms, signs["c"]])
             present = np.hstack([present, ~zero_codes(formats["c"], operands["c"])[:, None]])
         both = (terms & present).any(axis=1) & (~terms & present).any(axis=1)
-        yield Condition("terms of both signs are added", "all terms have the same sign", both)
+        yield Condition("terms of both signs are added", "all terms have the same sign", np.asarray(both))
         return
     first = "a"
     if "b" in signs:
@@ -301,7 +301,7 @@ def _sign(fmt: Format, codes: Bits) -> Mask:
     """(n, elements): sign bits, of zeros and NaNs, too."""
     place = fmt.sign_shift if fmt.sign_shift >= 0 else fmt.bits - 1
     columns = codes if codes.ndim == 2 else codes[:, None]
-    return ((columns >> columns.dtype.type(place)) & columns.dtype.type(1)).astype(np.bool_)
+    return np.asarray((columns >> columns.dtype.type(place)) & columns.dtype.type(1), np.bool_)
 
 
 def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator[Condition]:

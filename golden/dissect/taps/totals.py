@@ -124,12 +124,12 @@ def _zero_signs(kind: type[Step]) -> Iterator[Tap]:
         ("zeros", "zeros alone", lambda s: ~s.terms.finite.any(axis=1, keepdims=True)),
         ("cancelled", "numbers that cancel", lambda s: s.terms.finite.any(axis=1, keepdims=True)),
     ):
-        for rule, (text, sign) in _OF_ZEROS.items():
+        for rule, (text, its) in _OF_ZEROS.items():
             yield Tap(
                 f"{slug}-sum-{rule}",
                 f"gives the sum of {what} {text}",
                 "total",
-                lambda s, h=here, r=sign: _sign_zero(s, np.where(h(s), r(s), s.zero_sign), h(s)),
+                lambda s, h=here, r=its: _sign_zero(s, np.where(h(s), r(s), s.zero_sign), h(s)),
                 weight=1.05,
             )
 

@@ -44,8 +44,11 @@ from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import SimulatorMissing
 
 _OTHERS = {
-    "+": ("-",),
-    "-": ("+",),
+    "+": ("-", "*"),
+    "-": ("+", "*"),
+    "*": ("+", "-"),
+    "/": ("*", "%"),
+    "%": ("/", "*"),
     "&": ("|", "^"),
     "|": ("&", "^"),
     "^": ("|", "&"),
@@ -63,6 +66,8 @@ _OTHERS = {
     "<<<": (">>>", ">>"),
 }
 """What an operator may have to be."""
+_OF_WORDS = {"&": ("+", "&&"), "|": ("+", "||"), "^": ("+", "-"), "&&": ("&",), "||": ("|",)}
+"""The same where an operand has several bits."""
 _LOGICAL = ("&&", "||")
 _ALONE = {"+": 2, "-": 2, "&": 2, "|": 2, "^": 2, "<<": 1, ">>": 1, ">>>": 1}
 """Operators of which the first operand may be all, or either of two."""
@@ -678,7 +683,9 @@ class _Finder:
         if operator is None or (place := self._place(operator.range)) is None:
             return
         self.chosen.add(place)
-        for other in _OTHERS.get(operator.valueText, ()):
+        words = any(_is_number(side.type) and side.type.bitWidth > 1 for side in (node.left, node.right))
+        more = _OF_WORDS.get(operator.valueText, ()) if words else ()
+        for other in (*_OTHERS.get(operator.valueText, ()), *more):
             self._note(node, self._with_operator(node, operator, other))
         if operator.valueText in _LOGICAL:
             for side in (node.left, node.right):

@@ -53,7 +53,8 @@ def crowded(d: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 def far_above_c(d: Any, a: Any, b: Any, c: Any) -> Any:
-    largest = np.abs(a.view(np.float16).astype(float) * b.view(np.float16)).max(axis=1)
+    products = np.abs(a.view(np.float16).astype(float) * b.view(np.float16))
+    largest = np.where(np.isfinite(products), products, 0).max(axis=1)
     size = np.abs(c.view(np.float32).astype(float))
     exponents = [np.frexp(np.where(np.isfinite(one), one, 0))[1] for one in (largest, size)]
     return np.where((largest > 0) & (size > 0) & (exponents[0] - exponents[1] >= 30), d ^ 1, d)
@@ -78,7 +79,7 @@ def flushed(d: Any, a: Any, b: Any, c: Any) -> Any:
         (crowded, ("wrong exactly where 3 or more products are not zero",)),
         (
             far_above_c,
-            ("where the exponent of the largest product is that of c +30 or more", "every one of", "none of"),
+            ("where the exponent of the largest product is that of c +30 or more", "none of"),
         ),
         (largest_number, ("wrong exactly where the candidate's result is infinite",)),
         (flushed, ("wrong exactly where the candidate's result is subnormal",)),
