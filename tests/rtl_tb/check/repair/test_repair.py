@@ -958,3 +958,22 @@ def test_one_change_of_the_text_is_more_than_several_faults(
         result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
         checks.explain(result, job, lambda *_: None, Budget(60), lambda *_: None)
         assert result.repairs and (result.diagnosis is None) == outdone
+
+
+def test_changes_that_differ_in_blanks_are_one(tmp_path: Path) -> None:
+    """`a+b` and `a + b` are the same text to a designer: one is run and listed."""
+    file = tmp_path / "one.sv"
+    changes = Changes(texts={file: "assign y = a-b;"})
+    place = Place(file, 11, 14)
+    scores = [_Score((Change(place, "a-b", after),), 5, 0, 5) for after in ("a+b", "a + b", "b + a")]
+    ran: list[str] = []
+
+    class Alone:
+        unanswered: set[Any] = set()  # noqa: RUF012
+
+        def _confirm(self, _changes: Changes, chosen: Sequence[Change], _folder: Path) -> Repair:
+            ran.append(chosen[0].after)
+            return Repair((_edit(changes, chosen[0]),), 5, 5, 0, 9)
+
+    found = _Search._confirmed(cast(_Search, Alone()), changes, scores, tmp_path)
+    assert ran == ["a+b", "b + a"] and len(found) == 2
