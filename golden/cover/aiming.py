@@ -10,7 +10,7 @@ coverpoint needs no rule here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,15 @@ _NEAREST = 24
 """Vectors that are kept of every hole."""
 
 
-def aim(ins: Instruction, coverage: Coverage, seed: int = 1, most: int = CANDIDATES) -> Iterator[VectorSet]:
+def aim(
+    ins: Instruction,
+    coverage: Coverage,
+    seed: int = 1,
+    most: int = CANDIDATES,
+    allowed: Callable[[dict[str, Bits], Bits], npt.NDArray[np.bool_]] | None = None,
+) -> Iterator[VectorSet]:
     """Searches vectors for the holes of `coverage`, and yields those that hit one; the coverage counts them.
+    `allowed`: which vectors count, by their operands and results; None: all.
 
     Ends when no reachable bin is left, or when `most` dot products were looked at. The same seed finds the
     same vectors. A unit that keeps its accumulator is not searched: its c is no operand."""
@@ -57,7 +64,8 @@ def aim(ins: Instruction, coverage: Coverage, seed: int = 1, most: int = CANDIDA
         results = ins.answers(drawn)
         looked += len(kinds)
         wanted = _wanted(coverage)
-        hits, distances = _distances(coverage, drawn, results["d"], wanted)
+        fit = None if allowed is None else allowed(drawn, results["d"])
+        hits, distances = _distances(coverage, drawn, results["d"], wanted, fit)
         if hits.any():
             found = {name: codes[hits] for name, codes in drawn.items()}
             answers = {name: codes[hits] for name, codes in results.items()}
@@ -88,7 +96,11 @@ def _wanted(coverage: Coverage) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _distances(
-    coverage: Coverage, operands: dict[str, Bits], d: Bits, wanted: dict[str, npt.NDArray[np.int64]]
+    coverage: Coverage,
+    operands: dict[str, Bits],
+    d: Bits,
+    wanted: dict[str, npt.NDArray[np.int64]],
+    fit: npt.NDArray[np.bool_] | None,
 ) -> tuple[npt.NDArray[np.bool_], dict[tuple[str, str], npt.NDArray[np.int64]]]:
     """Which vectors fall into a hole, and how many bins each lies beside every hole (a large number: it does
     not meet the coverpoint)."""
@@ -106,6 +118,8 @@ def _distances(
             of_hole[rows] = np.minimum(of_hole[rows], beside)
     hits = np.zeros(len(d), bool)
     for distances in found.values():
+        if fit is not None:  # a vector that does not count lies a step away from one that does
+            distances[~fit] += 1
         hits[np.flatnonzero(distances == 0)[:_ENOUGH]] = True
     return hits, found
 

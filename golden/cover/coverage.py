@@ -51,6 +51,8 @@ class Coverage:
         self.points: tuple[Coverpoint, ...] = self._sampler.points
         self.hits = {point.name: np.zeros(len(point.bins), np.int64) for point in self.points}
         self.vectors = 0
+        self.waived: set[tuple[str, str]] = set()
+        """Bins that do not count, as (coverpoint, bin), whatever their rule says."""
 
     def sample(self, operands: dict[str, Bits], d: Bits) -> None:
         """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,).
@@ -101,7 +103,8 @@ class Coverage:
             for (label, reachable), hits in zip(
                 point.bins.items(), self.hits[point.name].tolist(), strict=True
             ):
-                yield point, label, reachable or hits > 0, hits
+                counts = reachable and (point.name, label) not in self.waived
+                yield point, label, counts or hits > 0, hits
 
     @property
     def counts(self) -> tuple[int, int]:

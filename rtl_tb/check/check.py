@@ -13,6 +13,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -656,29 +657,36 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         vectors = dut.exclude.replaced(vectors)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
+    coverage = _covered(vectors)
+    if options.vectors is None and options.weights is None:
+        aimed = _aimed(dut, vectors, coverage)
+        vectors = join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed])
     if options.drawn is not None and digest_of(vectors) != options.drawn:
         raise OperandError(
             f"these are not the vectors that {dut.file} failed on: this version of mmagold draws others; "
             "--vectors takes the failing ones (failing.npz)"
         )
-    coverage = _covered(vectors)
-    aimed = [] if options.vectors is not None or options.weights is not None else _aimed(vectors, coverage)
-    if dut.exclude is not None and dut.exclude.answer == "anything" and aimed:
-        aimed = [part[~dut.exclude.of(ins, part.operands, part.d)] for part in aimed]
-        coverage = _covered(vectors)  # what was aimed at and does not count covers nothing
-        for part in aimed:
-            coverage.sample_set(part)
-    return join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed]), coverage
+    return vectors, coverage
 
 
-def _aimed(vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
+def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
     """Vectors for the reachable bins that the drawn ones left out; they take the place of the last ones. Of
     tiles, of few vectors and of sequences none are looked for."""
     from golden.cover.aiming import aim
 
-    if vectors.level != "dot" or vectors.instruction.state or len(vectors) < COVERED:
+    ins, exclude = vectors.instruction, dut.exclude
+    if vectors.level != "dot" or ins.state or len(vectors) < COVERED:
         return []
-    return list(aim(vectors.instruction, coverage, vectors.seed))
+    if exclude is None or exclude.answer != "anything":
+        return list(aim(ins, coverage, vectors.seed))
+    aimed = list(aim(ins, coverage, vectors.seed, allowed=lambda given, d: ~exclude.of(ins, given, d)))
+    # What excluded operands alone reach is no case of this unit.
+    every = copy(coverage)
+    every.hits = {name: hits.copy() for name, hits in coverage.hits.items()}
+    for _ in aim(ins, every, vectors.seed):
+        pass
+    coverage.waived = set(coverage.holes()) - set(every.holes())
+    return aimed
 
 
 def digest_of(vectors: VectorSet) -> str:
@@ -691,15 +699,19 @@ def digest_of(vectors: VectorSet) -> str:
 
 
 def _covered(vectors: VectorSet) -> Coverage:
-    """What the first COVERED dot products cover; of tiles whole ones, one at least."""
+    """What the first COVERED dot products cover, and twice as many more where they leave bins out; of tiles
+    whole ones, one at least."""
     from golden.cover.coverage import Coverage
 
     coverage = Coverage(vectors.instruction)
     if vectors.level == "tile":
         per_tile = max(vectors.d[:1].size, 1)
         coverage.sample(*of_tiles(vectors[: max(COVERED // per_tile, 1)]))
-    else:
-        coverage.sample_set(vectors[:COVERED])
+        return coverage
+    for start in range(0, min(3 * COVERED, len(vectors)), COVERED):
+        coverage.sample_set(vectors[start : start + COVERED])
+        if not coverage.holes():
+            break
     return coverage
 
 

@@ -48,12 +48,13 @@ def headline(report: Report) -> str:
 
 
 def untried(report: Report) -> str:
-    """What of the reachable cases no vector tried, as the end of a sentence; empty where all were."""
+    """What no vector tried of the cases that the rules of coverage hold reachable, as the end of a sentence;
+    empty where all were. The rules may allow too much (golden/cover/ranges.py)."""
     holes = [] if report["coverage"] is None else report["coverage"]["holes"]
     if not holes:
         return ""
     more = f" and {len(holes) - 1:,} more" if len(holes) > 1 else ""
-    return f"; {len(holes):,} reachable {'case' if len(holes) == 1 else 'cases'} not tried: {holes[0]}{more}"
+    return f"; {len(holes):,} {'case' if len(holes) == 1 else 'cases'} not tried: {holes[0]}{more}"
 
 
 def _handshake_failures(report: Report) -> str:

@@ -55,13 +55,18 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
     plus, minus = _infinities(ins, held, total)
     infinite = plus or minus
     no_number = infinite or takes(ins, held, "NaN") or _overflow_is_nan(step, total, fmt, kept)
+    most = max(total.greatest, -total.least)
+    # A lone product of narrow factors never has all digits of the largest number; a clamp gives it.
+    every_digit = total.depth + total.above >= kept or total.sticky
+    clamps = fmt.infinity is None or step.rounding not in ("nearest_even", "nearest_away")
+    clamps = clamps or (isinstance(step, Round) and step.overflow == "largest")
     reach = {
         "-0": bins["-0"] and _negative_zero_result(ins, held),
         "least subnormal": bins["least subnormal"] and tiny and total.lsb <= unit and kept > 0,
         "subnormal": bins["subnormal"] and tiny and kept > 1,
         "least normal": bins["least normal"] and total.lsb <= fmt.min_exponent,
-        "largest": max(total.greatest, -total.least) >= largest_result(fmt, kept)
-        or overflows(total, fmt, kept, step),
+        "largest": (overflows(total, fmt, kept, step) and (clamps or every_digit))
+        or (every_digit and most >= largest_result(fmt, kept)),
         "infinity": bins["infinity"] and plus,
         "negative infinity": bins["negative infinity"] and minus,
         "quiet NaN": bins["quiet NaN"] and no_number,
@@ -84,7 +89,9 @@ def _integer_classes(ins: Instruction, bins: dict[str, bool], total: Span) -> di
     fmt = ins.formats["d"]
     low, wraps = least_integer(fmt), can_wrap(ins.program.operations[-1].final)
     outside = total.greatest > fmt.largest or total.least < low
-    if ins.formats["a"].is_float or (outside and wraps):
+    operands = [ins.formats[name] for name in "abc"]
+    special = any(one.is_float and (one.nan is not None or one.infinity is not None) for one in operands)
+    if special or (outside and wraps):
         return bins
     reach = {
         "positive": total.greatest > 1,

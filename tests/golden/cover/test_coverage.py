@@ -144,6 +144,40 @@ def test_aimed_vectors_hit_what_their_coverage_says() -> None:
     assert not hit & set(seen.holes())
 
 
+def test_vectors_that_are_not_allowed_are_not_aimed_at() -> None:
+    coverage = Coverage(HMMA)
+    coverage.sample_set(default_set(HMMA, 5000, weights={"narrow": 1.0}))
+    left = set(coverage.holes())
+
+    def normal(operands: dict[str, Any], _d: Any) -> Any:
+        return ((operands["a"] & 0x7C00) > 0).all(axis=1)
+
+    found = list(aim(HMMA, coverage, seed=3, most=20_000, allowed=normal))
+    assert found and all(normal(part.operands, part.d).all() for part in found)
+    hit = left - set(coverage.holes())
+    assert hit and not any(
+        label.startswith("subnormal") for name, label in hit if name.startswith("class of a")
+    )
+
+
+def test_a_lone_product_of_narrow_factors_never_has_all_digits_of_d(tmp_path: Path) -> None:
+    """Two factors of FP8 have 8 digits together, the largest FP16 has 11; none of 65,536 products is that."""
+    (tmp_path / "u.yaml").write_text(
+        "unit: u\nshape: {k: 1}\nformats: {a: e5m2, b: e4m3, d: f16}\nsteps:\n"
+        "  - multiply: {to: products}\n  - special_values: {of: products}\n"
+        "  - round: {of: products, rounding: nearest_even, overflow: infinity, zero: signed}\n"
+    )
+    ins = golden.load_instruction(tmp_path / "u.yaml")
+    a, b = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8))
+    operands = {"a": a.reshape(-1, 1), "b": b.reshape(-1, 1)}
+    d = ins.dot(**operands)
+    assert not (d & 0x7FFF == 0x7BFF).any()
+    coverage = Coverage(ins)
+    coverage.sample(operands, d)
+    assert ("class of d", "largest") not in coverage.holes()
+    assert not coverage.surprises()
+
+
 def test_random_bits_alone_leave_holes_and_say_which() -> None:
     coverage = Coverage(HMMA)
     coverage.sample_set(default_set(HMMA, 20_000, weights={"random_bits": 1.0}))
@@ -502,6 +536,7 @@ def test_candidates_say_how_far_above_the_exponent_a_term_can_lie(name: str) -> 
     ins = golden.load_instruction(spec_folder() / "examples" / f"{name}.yaml")
     coverage = Coverage(ins)
     coverage.sample_set(default_set(ins, 20_000, seed=1))
+    list(aim(ins, coverage))
     assert coverage.surprises() == []
     assert {point for point, _ in coverage.holes()} <= {"steps: round total: result and remainder"}
     assert name == "rdna3_dot2" or coverage.percent == 100.0

@@ -1,0 +1,57 @@
+"""Which vectors a check draws, and what its first line says of cases that none of them tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rtl_tb
+from golden.cover.coverage import Coverage
+from golden.errors import OperandError
+from rtl_tb.check.check import COVERED, Options, digest_of, draw
+from rtl_tb.check.report import untried
+from rtl_tb.dut.description import Dut, load_dut
+
+DUTS = Path(rtl_tb.__file__).parent / "rtl" / "duts"
+
+
+def unit(name: str) -> Dut:
+    return load_dut(DUTS / f"{name}.yaml")
+
+
+def test_aimed_vectors_take_the_place_of_the_last_and_repeat() -> None:
+    """A chain of FP8, of which 20,000 drawn vectors leave bins out."""
+    dut, options = unit("gfdrda_fp8"), Options(count=COVERED)
+    vectors, coverage = draw(dut, options)
+    assert coverage is not None and len(vectors) == COVERED
+    drawn = Coverage(dut.instruction)
+    plain, _ = draw(dut, replace(options, weights={"narrow": 1.0}))
+    drawn.sample_set(vectors)
+    assert drawn.holes() == coverage.holes()  # what it says to cover, the vectors do
+    assert len(plain) == COVERED
+    again, _ = draw(dut, replace(options, drawn=digest_of(vectors)))
+    assert (again.d == vectors.d).all()
+    with pytest.raises(OperandError, match="not the vectors"):
+        draw(dut, replace(options, drawn=digest_of(plain)))
+
+
+def test_results_of_aimed_vectors_are_those_of_the_model() -> None:
+    vectors, _ = draw(unit("gfdrda_fp8"), Options(count=COVERED))
+    last = vectors[-200:]
+    assert (last.d == np.asarray(vectors.instruction.dot(**last.operands))).all()
+
+
+@pytest.mark.parametrize(
+    ("holes", "said"),
+    [
+        ([], ""),
+        (["class of d: -0"], "; 1 case not tried: class of d: -0"),
+        (["class of d: -0", "x", "y"], "; 3 cases not tried: class of d: -0 and 2 more"),
+    ],
+)
+def test_the_first_line_names_what_was_not_tried(holes: list[str], said: str) -> None:
+    assert untried({"coverage": {"holes": holes}}) == said
+    assert untried({"coverage": None}) == ""
