@@ -41,6 +41,8 @@ _PIECES = 5
 """Products of which a total is made at most: 24 bits are three products of FP8, and two more cancel."""
 _CARRIES = 0.2
 """Share of totals whose digits are all ones, but for the last two."""
+_CROSSINGS = 0.2
+"""Share of totals just past a power of two: one field of several that no other total has."""
 _DEEPEST = 40
 """Bits of a total below the last place of the result at most, where no alignment bounds them: past the
 product of two f32 significands the int64 would not hold a double's total."""
@@ -105,7 +107,13 @@ class _Term:
 def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals at the boundaries that the result decides: between two numbers, with any one bit of what is cut,
     at the ends of the range, at a power of two; of a few terms, some of which cancel."""
-    return _spell(draw, *_totals(draw))
+    total, unit = _totals(draw)
+    crosses = _crossings(draw)
+    if crosses is None:
+        return _spell(draw, total, unit)
+    rows = draw.chance(_CROSSINGS, (draw.count,))
+    total, unit = np.where(rows, crosses[0], total), np.where(rows, crosses[1], unit)
+    return _spell(draw, total, unit, below=rows)
 
 
 def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -177,6 +185,28 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     return np.where(draw.coins(size) == 1, -total, total), unit
 
 
+def _crossings(draw: Draw) -> tuple[Ints, Ints] | None:
+    """Totals just past a power of two, for a c just below it: their leading bit lies above the largest
+    exponent, so that they have a bit more below than an alignment keeps. The last of these, alone or with
+    half of the result's last place, are what a normalisation cuts. None where no alignment keeps more than
+    d."""
+    finest, kept = int(draw.window_bits.max()), draw.kept_bits
+    depth, size = finest + 1 - kept, (draw.count,)
+    if not draw.d.is_float or not draw.c.is_float or "c" in draw.unit.absent or not 2 <= depth <= _DEEPEST:
+        return None
+    # The terms other than c lead by the width of an alignment above the last bit: all of them are kept.
+    width = draw.choice(draw.window_bits, size)
+    low, high = draw.tiniest + finest + 1, draw.high + finest + 1 - width
+    exponent = draw.pick(
+        np.maximum(low, lowest_exponent(draw.d)), np.minimum(high, highest_exponent(draw.d)), size
+    )
+    bit = np.choose(draw.pick(0, 2, size), [1, 2, _power(draw.pick(0, depth - 2, size))])
+    cut = bit + np.where(draw.coins(size) == 1, 1 << depth - 1, 0)
+    between = np.where(draw.coins(size) == 1, _power(draw.pick(depth, np.maximum(width - 1, depth), size)), 0)
+    total = (np.int64(1) << depth + kept) + _power(width) + between + cut
+    return np.where(draw.coins(size) == 1, -total, total), exponent - 1 - finest
+
+
 def _integer_totals(draw: Draw) -> Ints:
     """Whole numbers at the ends of D's range, of a sum's register, at powers of two, or up to three off."""
     size, bits = (draw.count,), min(draw.d.integer_bits, _BITS)
@@ -192,12 +222,15 @@ def _integer_totals(draw: Draw) -> Ints:
 # The terms of a total ---------------------------------------------------------------------------------------
 
 
-def _spell(draw: Draw, total: Ints, unit: Ints, placed: _Term | None = None) -> tuple[Bits, Bits, Bits]:
+def _spell(
+    draw: Draw, total: Ints, unit: Ints, placed: _Term | None = None, below: Rows | None = None
+) -> tuple[Bits, Bits, Bits]:
     """Operands whose terms add up to total * 2**unit, as near as formats and k allow; all other products are
     zeros.
 
     Args:
         placed: one more term, which is not part of the total.
+        below: in these rows (count,) c comes first and is the number below the total's leading bit.
     """
     size = (draw.count,)
     column, end = 0, min(draw.k, _PIECES)
@@ -214,17 +247,22 @@ def _spell(draw: Draw, total: Ints, unit: Ints, placed: _Term | None = None) -> 
         turn = np.full(draw.count, first)
     if placed is not None:
         turn = np.where(placed.in_c, never, turn)
-    c, left = _take_c(draw, c, left, unit, turn == first)
+    alone = np.ones(draw.count, bool)  # rows where other terms may come between
+    if below is not None:
+        turn, alone = np.where(below, first, turn), ~below
+    c, left = _take_c(draw, c, left, unit, turn == first, below)
     unit_of_products = unit - _scales_for(draw, left, unit)
-    if end - column > 1:  # a term that the others make up for
-        noise = np.where(draw.chance(0.5, size), _noise(draw, left), 0)
+    if end - column > 1:  # in some rows a term that the others make up for
+        noise = np.where(draw.chance(0.5, size) & alone, _noise(draw, left), left)
         left = left - _take_product(draw, a, b, noise, unit_of_products, column)
         column += 1
+    paired = np.zeros(draw.count, bool)
     if end - column > 2:
-        _put_cancelling(draw, a, b, unit_of_products + _length(np.abs(total)), column)
-        column += 2
+        paired = draw.chance(0.3, size) & alone
+        _put_cancelling(draw, a, b, unit_of_products + _length(np.abs(total)), column, paired)
     for place in range(column, end):
-        left = left - _take_product(draw, a, b, left, unit_of_products, place)
+        wanted = np.where(paired & (place < column + 2), 0, left)
+        left = left - _take_product(draw, a, b, wanted, unit_of_products, place)
     c, left = _take_c(draw, c, left, unit, turn == last)
     a, b = draw.shuffle(a, b, near=draw.chance(0.7, size))  # of a chain mostly in one of its links
     return a, b, c
@@ -251,8 +289,11 @@ def _leading(draw: Draw, numbers: Ints, bits: Ints | int) -> tuple[Ints, Ints]:
     return (numbers >> shift) + ((shift > 0) & draw.chance(0.3, numbers.shape)), shift
 
 
-def _take_c(draw: Draw, c: Bits, left: Ints, unit: Ints, rows: Rows) -> tuple[Bits, Ints]:
-    """c takes the leading digits of what is left, in these rows; returns c and what is left then."""
+def _take_c(
+    draw: Draw, c: Bits, left: Ints, unit: Ints, rows: Rows, below: Rows | None = None
+) -> tuple[Bits, Ints]:
+    """c takes the leading digits of what is left, in these rows, or (`below`) the number below its leading
+    bit; returns c and what is left then."""
     fmt = draw.c
     if "c" in draw.unit.absent:
         return c, left
@@ -263,6 +304,13 @@ def _take_c(draw: Draw, c: Bits, left: Ints, unit: Ints, rows: Rows) -> tuple[Bi
         codes = (value & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype)
         return np.where(rows, codes, c), left - np.where(rows, value >> shift, 0)
     digits, shift = _leading(draw, np.abs(left), fmt.fraction_bits + 1)
+    if below is not None:
+        ones = (1 << fmt.fraction_bits + 1) - 1
+        place = _length(np.abs(left)) - 2 - fmt.fraction_bits
+        digits, shift = (
+            np.where(below & (place >= 0), ones, digits),
+            np.where(below & (place >= 0), place, shift),
+        )
     lead = _length(digits) - 1 + shift + unit
     rows = rows & (lead <= highest_exponent(fmt)) & (lead >= tiniest_exponent(fmt))
     rows = rows & (fmt.signed | (left >= 0))
@@ -309,12 +357,12 @@ def _take_integers(draw: Draw, a: Bits, b: Bits, left: Ints, column: int) -> Int
     return np.asarray(fits * factor)
 
 
-def _put_cancelling(draw: Draw, a: Bits, b: Bits, lead: Ints, column: int) -> None:
-    """In some rows puts two products that cancel into two columns, up to an alignment's width above what
+def _put_cancelling(draw: Draw, a: Bits, b: Bits, lead: Ints, column: int, where: Rows) -> None:
+    """In these rows puts two products that cancel into two columns, up to an alignment's width above what
     leads: what is left is normalised by every shift."""
     if not (draw.a.is_float and draw.b.is_float) or not (draw.a.signed or draw.b.signed):
         return
-    rows = np.flatnonzero(draw.chance(0.3, (draw.count,)))
+    rows = np.flatnonzero(where)
     above = draw.pick(-2, int(draw.window_bits.max()) + 2, rows.shape)
     first, second = draw.split(np.minimum(lead[rows] + above, draw.high), draw.a, draw.b)
     x, y = draw.numbers(draw.a, first), draw.numbers(draw.b, second)
@@ -424,10 +472,10 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     if draw.scales:
         b = np.where((empty & draw.chance(0.5, size))[:, None], np.zeros((), draw.b.dtype), b)
         _set_scale_classes(draw, place, rest[:, 0] < 3)
-    low, high = (
-        max(draw.tiniest - 30, tiniest_exponent(draw.c)),
-        min(draw.high + 30, highest_exponent(draw.c)),
-    )
+    # c from where a product covers it to where it covers all products; scales move them by some 30 binades.
+    beyond = int(draw.window_bits.max()) + (30 if draw.scales else 0)
+    low = max(draw.tiniest - beyond, tiniest_exponent(draw.c))
+    high = min(draw.high + beyond, highest_exponent(draw.c))
     anywhere = draw.numbers(draw.c, draw.pick(min(low, high), high, size))
     chosen = [anywhere, draw.zeros(draw.c, size), _of_any_class(draw, draw.c, size)]
     c = np.choose(draw.choice([0, 0, 1, 2], size), chosen)

@@ -70,7 +70,7 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 BOUNDARY_KINDS = KINDS[KINDS.index("total_boundary") :]
 """The kinds that aim at every boundary of a decision, see golden/stimuli/boundaries.py."""
-BOUNDARY_WEIGHT = 4.0
+BOUNDARY_WEIGHT = 5.0
 """Their share among the default vectors, times that of another kind: each stands for hundreds of boundaries,
 and each boundary is to be met by at least 20 of 200,000 vectors."""
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
