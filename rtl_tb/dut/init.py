@@ -265,13 +265,16 @@ def _roles(module: Module, unit: Instruction | None) -> _Roles:
     fields = {item.name: item for item in WordLayout.of(unit).fields} if unit else None
     modes = _mode_ports(module, unit)
     status = [_STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
-    flags = _flag_ports(module, status)
+    state = unit is not None and unit.state
+    word = match(module, fields, state=state).roles.get("flags") if status else None
+    # One port with a bit for each flag says more than a port each: the order of its bits is given.
+    flags = [] if word is not None and word.width == len(status) else _flag_ports(module, status)
     apart = {*(name for names in modes.values() for name in names), *flags}
     others = replace(module, ports={name: port for name, port in module.ports.items() if name not in apart})
     if fields is not None:
         gone = {name for name, ports in (("mode", modes), ("flags", flags)) if ports}
         fields = {name: item for name, item in fields.items() if name not in gone}
-    found = match(others, fields, state=unit is not None and unit.state)
+    found = match(others, fields, state=state)
     roles = _Roles(found, modes=modes, flags=flags)
     roles.reset_clears = (
         fields is not None

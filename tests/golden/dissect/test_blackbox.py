@@ -286,7 +286,7 @@ def test_a_box_that_is_too_slow_says_what_it_needs(monkeypatch: pytest.MonkeyPat
     assert time.monotonic() - begun < 60
 
 
-@pytest.mark.parametrize(("name", "asks"), long_after(1, [("pairwise", 500), ("pairwise", 1_000)]))
+@pytest.mark.parametrize(("name", "asks"), long_after(1, [("pairwise", 600), ("pairwise", 1_000)]))
 def test_few_questions_decide_little_and_say_so(name: str, asks: int) -> None:
     found = golden.dissect(box(f"ieee.py:{name}"), seconds=60, asks=asks)
     assert found.explains and found.asked <= asks and 0 < found.fresh < asks // 2

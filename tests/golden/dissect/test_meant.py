@@ -15,6 +15,7 @@ from golden.dissect.blackbox.candidates import meant
 from golden.errors import OperandError
 from golden.program.steps import Multiply
 from golden.unit import FunctionUnit, signature_of
+from golden.vectors.vectorset import default_set
 
 MEANT = "what it is meant to be"
 LIMITS: dict[str, Any] = {"seconds": 300, "asks": 16_000}
@@ -60,7 +61,9 @@ def test_what_it_is_meant_to_be_is_not_believed() -> None:
     saturating = two_products("IMMA.8816.S8.S8.SAT")
     found = golden.dissect(FunctionUnit.like(INTEGERS, plus), near=saturating, **LIMITS)
     assert found.explains and found.instruction is not None
-    assert found.instruction.program.operations[0].steps == INTEGERS.program.operations[0].steps
+    operands = default_set(INTEGERS, 20_000, seed=3).operands
+    assert (found.instruction.dot(**operands) == INTEGERS.dot(**operands)).all()
+    assert (saturating.dot(**operands) != INTEGERS.dot(**operands)).sum() > 500
 
 
 def test_a_unit_of_one_mode_is_not_near_one_with_several() -> None:

@@ -714,7 +714,7 @@ def _flushing() -> tuple[_Search, Candidate]:
     (operation,) = true.operations
     steps = [replace(s, flush="positive") if s.to == "groups" else s for s in operation.steps]
     near = true.with_operations([operation.with_steps(steps)])
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 20_000, 0, None)
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 25_000, 0, None)
     operands = stimuli.generate(ins, "narrow", 300, np.random.default_rng(1))
     asked = vanishing(ins, 1000, np.random.default_rng(2))
     assert near is not None and asked is not None

@@ -79,7 +79,7 @@ def flushed(d: Any, a: Any, b: Any, c: Any) -> Any:
         (crowded, ("wrong exactly where 3 or more products are not zero",)),
         (
             far_above_c,
-            ("where the exponent of the largest product is that of c +30 or more", "none of"),
+            ("the exponent of the largest product is that of c +30 or more: every one of",),
         ),
         (largest_number, ("wrong exactly where the candidate's result is infinite",)),
         (flushed, ("wrong exactly where the candidate's result is subnormal",)),

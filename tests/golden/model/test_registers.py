@@ -27,7 +27,7 @@ from golden.model.registers import NOT_RUN, Registers, decode, number_type
 from golden.number.formats import Kind, Number
 from golden.program.keys import declared
 from golden.program.program import Program
-from golden.program.steps import KINDS, Align
+from golden.program.steps import KINDS, Additions, Align
 
 HMMA = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 EXAMPLES = Path(__file__).resolve().parents[3] / "spec" / "examples"
@@ -127,7 +127,9 @@ def test_no_field_is_left_out() -> None:
                 for x, y in zip(before.steps, after.steps, strict=True):
                     names = {name for name, *_ in declared(x) if getattr(x, name) != getattr(y, name)}
                     changed |= {(type(x), name) for name in names}
-    structure, own = {"of", "to", "format"}, {(Align, "exponent")}
+    structure = {"of", "to", "format"}
+    # No unit here has an addition that hands its first NaN on; tests/golden/program/test_signalling.py has.
+    own = {(Align, "exponent"), (Additions, "quieted")}
     every = {(kind, name) for kind in KINDS for name, *_ in declared(kind) if name not in structure}
     assert every - changed == own
 

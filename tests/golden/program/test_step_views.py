@@ -44,6 +44,8 @@ def test_the_words_of_a_step_change_with_each_of_its_fields(name: str) -> None:
         for field, values in alternatives(step, operation.out_format).items():
             for value in values:
                 changed = replace(step, **{field: value})
+                if (step.op, field, value) == ("round", "flush", "signed") and step.zero == "positive":
+                    continue  # what is flushed is +0, as with `flush: positive`
                 if changed != step and (step.op, field) not in same and field != "nan":
                     assert step_text(changed) != step_text(step), (field, value)
 

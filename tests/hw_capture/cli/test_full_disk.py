@@ -42,7 +42,11 @@ FullDisk = Callable[[], AbstractContextManager[None]]
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
     """Within it, files are made, but what is written to them meets the kernel's own ENOSPC."""
 
+    fdopen = os.fdopen
+
     def nowhere(handle: int, mode: str) -> Any:
+        if mode == "rb":
+            return fdopen(handle, mode)
         os.close(handle)
         return open("/dev/full", mode.replace("+", ""))
 

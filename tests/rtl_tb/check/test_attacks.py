@@ -177,7 +177,7 @@ def test_a_cell_that_only_synthesis_has_is_told(tmp_path):
     assert "vendor_cell" in result.notes[0]
     data = result.as_dict()
     assert result.notes[0] in report.html(data).replace("&#39;", "'")
-    assert report.headline(data).endswith("differ; not checked as synthesis reads it")
+    assert "differ; not checked as synthesis reads it; 2 cases not tried" in report.headline(data)
     skipped = ElementTree.fromstring(report.junit(data)).findall(".//testcase/skipped")
     assert [each.get("message") for each in skipped] == result.not_synthesised
     asked = replace(result.options, synthesis="off")
@@ -323,7 +323,7 @@ gives right results, that of Icarus none."""
 )
 def test_a_clock_that_races_with_its_data_is_no_silent_pass(tmp_path, engine):
     result = attacked(tmp_path, engine, *COPIED_CLOCK)
-    assert not result.passed or report.headline(result.as_dict()).endswith("; Icarus answers otherwise")
+    assert not result.passed or "; Icarus answers otherwise" in report.headline(result.as_dict())
 
 
 def test_where_icarus_answers_otherwise_the_report_says_so(tmp_path, monkeypatch):

@@ -67,7 +67,7 @@ def test_the_command_line_comes_first(
     monkeypatch.chdir(tmp_path)
     asked: list[tuple[str, str]] = []
 
-    def check(file: Path, options: Any, progress: Any) -> Any:
+    def check(file: Path, options: Any, progress: Any, listen: Any) -> Any:
         asked.append((options.engine, options.simulator))
         raise FileFormatError("enough")
 

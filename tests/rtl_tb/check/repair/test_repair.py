@@ -416,7 +416,7 @@ def test_choices_of_which_the_compiler_was_killed_are_said() -> None:
     with pytest.raises(Unfinished, match=r"^all but other forms of expressions: g\+\+ was killed$"):
         search._say_what_was_not_tried(9, True)
     part = Repair((), 3, 9, 0, 20, untried=search._untried())
-    assert "mends more (not tried: other forms of expressions: g++ was killed)" in part.sentence()
+    assert "fixes more (not tried: other forms of expressions: g++ was killed)" in part.sentence()
     search.not_compiled.pop(Group.FORMS)
     search._say_what_was_not_tried(9, True)
     search.not_compiled[Group.TOKENS] = ElaborationError("refused")
@@ -548,9 +548,11 @@ def test_what_could_not_be_run_is_not_refuted(
         return Repair((), 9, 9, 0, 20) if chosen[0].after == "1" else None
 
     monkeypatch.setattr(search, "_confirm", confirm)
-    assert search._whole(Changes(), scores, tmp_path) == []
+    changes = Changes()
+    changes.texts = {Path("x.sv"): "x"}
+    assert search._whole(changes, scores, tmp_path) == []
     assert [search._is_clean(one) for one in scores] == [False] * 4 + [True] * 2
-    assert bool(search._whole(Changes(), scores, tmp_path)) == again
+    assert bool(search._whole(changes, scores, tmp_path)) == again
     assert asked == [*"012345", *(["1"] if again else [])]
 
 
@@ -835,7 +837,7 @@ def test_the_report_says_what_was_found(tmp_path: Path, monkeypatch: pytest.Monk
     repair = result.as_dict()["repairs"][0]
     assert repair["whole"] and repair["edits"][0]["line"] == line_of("b[8*k +: 8])")
     assert repair["sentence"].startswith("dot4.sv:13: with `8` for `4` in ")
-    assert "What mends it" in markdown(result.as_dict())
+    assert "What fixes it" in markdown(result.as_dict())
 
 
 @pytest.mark.long
