@@ -40,7 +40,7 @@ from golden.explain.numbers import hex_text, power_text
 from golden.number.formats import Format
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.check import HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC, affordable
+from rtl_tb.check.check import TRAFFIC, affordable
 from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
@@ -129,9 +129,8 @@ def met(job: Job) -> dict[str, Any]:
     kinds = {row.kind: row.failed for row in verdict.by_named_kind() if row.failed}
     protocol = {failure.kind for failure in verdict.outcome.failures}
     if not failing and not protocol:
-        few = job.vectors[:HANDSHAKE_COUNT]
-        busy = replace(job, vectors=few, traffic=affordable(HANDSHAKE_TRAFFIC, few))
-        verdict = judge(few, engines.run("fast", busy), job.dut.compare)
+        busy = replace(job, traffic=affordable(TRAFFIC, job.vectors))
+        verdict = judge(job.vectors, engines.run("fast", busy), job.dut.compare)
         protocol |= {failure.kind for failure in verdict.outcome.failures}
         protocol |= {"traffic"} if verdict.failed.any() else set()
         climbed = try_climbs(job)
