@@ -98,3 +98,9 @@ def test_nothing_wraps_and_nothing_goes_in_a_pipe(colours: str, monkeypatch: pyt
     lines = shown(traced("exact"), None)
     assert any("special_values" in line and line.endswith("Otherwise go on.") for line in lines)
     assert [line.split()[-1] for line in lines if "significand" in line] == ["value"] * 2
+
+
+def test_a_place_in_a_file_is_no_emoji() -> None:
+    out = io.StringIO()
+    HouseConsole(file=out).print("fpnew_pkg.sv:100:9: x, dot.sv:1234:", highlight=False)
+    assert out.getvalue() == "fpnew_pkg.sv:100:9: x, dot.sv:1234:\n"
