@@ -12,6 +12,7 @@ analysed.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import tempfile
@@ -189,13 +190,18 @@ def _ghdl(
 
 
 def first_complaint(text: str, origin: Mapping[str, Path] | None = None) -> str:
-    """The first complaint of GHDL, with the place in the designer's own file where `origin` knows it by the
-    copy's."""
+    """The first complaint of GHDL, all of its lines, with the place in the designer's own file where `origin`
+    knows it by the copy's."""
     if (broken := _BROKEN.search(text)) is not None:
         return f"it has a bug of its own: {without_copies((broken['said'] or broken['raised']).strip())}"
     lines = text.splitlines()
-    wanted = (line for line in lines if _PLACE.match(line) and ":warning:" not in line)
-    line = next(wanted, next((each for each in reversed(lines) if each.strip()), "it printed nothing"))
+    wanted = [line for line in lines if _PLACE.match(line) and ":warning:" not in line]
+    if wanted:  # a message of several lines says its place in each
+        place = wanted[0].partition(": ")[0] + ": "
+        same = itertools.takewhile(lambda each: each.startswith(place), wanted)
+        line = place + " ".join(dict.fromkeys(each.removeprefix(place).strip() for each in same))
+    else:
+        line = next((each for each in reversed(lines) if each.strip()), "it printed nothing")
     for name, path in (origin or {}).items():
         line = line.replace(f"{name}:", f"{path}:")
     return without_copies(re.sub(r"^\S*ghdl\S*:error: ", "", line))

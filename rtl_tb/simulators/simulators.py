@@ -341,6 +341,7 @@ def run(
     log: Path | None,
     timeout: float | None = None,
     tick: Callable[[], None] | None = None,
+    most: int | None = None,
 ) -> str:
     """Runs a tool in a process group of its own and returns what it printed.
 
@@ -355,6 +356,7 @@ def run(
             process's stderr, and the returned text is empty.
         timeout: seconds of wall time, or None.
         tick: called several times a second while the tool runs (progress).
+        most: bytes that the log gets; None: all.
 
     Raises:
         ToolFailed: the exit status is not zero.
@@ -364,7 +366,7 @@ def run(
     words = [str(word) for word in command]
     deadline = None if timeout is None else time.monotonic() + timeout
     with (
-        contextlib.nullcontext(2) if log is None else _kept(log) as sink,
+        contextlib.nullcontext(2) if log is None else _kept(log, most) as sink,
         started(_within_memory(words), sink, sink, env, folder) as process,
     ):
         _wait(process, words[0], deadline, tick)
@@ -391,8 +393,8 @@ def _not_run(program: str, text: str, log: Path | None, at_limit: bool) -> RtlEr
 
 
 @contextlib.contextmanager
-def _kept(log: Path) -> Iterator[int]:
-    """The end of a pipe whose other end is written to the log by this process.
+def _kept(log: Path, most: int | None) -> Iterator[int]:
+    """The end of a pipe whose other end is written to the log by this process, up to so many bytes.
 
     A simulator goes on when it cannot write its log, and a complaint of the RTL would be lost with it.
 
@@ -407,7 +409,7 @@ def _kept(log: Path) -> Iterator[int]:
             try:
                 with log.open("wb", buffering=0) as file:
                     while chunk := pipe.read(1 << 16):
-                        file.write(chunk)
+                        file.write(chunk if most is None else chunk[: max(most - file.tell(), 0)])
             except OSError as error:
                 failed.append(error)
                 while pipe.read(1 << 16):  # so that the tool does not wait for ever
@@ -566,15 +568,32 @@ ERROR_LINES = (
 )
 
 
+FURTHER_LINES = re.compile(r"^(?:\S+:\d+:)?\s+: (?:\.\.\. )?(?P<text>.+)|^(?P<note>\S+:\d+:\d+: note: .+)")
+"""What Verilator, Icarus Verilog and compilers say in the lines below an error that belong to it."""
+
+
 def first_error(text: str) -> str:
-    """The first error in a simulator's or compiler's output, and how many more there are.
+    """The first error in a simulator's or compiler's output up to its next message, and how many more errors
+    there are.
 
     Warnings, source excerpts and the summary lines at the end are left out; with no recognisable error, the
     last line.
     """
     lines = text.splitlines()
     for pattern in ERROR_LINES:
-        found = list(dict.fromkeys(match["text"].strip() for match in map(pattern.match, lines) if match))
+        matches = [(at, match["text"].strip()) for at, match in enumerate(map(pattern.match, lines)) if match]
+        found = list(dict.fromkeys(each for _, each in matches))
         if found:
-            return found[0] + (f"; and {len(found) - 1} more" if len(found) > 1 else "")
+            further = _further(lines[matches[0][0] + 1 :])
+            return ", ".join([found[0], *further]) + (f"; and {len(found) - 1} more" if found[1:] else "")
     return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
+
+
+def _further(lines: Sequence[str]) -> Iterator[str]:
+    """What the lines below an error add to it."""
+    for line in lines:
+        match = FURTHER_LINES.match(line)
+        if match is not None:
+            yield (match["text"] or match["note"]).strip()
+        elif line.strip() and not line.startswith((" ", "\t")):
+            return

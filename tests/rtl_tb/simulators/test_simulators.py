@@ -229,6 +229,16 @@ def test_the_simulators_own_message_once(tmp_path, name):
         ("%Error-PINNOTFOUND: a.sv:4:5: Pin 'q'\n%Error: a.sv:6:1: other\n", "a.sv:4:5: Pin 'q'; and 1 more"),
         ("a.sv:7: error: Unknown module type: q\na.sv:7: error: Unknown module type: q\n2 error(s)\n", None),
         ("dut.cpp:3:1: fatal error: lz4.h: No such file or directory\nmake: *** [x] Error 1\n", None),
+        (
+            "%Error: a.sv:5:12: Can't find definition of variable: 'x'\n    5 | x\n      | ^\n"
+            "        : ... Suggested alternative: 'y'\n%Error: a.sv:6:1: other\n        : ... of other\n",
+            "a.sv:5:12: Can't find definition of variable: 'x', Suggested alternative: 'y'; and 1 more",
+        ),
+        (
+            "a.sv:3:4: error: redefinition of 'x'\n  x;\n  ^\na.sv:1:2: note: it stands here\n",
+            "a.sv:3:4: error: redefinition of 'x', a.sv:1:2: note: it stands here",
+        ),
+        ("a.v:5: error: no.\na.v:5:      : why\n1 error(s)\n", "a.v:5: error: no., why"),
         ("\n\n", "it printed nothing"),
         ("strange end\n\n", "strange end"),
     ],
