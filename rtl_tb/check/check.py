@@ -23,6 +23,7 @@ import numpy as np
 
 from golden.boundary import own_fault
 from golden.errors import MmagoldError, OperandError
+from golden.files.output import write_text
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
 from rtl_tb import engines
@@ -36,7 +37,7 @@ from rtl_tb.check.four_states import FourStates, ask_four_states, of_its_reader
 from rtl_tb.check.latency import measured
 from rtl_tb.check.once import initialised_once
 from rtl_tb.check.polarity import Polarity, polarity
-from rtl_tb.check.readings import Reading, as_run, without_off
+from rtl_tb.check.readings import Reading, as_run, synthesised
 from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.spacing import Spacing, spacing
@@ -67,6 +68,8 @@ of `Story` of rtl_tb/check/report.py."""
 
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 """Vectors that an engine runs where no count is given: what it does in a few seconds."""
+PRINTED = "printed.log"
+"""File in the unit's build folder that gets what it printed."""
 TRAFFIC = Traffic(0.2, 0.2)
 """Idle cycles and backpressure where none are given; with one reset for RESET_EVERY vectors."""
 RESET_EVERY, LEAST_RESETS = 25, 3
@@ -445,7 +448,7 @@ def check_dut(
         result.beyond += vhdl.notes(dut, result.verdict)
     elif result.passed:
         job = _read_otherwise(result, job, report)
-    result.hints += said
+    result.hints += [*said, *_printed(outcome.printed, build)]
     # From here on the verdict stands, whatever becomes of what explains it.
     tell(result, VERDICT)
     more = Budget(max(budget.left(), _IN_ANY_CASE * options.budget))
@@ -458,6 +461,16 @@ def check_dut(
         result.capsule = write_capsule(result, job, options.failures, more)
     tell(result, END)
     return result
+
+
+def _printed(text: str, build: Path) -> list[str]:
+    """Keeps what the unit printed as a file, and says where and how it begins."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return []
+    write_text(build / PRINTED, text)
+    many = f"{len(lines):,} line{'s' * (len(lines) > 1)}"
+    return [f"the unit printed {many}, kept in {build / PRINTED}; the first: {lines[0].strip()}"]
 
 
 def _built(
@@ -483,7 +496,7 @@ def _built(
     try:
         return build(dut)
     except ElaborationError as refused:
-        other = without_off(dut, place)
+        other = synthesised(dut, place)
         if other is None:
             raise
         try:

@@ -49,6 +49,8 @@ LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
+PRINTED = 1 << 20
+"""Bytes that are kept of what a unit prints: one that prints in every cycle must not fill the disk."""
 TAIL = 256
 """Cycles after the last result in which an extra one is noticed."""
 RULES = ("ENGAGED", "DRAINED", "LIMIT", "MOST_EXPIRED")
@@ -153,20 +155,26 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
 def _simulate(
     job: Job, program: Path, folder: Path, simulator: Simulator, progress: Progress | None
 ) -> Outcome:
-    """Runs all vectors. What the DUT prints goes to stderr;
-    relative paths in it start at the working directory."""
+    """Runs all vectors. What the DUT prints goes into the outcome; relative paths in it start at the working
+    directory."""
     count, layout = len(job.vectors), job.dut.layout
     files = _files(folder)
     _write_inputs(job, files)
     watch = Watch(job, counters(files["progress"]), progress)
     try:
-        simulators.run(
-            [program, *files.values(), *_settings(job)], folder=None, env=simulator.env, log=None, tick=watch
+        printed = simulators.run(
+            [program, *files.values(), *_settings(job)],
+            folder=None,
+            env=simulator.env,
+            log=folder / "printed",
+            tick=watch,
+            most=PRINTED,
         )
     except ToolFailed as error:
         full = "; is the disk full?" if "SIGBUS" in error.how else ""  # its results are a mapped file
+        last = next((f"; it printed last: {line}" for line in reversed(error.text.splitlines())), "")
         raise RtlError(
-            f"the simulation of {job.dut.name} ended without an answer ({error.how}){full}"
+            f"the simulation of {job.dut.name} ended without an answer ({error.how}){full}{last}"
         ) from error
     (answered, cycles, resets, waited), lines = _answers(job, files["answers"])
     out = np.zeros((count, (layout.result_width + 7) // 8), np.uint8)
@@ -186,6 +194,7 @@ def _simulate(
         ],
         cycles=cycles,
         resets=resets,
+        printed=printed,
     )
 
 

@@ -217,6 +217,7 @@ class Outcome:
         metavalues: how many results have a bit of each kind that is neither 0 nor 1, such as {"U": 12},
             where the engine tells them apart.
         unset: signals of a unit in VHDL that hold nothing but 'U' at the end.
+        printed: the beginning of what the unit printed in engine fast, `$display` or a failed `$warning`.
     """
 
     engine: str
@@ -234,6 +235,7 @@ class Outcome:
     translated: str = ""
     metavalues: dict[str, int] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
+    printed: str = ""
 
     @property
     def results(self) -> dict[str, Bits]:

@@ -92,13 +92,20 @@ def test_a_unit_that_ends_the_process(tmp_path, does, said):
         fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5)))
 
 
-def test_what_the_unit_prints_is_not_on_stdout(tmp_path, capfd):
-    """It would break the JSON of --json."""
+def test_what_the_unit_prints_is_in_the_outcome_alone(tmp_path, capfd):
+    """On stdout it would break the JSON of --json, on stderr it would stand before the verdict."""
     dut = small.write_small(tmp_path)
     printing = 'always @(posedge clk) if (v3) $display("hello"); endmodule'
     (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", printing))
-    fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5)))
+    outcome = fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5)))
     print("the end", flush=True)
-    out, err = capfd.readouterr()
-    assert out == "the end\n"
-    assert "hello" in err
+    assert capfd.readouterr() == ("the end\n", "")
+    assert outcome.printed == "hello\n" * 5
+
+
+def test_a_unit_that_prints_for_ever_fills_no_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(fast, "PRINTED", 1000)
+    dut = small.write_small(tmp_path)
+    printing = 'always @(posedge clk) if (v3) for (int i = 0; i < 1000; i++) $display("hello"); endmodule'
+    (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", printing))
+    assert len(fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5))).printed) == 1000
