@@ -87,13 +87,13 @@ def _description(dut: Dut, folder: Path, placed: Mapping[Path, Path]) -> str:
         document["include"] = _names(folder, dut.include, placed)
     if dut.defines:
         document["defines"] = dict(dut.defines)
-    if dut.libraries:
-        lines = [f'-y "{name}"\n' for name in _names(folder, dut.libraries, placed)]
+    if libraries := [path for path in dut.libraries if path not in dut.include]:
+        lines = [f'-y "{name}"\n' for name in _names(folder, libraries, placed)]
         write_text(folder / LIBRARIES, "".join(lines))
         document["filelist"] = LIBRARIES
     if dut.vhdl is not None:
-        libraries = {key: _names(folder, files, placed) for key, files in dut.vhdl.libraries.items()}
-        document["vhdl"] = {"standard": dut.vhdl.standard, "libraries": libraries}
+        others = {key: _names(folder, files, placed) for key, files in dut.vhdl.libraries.items()}
+        document["vhdl"] = {"standard": dut.vhdl.standard, "libraries": others}
     if "unit" in document:
         shutil.copyfile(dut.file.parent / document["unit"], folder / INSTRUCTION)
         document["unit"] = INSTRUCTION

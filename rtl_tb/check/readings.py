@@ -7,6 +7,7 @@ synthesis heeds and simulators do not.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.pragmas import PIECES, VENDOR, as_attribute, files_without_off, without_off
 from rtl_tb.engines.builds import design_options, files_read, kept_text, library_modules, verilog_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -42,18 +44,8 @@ SYNTHESIS = {
     "Yosys": (*_NO_MORE, "-DSYNTHESIS=1", "-DYOSYS=1"),
 }
 """What is defined in synthesis, in general and by Yosys."""
-_VENDOR = r"(?:synopsys|synthesis|pragma|cadence|ambit|exemplar|rtl_synthesis|xilinx|altera)"
-_PRAGMA = re.compile(
-    rf"\s*(?:{_VENDOR}\s*,?\s*)+"
-    r"(?:(?P<off>(?:translate|synthesis)_off\b|off\s*$)|(?P<on>(?:translate|synthesis)_on\b|on\s*$))"
-)
-_FLAGS = re.compile(rf"\s*(?:{_VENDOR}\s*,?\s*)+([\w\s,]*)$")
+_FLAGS = re.compile(rf"\s*(?:{VENDOR}\s*,?\s*)+([\w\s,]*)$")
 _CASES = re.compile(r"\b(?:full|parallel)_case\b")
-_PIECES = re.compile(
-    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\\[^\s]+'  # strings and escaped names, which hold anything
-    r"|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|\(\*(?P<attribute>\s*synthesis\s*,[^*]*)\*\)",
-    re.DOTALL,
-)
 _KEPT = re.compile(r"/\*verilator (?:full|parallel)_case\*/")
 """What becomes of such a pragma."""
 _DECLARED = re.compile(
@@ -76,7 +68,7 @@ class Reading:
         """(code, "file:line") of every line with code: no comment but pragmas of a `case`, no `timescale, one
         space for several."""
         found, file, number = [], "", 0
-        for line in _PIECES.sub(_without_comments, self.text).split("\n"):
+        for line in PIECES.sub(_without_comments, self.text).split("\n"):
             if (mark := _LINE.match(line.strip())) is not None:
                 file, number = Path(mark[2]).name, int(mark[1])
                 continue
@@ -113,16 +105,17 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
     if dut.libraries:
         sources += library_modules(dut, files_read(dut, simulators.verilator(), options))
     with tempfile.TemporaryDirectory(prefix="mmagold_text_") as name:
-        text = _preprocessed(dut, sources, options, Path(name))
-        if copies := _marked(dut, sources, text, Path(name), _as_attribute if pragmas else _as_flag):
-            own = {file: copy for copy, file in copies.items() if file in sources}
-            folders = [Path(name) / f"headers{at}" for at, _ in enumerate([*dut.include, *dut.libraries])]
-            marked = [own.get(path, path) for path in sources]
-            text = _preprocessed(dut, marked, options, Path(name), folders)
+        folder = Path(name)
+        text = _preprocessed(dut, sources, options, folder)
+        headers = [folder / name for _, name in _LINE.findall(text)]
+        files = [path for path in (*sources, *headers) if path.is_file()]
+        if copies := _marked(files, folder, _as_attribute if pragmas else _as_flag):
+            folders = [_copy_of(path, folder) for path in (*dut.include, *dut.libraries)]
+            text = _preprocessed(dut, [_copy_of(path, folder) for path in sources], options, folder, folders)
             text = _LINE.sub(
                 lambda line: line[0].replace(line[2], str(copies.get(Path(line[2]), line[2]))), text
             )
-    return Reading(_without_off(text) if pragmas else text)
+    return Reading(without_off(text) if pragmas else text)
 
 
 def on_text(job: Job, text: str, name: str) -> Job:
@@ -134,20 +127,18 @@ def on_text(job: Job, text: str, name: str) -> Job:
     return replace(job, dut=mine, simulator="verilator", program=None, waves=None)
 
 
-def without_off(dut: Dut, build: Path) -> Dut | None:
-    """The DUT without what stands between pragmas `translate_off` and `translate_on`, which is for a test
-    bench of its author's and for no chip; None where nothing does."""
-    written: dict[Path, Path] = {}
-    for path in verilog_of(dut):
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        marked = _PIECES.sub(_only_off, text)
-        if marked != text:
-            written[path] = kept_text(build, path.stem, _without_off(marked))
-    if not written:
+def synthesised(dut: Dut, build: Path) -> Dut | None:
+    """The DUT without what stands between pragmas `translate_off` and `translate_on`; None where nothing
+    does."""
+    texts = files_without_off(dut.sources if dut.vhdl is not None else verilog_of(dut))
+    if not texts:
         return None
-    folders = dict.fromkeys(path.parent for path in written)  # of what they include from beside them
+    written = {path: kept_text(build, path.stem, text, path.suffix) for path, text in texts.items()}
     sources = tuple(written.get(path, path) for path in dut.sources)
-    return replace(dut, sources=sources, include=(*dut.include, *folders))
+    if dut.vhdl is not None:
+        return replace(dut, sources=sources)
+    beside = dict.fromkeys(path.parent for path in written)  # of what they include
+    return replace(dut, sources=sources, include=(*dut.include, *beside))
 
 
 def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
@@ -176,30 +167,24 @@ def _preprocessed(
     return simulators.preprocessed(words, folder=folder, what=dut.name)
 
 
-def _marked(
-    dut: Dut, sources: Sequence[Path], text: str, folder: Path, mark: Callable[[re.Match[str]], str]
-) -> dict[Path, Path]:
-    """Copies of the files that have pragmas in comments, with what `mark` makes of them, which the
-    preprocessor keeps, and the file of each: of sources one each, of headers as they are included."""
-    copies: dict[Path, Path] = {}
-    headers = dict.fromkeys(folder / name for _, name in _LINE.findall(text))
-    for number, file in enumerate(dict.fromkeys([*sources, *filter(Path.is_file, headers)])):
-        before = file.read_text(encoding="utf-8", errors="surrogateescape")
-        after = _PIECES.sub(mark, before)
-        if after == before:
-            continue
-        targets = [folder / f"source{number}" / file.name]
-        if file not in sources:
-            targets = [
-                folder / f"headers{at}" / file.relative_to(near)
-                for at, near in enumerate([*dut.include, *dut.libraries])
-                if file.is_relative_to(near)
-            ]
-        for target in targets:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(after, encoding="utf-8", errors="surrogateescape")
-            copies[target] = file
-    return copies
+def _marked(files: Iterable[Path], folder: Path, mark: Callable[[re.Match[str]], str]) -> dict[Path, Path]:
+    """Copies of all files of a design, in which `mark` makes of pragmas in comments what the preprocessor
+    keeps, and the file of each; nothing where no file has any. All are copied, so that each includes the
+    copies of what lies beside it."""
+    before = {path: path.read_text(encoding="utf-8", errors="surrogateescape") for path in files}
+    after = {path: PIECES.sub(mark, text) for path, text in before.items()}
+    if before == after:
+        return {}
+    for path, text in after.items():
+        target = _copy_of(path, folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", errors="surrogateescape")
+    return {_copy_of(path, folder): path for path in after}
+
+
+def _copy_of(path: Path, folder: Path) -> Path:
+    """Where the copy of a file or a folder lies below a folder."""
+    return folder / "copies" / os.path.abspath(path).lstrip("/")
 
 
 def _as_flag(piece: re.Match[str]) -> str:
@@ -212,16 +197,8 @@ def _as_flag(piece: re.Match[str]) -> str:
 
 
 def _as_attribute(piece: re.Match[str]) -> str:
-    marked = _only_off(piece)
+    marked = as_attribute(piece)
     return _as_flag(piece) if marked == piece[0] else marked
-
-
-def _only_off(piece: re.Match[str]) -> str:
-    """A pragma `translate_off`, or `on`, as an attribute; all else as it is."""
-    said = _PRAGMA.match(piece["line"] or piece["block"] or "")
-    if said is None:
-        return piece[0]
-    return f"(* synthesis, translate_{'off' if said['off'] else 'on'} *)" + "\n" * piece[0].count("\n")
 
 
 def _without_comments(piece: re.Match[str]) -> str:
@@ -229,23 +206,3 @@ def _without_comments(piece: re.Match[str]) -> str:
     if not piece[0].startswith(_COMMENTS) or _KEPT.fullmatch(piece[0]):
         return piece[0]
     return " " + "\n" * piece[0].count("\n")
-
-
-def _without_off(text: str) -> str:
-    """The text without what stands from a pragma `translate_off` to `translate_on`; lines keep their
-    numbers."""
-    kept: list[str] = []
-    at, off = 0, False
-    for piece in _PIECES.finditer(text):
-        said = _PRAGMA.match(piece["attribute"] or "")
-        if said is None:
-            continue
-        before = text[at : piece.start()]
-        kept.append(_only_places(before) if off else before)
-        at, off = piece.end(), bool(said["off"])
-    return "".join([*kept, _only_places(text[at:]) if off else text[at:]])
-
-
-def _only_places(text: str) -> str:
-    """Empty lines in place of code; what says where the next line stands remains."""
-    return "\n".join(line if line.startswith("`line") else "" for line in text.split("\n"))

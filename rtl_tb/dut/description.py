@@ -267,7 +267,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         top,
         tuple(design.files) if vhdl else packages_first(design.files),
         tuple(design.include),
-        tuple(design.libraries),
+        design.searched,
         design.defines,
         _parameters(document, vhdl is not None),
         _types(document),

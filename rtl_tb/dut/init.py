@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,8 +37,10 @@ from rtl_tb.dut.matching import (
 )
 from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
+from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
 from rtl_tb.dut.vhdl import Vhdl, read_entity
+from rtl_tb.errors import ElaborationError
 
 GUESS = "  # GUESS"
 _RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
@@ -124,14 +127,14 @@ class Given:
                 raise SpecError(f"source '{file}' is no file; looked for it at {Path(file).absolute()}")
         found.files |= dict.fromkeys(Path(file).absolute() for file in files)
         check_sizes(found.files)
-        include = [*found.include, *(path.absolute() for path in self.include)]
+        found.include |= dict.fromkeys(path.absolute() for path in self.include)
         defines = found.defines | dict(self.defines)
         if in_vhdl(found.files):
-            if include or defines or found.libraries or self.types:
+            if found.include or defines or found.libraries or self.types:
                 raise SpecError("include folders, macros, types and -y mean nothing in VHDL")
             return Design(tuple(found.files), top, parameters=self.parameters)
         ordered = packages_first(found.files)
-        libraries = tuple(found.libraries)
+        include, libraries = tuple(found.include), found.searched
         return Design(ordered, top, include, defines, self.parameters, libraries, self.types)
 
     def lines(self, folder: Path) -> list[str]:
@@ -174,7 +177,8 @@ def draft(
     given = given or Given()
     design = given.design(sources, top)
     vhdl = in_vhdl(design.sources)
-    module = _taken_apart(read_entity(design, Vhdl()) if vhdl else read_ports(design))
+    top_module, remark = _elaborated(design, vhdl)
+    module = _taken_apart(top_module)
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
     layout = WordLayout.of(unit) if unit else None
@@ -182,6 +186,7 @@ def draft(
     lines = [
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
+        *remark,
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
         *([f"sources: {_paths(sources, folder)}"] if sources else []),
@@ -197,6 +202,40 @@ def draft(
         "compare: {nan: exact, zero: strict}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _elaborated(design: Design, vhdl: bool) -> tuple[Module, list[str]]:
+    """The top of a design, as a comment what was left out for it: a text that is refused is read without what
+    synthesis leaves out.
+
+    Raises:
+        ElaborationError: no simulator takes it either way.
+    """
+
+    def read(design: Design) -> Module:
+        return read_entity(design, Vhdl()) if vhdl else read_ports(design)
+
+    try:
+        return read(design), []
+    except ElaborationError as refused:
+        texts = files_without_off(design.sources)
+        if not texts:
+            raise
+        with tempfile.TemporaryDirectory(prefix="mmagold_init_") as name:
+            moved = {path: Path(name) / f"{at}_{path.name}" for at, path in enumerate(texts)}
+            for path, text in texts.items():
+                moved[path].write_text(text, encoding="utf-8", errors="surrogateescape")
+            sources = [moved.get(path, path) for path in design.sources]
+            include = [*design.include, *dict.fromkeys(path.parent for path in moved)]
+            try:
+                module = read(replace(design, sources=sources, include=include))
+            except ElaborationError:
+                raise refused from None
+        why = " ".join(str(refused).split())
+        return module, [
+            "# Read without what stands between the pragmas translate_off and translate_on, as by synthesis: "
+            f"with it {why}"
+        ]
 
 
 def _paths(paths: Iterable[Path], folder: Path) -> str:

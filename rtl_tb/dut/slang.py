@@ -73,8 +73,7 @@ def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
     words += [f"-G{name}={literal(value)}" for name, value in of_top(design.parameters or {}).items()]
     words += [f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()]
     words += [word for path in design.include for word in ("-I", str(path))]
-    # Verilator looks for missing modules in include folders, too.
-    words += [word for path in (*design.libraries, *design.include) for word in ("-y", str(path))]
+    words += [word for path in design.libraries for word in ("-y", str(path))]
     words += [str(path) for path in (*design.sources, *sources)]
     ready = slang.parseCommandLine(shlex.join(words)) and slang.processOptions() and slang.parseAllSources()
     if not ready:

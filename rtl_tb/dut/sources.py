@@ -37,7 +37,7 @@ _SWITCHES = ("+libext+", "-sv", "-sverilog", "--sv", "+librescan")
 @dataclass
 class Sources:
     """Files in compile order, include folders, macros (an empty text defines without a value), and folders
-    in which a module that is not defined is looked for by its name."""
+    in which, after those of `include`, a module that is not defined is looked for by its name."""
 
     files: dict[Path, None] = field(default_factory=dict)
     include: dict[Path, None] = field(default_factory=dict)
@@ -50,6 +50,12 @@ class Sources:
         self.include |= other.include
         self.defines |= other.defines
         self.libraries |= other.libraries
+
+    @property
+    def searched(self) -> tuple[Path, ...]:
+        """The folders in which every reader looks for a module that is not defined. Verilator takes its
+        include folders for such, and first; so no reader knows fewer."""
+        return tuple(self.include | self.libraries)
 
 
 def read_list(
@@ -202,11 +208,13 @@ def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:
 def options(
     simulator: str, include: Iterable[Path], defines: Mapping[str, str], libraries: Iterable[Path]
 ) -> list[str]:
-    """Include folders, macros and libraries as a simulator takes them."""
+    """Include folders, macros and libraries as a simulator takes them. A file includes what stands beside
+    it, as in slang, VCS, Questa and Xcelium, which need no option for it."""
     macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in defines.items()]
     folders = [word for path in libraries for word in ("-y", str(path))]
     suffix = ["-Y.sv"] if folders and simulator == "icarus" else []  # Verilator looks for .v and .sv anyway
-    return [*(f"-I{path}" for path in include), *macros, *folders, *suffix]
+    beside = {"verilator": ["--relative-includes"], "icarus": ["-grelative-include"]}.get(simulator, [])
+    return [*beside, *(f"-I{path}" for path in include), *macros, *folders, *suffix]
 
 
 def _text(path: Path) -> str:

@@ -99,7 +99,7 @@ def elaborated_by(
     lines = [*_READ, f"--top {NAME}"]
     lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in dut.defines.items()]
     lines += [f"-I {_quoted(path)}" for path in dut.include]
-    lines += [f"-y {_quoted(path)}" for path in (*dut.libraries, *dut.include)]
+    lines += [f"-y {_quoted(path)}" for path in dut.libraries]
     lines += [_quoted(path) for path in (*dut.sources, folder / f"{NAME}.sv")]
     (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
     read = ("read_slang -f arguments.f", "proc")

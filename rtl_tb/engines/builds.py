@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import os
 import re
@@ -211,6 +212,9 @@ def built(place: Path, recipe: Recipe) -> Path:
                     f"{recipe.simulator.version_text} said nothing, but made no program of {recipe.dut.name}"
                 )
             compiled = _read_by_the_simulator(recipe, scratch)
+            further = [path for path in library_modules(recipe.dut, compiled) if path not in inputs.files]
+            if further:  # Icarus Verilog's preprocessor does not look for modules
+                _check_reach(recipe, scratch, further)
             changed = inputs.changed()
             if changed is None:
                 if listed and set(compiled) <= set(inputs.files):
@@ -329,12 +333,12 @@ def _sweep(place: Path) -> None:
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 
-def kept_text(folder: Path, name: str, text: str) -> Path:
+def kept_text(folder: Path, name: str, text: str, suffix: str = ".sv") -> Path:
     """A file of this text in a folder of builds. The same text is the same file, so that its builds serve
     again; texts that no check has asked for within KEPT seconds are removed."""
     folder = folder.absolute() / TEXTS
     content = text.encode("utf-8", "backslashreplace")
-    file = folder / f"{name}_{hashlib.sha256(content).hexdigest()[:16]}.sv"
+    file = folder / f"{name}_{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     with made_folder(folder):
         if not file.is_file() or file.read_bytes() != content:
             write_text(file, text)
@@ -343,8 +347,8 @@ def kept_text(folder: Path, name: str, text: str) -> Path:
         for other in folder.glob("*.used"):
             with contextlib.suppress(OSError):
                 if used.stat().st_mtime - other.stat().st_mtime > KEPT:
-                    other.with_suffix(".sv").unlink(missing_ok=True)
-                    other.unlink()
+                    for each in folder.glob(f"{glob.escape(other.stem)}.*"):
+                        each.unlink()
     return file
 
 

@@ -235,3 +235,18 @@ def test_sources_without_a_module(tmp_path: Path) -> None:
     (tmp_path / "only_pkg.sv").write_text("package only_pkg; parameter int W = 3; endpackage\n")
     with pytest.raises(ElaborationError, match="expected one top module, found none"):
         draft([tmp_path / "only_pkg.sv"])
+
+
+def test_what_synthesis_leaves_out_refuses_no_unit(tmp_path: Path) -> None:
+    """It may name what is in the author's test bench alone; that it was left out is said."""
+    ports = "input [15:0] a, b, output [31:0] z"
+    bench = "// synopsys translate_off\nalways @(test.fail) $display(test.u0.x);\n// synopsys translate_on\n"
+    (tmp_path / "m.v").write_text(f'`include "w.vh"\nmodule m ({ports});\n{bench}endmodule\n')
+    (tmp_path / "w.vh").write_text("`define W 1\n")
+    text = draft([tmp_path / "m.v"], folder=tmp_path)
+    assert "sources: [m.v]" in text and "a: a" in text
+    (remark,) = [line for line in text.splitlines() if line.startswith("# Read without")]
+    assert "'test'" in remark
+    (tmp_path / "m.v").write_text(f"module m ({ports});\n{bench}wire x = missing.y;\nendmodule\n")
+    with pytest.raises(ElaborationError, match="'test'"):
+        draft([tmp_path / "m.v"], folder=tmp_path)

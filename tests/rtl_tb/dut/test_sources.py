@@ -9,9 +9,17 @@ from changed_unit import DUT, OWN
 
 from golden.errors import SpecError
 from rtl_tb.check.check import Options, check
+from rtl_tb.check.readings import SIMULATORS, read
+from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.ports import Design
 from rtl_tb.dut.sources import check_sizes, packages_first, read_list
+from rtl_tb.dut.translated import to_verilog
+from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.engines.builds import files_read
+from rtl_tb.errors import RtlError
+from rtl_tb.simulators import simulators
 
 PACKAGE = "package widths;\n    localparam int Elements = 4;\nendpackage\n"
 ADDER = "module adder (input logic [35:0] x, y, output logic [35:0] z);\n    assign z = x + y;\nendmodule\n"
@@ -53,9 +61,8 @@ def test_a_unit_in_lists_passes(design, simulator):
 def test_what_the_lists_say(design):
     dut = load_dut(design / "dut.yaml")
     assert [path.name for path in dut.sources] == ["widths.sv", "a_mac4.sv"]
-    assert [path.name for path in dut.include] == ["inc"] and [path.name for path in dut.libraries] == [
-        "cells"
-    ]
+    assert [path.name for path in dut.include] == ["inc"]
+    assert [path.name for path in dut.libraries] == ["inc", "cells"]  # in Verilator's order
     assert dut.defines == {"NOTHING": "36'd0"}
 
 
@@ -150,3 +157,64 @@ def test_comments_without_an_end(tmp_path: Path) -> None:
     (tmp_path / "b.f").write_text("-" + "x" * 1_000_000)
     with pytest.raises(SpecError, match=r"unknown option '-x+[.][.][.]'$"):
         read_list(tmp_path / "b.f")
+
+
+@pytest.fixture
+def spread(tmp_path):
+    """The example unit with a header beside it that includes another beside itself, and with a module in an
+    include folder."""
+    text = (OWN / "mac4.sv").read_text(encoding="utf-8").replace("36'(x * w);", "36'(x * w) + `ZERO;")
+    text = text.replace("sum[31:0];", "total[31:0];").replace("sum[35", "total[35")
+    text = text.replace(
+        "logic signed [35:0] sum;", "logic signed [35:0] sum, total;\n    adder add (sum, 36'd0, total);"
+    )
+    for name, content in {
+        "rtl/mac4.sv": '`include "more/zero.svh"\n' + text,
+        "rtl/more/zero.svh": '`include "nothing.svh"\n`define ZERO `NOTHING\n',
+        "rtl/more/nothing.svh": "`define NOTHING 36'd0\n// synopsys translate_off\nlocalparam GONE = 1;\n// "
+        "synopsys translate_on\n",
+        "cells/adder.sv": ADDER,
+        "mac4.yaml": (OWN / "mac4.yaml").read_text(encoding="utf-8"),
+        "dut.yaml": DUT.replace("[mac4.sv]", "[rtl/mac4.sv]\ninclude: [cells]"),
+    }.items():
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def test_every_reader_finds_the_same_files(spread):
+    dut = load_dut(spread / "dut.yaml")
+    design = Design(dut.sources, dut.top, dut.include, dut.defines, libraries=dut.libraries)
+    headers = ["mac4.sv", "nothing.svh", "zero.svh"]
+    for simulator, modules in ((simulators.verilator(), ["adder.sv"]), (simulators.icarus(), [])):
+        files = files_read(dut, simulator)  # of Icarus what its preprocessor reads
+        assert sorted(path.name for path in files if path.is_relative_to(spread)) == modules + headers
+    assert slang.read_ports(design).name == "mac4"
+    assert "adder" not in to_verilog(dut, wrapper_of(dut)).split("endmodule")[0]
+    for pragmas in (False, True):
+        reading = read(dut, SIMULATORS["verilator"], pragmas)
+        assert reading is not None and "36'(x * w) + 36'd0" in reading.text and "adder" in reading.text
+        assert ("GONE" in reading.text) == (not pragmas)
+    given = Given(include=[spread / "cells"])
+    assert "x_i" in draft([spread / "rtl" / "mac4.sv"], folder=spread, given=given)
+
+
+@pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
+def test_a_spread_unit_passes_with_all_that_is_asked_of_it(spread, engine, simulator):
+    options = Options(
+        engine=engine, simulator=simulator, count=200, build=spread / "build", failures=None, holes="warn"
+    )
+    result = check(spread / "dut.yaml", options)
+    assert result.passed and not [note for note in result.notes if "refused" in note], result.notes
+
+
+@pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
+def test_a_module_of_a_folder_must_not_reach_into_the_checker(spread, engine, simulator):
+    cell = spread / "cells" / "adder.sv"
+    cell.write_text(ADDER.replace("assign", "wire mmagold_tb = 0; assign"))
+    with pytest.raises(RtlError, match="names mmagold_tb"):
+        check(
+            spread / "dut.yaml",
+            Options(engine=engine, simulator=simulator, count=20, build=spread / "build", failures=None),
+        )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from golden.errors import SpecError
+from rtl_tb.check.check import Options, check
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import Given, draft
 from rtl_tb.dut.ports import Design
@@ -180,3 +181,44 @@ def test_ports_of_a_component_are_not_those_of_the_top(tmp_path):
     found = read_entity(Design(sources, "top"), Vhdl())
     assert {name: port.width for name, port in found.ports.items()} == {"a": 4, "q": 1}
     assert list(found.generics) == []
+
+
+@ghdl
+def test_a_complaint_of_several_lines_is_quoted_whole(tmp_path):
+    """GHDL says in further lines of one place why a component and its entity do not fit."""
+    port = "library ieee; use ieee.std_logic_1164.all;\n"
+    (tmp_path / "part.vhd").write_text(
+        f"{port}entity part is port (x : in bit); end entity;\narchitecture r of part is begin end;\n"
+    )
+    (tmp_path / "top.vhd").write_text(
+        f"{port}entity top is port (x : in std_logic); end entity;\narchitecture r of top is\n"
+        "component part is port (x : in std_logic); end component;\nbegin\ni: part port map (x);\nend;\n"
+    )
+    with pytest.raises(ElaborationError, match=r"instance \"i\": type .* not compatible with type of port"):
+        read_entity(Design([tmp_path / "part.vhd", tmp_path / "top.vhd"], "top"), Vhdl())
+
+
+BENCH = {
+    "synopsys translate": "process begin report integer'image(work.bench.count); wait; end process;",
+    "pragma translate": "process begin work.bench.note('\"', x); wait; end process;",
+}
+
+
+@ghdl
+@pytest.mark.parametrize("pragma", BENCH)
+def test_what_synthesis_leaves_out_refuses_no_unit(tmp_path, pragma):
+    """It may name what is in the author's test bench alone; that it was left out is said."""
+    text = (UNITS / "sum_of_bytes.vhd").read_text()
+    bench = f"-- {pragma}_off\n{BENCH[pragma]}\n-- {pragma}_on\nend rtl;"
+    assert text.count("end rtl;") == 1
+    (tmp_path / "sum_of_bytes.vhd").write_text(text.replace("end rtl;", bench))
+    for name in ("sum_of_bytes.yaml", "sum_of_bytes_unit.yaml"):
+        shutil.copy(UNITS / name, tmp_path)
+    drafted = draft([tmp_path / "sum_of_bytes.vhd"], folder=tmp_path)
+    assert "# Read without what stands between the pragmas" in drafted and "bench" in drafted
+    result = check(
+        tmp_path / "sum_of_bytes.yaml",
+        Options(engine="cocotb", simulator="ghdl", count=20, build=tmp_path / "build", failures=None),
+    )
+    assert result.passed
+    assert any(hint.startswith("its text was read without") for hint in result.hints), result.hints
