@@ -5,6 +5,7 @@ A unit's file lists those that it has, the lowest bit of the result `flags` firs
     flags: [invalid, overflow, underflow, inexact]
 
 When each is raised, docs/spec-schema.md says; golden/number/status.py and golden/core/mg_flags.h compute it.
+No step divides, so that `divide_by_zero` is a bit that is always 0.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ CAUSE = Vocabulary(
 )
 CARRY = Vocabulary("carry", ("kept", "lost"))
 GROUP = Vocabulary("group", ("contiguous", "interleaved"))
-STATUS = Vocabulary("status", ("invalid", "overflow", "underflow", "inexact"))
+STATUS = Vocabulary("status", ("invalid", "overflow", "underflow", "inexact", "divide_by_zero"))
 REGISTER = Vocabulary(
     "register",
     ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"),

@@ -54,6 +54,7 @@ _STATUS = {
     "underflow": ("underflow", "uf", "unf"),
     "overflow": ("overflow", "of", "ovf"),
     "invalid": ("invalid", "nv", "inv"),
+    "divide_by_zero": ("dz", "dbz", "divzero", "divbyzero"),
 }
 """Words of outputs that are one status flag each."""
 _SHOWN = 5
@@ -538,6 +539,15 @@ def _mode_line(module: Module, roles: _Roles, unit: Instruction | None) -> str:
     return f"  mode: {{{', '.join(words)}}}{mark}"
 
 
+def _riscv(unit: Instruction | None, roles: _Roles) -> str:
+    """A warning where four flags get a port of five bits: RISC-V's fflags have another one among them."""
+    width = roles.found.roles["flags"].width
+    if unit is None or "divide_by_zero" in unit.status or (len(unit.status), width) != (4, 5):
+        return ""
+    order = "inexact, underflow, overflow, divide_by_zero, invalid"
+    return f"; RISC-V's five are flags: [{order}] in the unit's file"
+
+
 def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instruction | None) -> list[str]:
     fields = {item.name: item for item in layout.fields} if layout else {}
     lines = ["# Element 0 in the least significant bits, unless order: descending.", "ports:"]
@@ -557,9 +567,8 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
                 f"{item.elements} x {item.bits}{_candidates_text(module, roles, operand)}"
             )
         elif names:
-            lines.append(
-                f"  {operand}: {_arrangement(names, module, fields.get(operand), roles.guess(operand))}"
-            )
+            placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
+            lines.append(f"  {operand}: {placed}{_riscv(unit, roles) if operand == 'flags' else ''}")
         elif operand == "clear" and roles.reset_clears:
             low = ", active: low" if _RESET_LOW.search(roles.port("reset") or "") else ""
             port = _scalar(roles.port("reset") or "")

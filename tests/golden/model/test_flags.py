@@ -18,6 +18,7 @@ from random_units import accepted, load
 
 import golden
 from golden.catalog.unit_text import unit_text
+from golden.cover.points import sampler
 from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
 from golden.vectors import default_set
@@ -466,3 +467,23 @@ def test_written_out_it_is_the_same_unit() -> None:
         assert again.status == ins.status and again.modes == ins.modes
         for one, other in zip(again.program.operations, ins.program.operations, strict=True):
             assert one.arithmetic == other.arithmetic
+
+
+def test_divide_by_zero_is_a_bit_that_nothing_raises() -> None:
+    """RISC-V's fflags: the other four where they are without it, in both models, and no hole of coverage."""
+    text = (EXAMPLES / "ieee_fma_flags.yaml").read_text(encoding="utf-8")
+    (line,) = [each for each in text.splitlines() if each.startswith("flags:")]
+    four, five = (
+        "[inexact, underflow, overflow, invalid]",
+        "[inexact, underflow, overflow, divide_by_zero, invalid]",
+    )
+    plain, riscv = (load(text.replace(line, f"flags: {flags}")) for flags in (four, five))
+    operands = default_set(plain, 400, 1).operands
+    expected = plain.flags(**operands)
+    assert set(expected.tolist()) >= {0, 1, 0b11, 0b101, 0b1000}
+    moved = expected & 0b111 | (expected & 0b1000) << 1
+    np.testing.assert_array_equal(riscv.flags(**operands), moved)
+    for i in range(0, 400, 7):
+        assert riscv.trace(**{name: value[i] for name, value in operands.items()}).flags == moved[i]
+    bins = [point.bins for point in sampler(riscv).points if point.name.endswith("flag divide_by_zero")]
+    assert bins and all(each == {"not raised": True, "raised": False} for each in bins)

@@ -298,3 +298,35 @@ def test_the_scoreboard_compares_flags():
         board.receive([f"{word ^ (1 << 16 if i == spoilt else 0):020b}" for i, word in enumerate(words)])
         assert board.clean == clean
     assert board.wrong == 1 and "with flags 0x" in board.summary()
+
+
+RISCV = "[inexact, underflow, overflow, divide_by_zero, invalid]"
+FFLAGS = """
+module fpu (input [15:0] a, b, input [2:0] rnd, output [15:0] d, output [4:0] fflags);
+  wire [3:0] flags;
+  mul_flags mul (.a(a), .b(b), .rnd(rnd), .d(d), .flags(flags));
+  assign fflags = {flags[3], DZ, flags[2:0]};
+endmodule
+"""
+
+
+@pytest.mark.parametrize("engine", ["fast", "selfcheck"])
+def test_riscvs_word_of_flags_has_a_bit_that_is_always_0(tmp_path, engine):
+    file = planted(
+        tmp_path,
+        top="fpu",
+        sources=["mul_flags.sv", "fpu.sv"],
+        parameters={},
+        ports={"a": "a", "b": "b", "mode": "rnd", "d": "d", "flags": "fflags"},
+    )
+    unit = tmp_path / "mul_flags.yaml"
+    sources = [tmp_path / "mul_flags.sv", tmp_path / "fpu.sv"]
+    sources[1].write_text(FFLAGS.replace("DZ", "1'b0"))
+    assert f"RISC-V's five are flags: {RISCV}" in draft(sources, "fpu", str(unit), tmp_path)
+    unit.write_text(unit.read_text().replace("[inexact, underflow, overflow, invalid]", RISCV))
+    assert "  flags: fflags\n" in draft(sources, "fpu", str(unit), tmp_path)
+    simulator = "verilator" if engine == "fast" else "icarus"
+    assert checked(file, engine, simulator, count=1000).passed
+    sources[1].write_text(FFLAGS.replace("DZ", "flags[3]"))
+    found = checked(file, engine, simulator, count=1000, explain=False)
+    assert {name for name, count in found.verdict.wrong_flags.items() if count} == {"divide_by_zero"}
