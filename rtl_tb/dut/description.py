@@ -793,6 +793,11 @@ def _check_channels(dut: Dut) -> None:
         raise SpecError(f"{where}: an operand is in two channels")
 
 
+_KEY_OF_ROLE = {"constant": "constants", "clock": "clock", "reset": "reset"} | dict.fromkeys(
+    ("d", "result", "operand"), "ports"
+)
+
+
 def _check_roles(dut: Dut) -> None:
     """Refuses a port that is named in two roles, such as a constant that is also an operand."""
     named = [("clock", dut.clock), ("reset", dut.reset.port if dut.reset else None)]
@@ -807,6 +812,8 @@ def _check_roles(dut: Dut) -> None:
     roles: dict[str, str] = {}
     for role, port in named:
         if port and port in roles:
-            raise SpecError(f"{dut.file}: port '{port}' is named both as {roles[port]} and as {role}")
+            key = _KEY_OF_ROLE.get(roles[port], "handshake")
+            where = dut.where.get(key, str(dut.file))
+            raise SpecError(f"{where}: port '{port}' is named both as {roles[port]} and as {role}")
         if port:
             roles[port] = role

@@ -177,9 +177,9 @@ MISTAKES = [
     ("{port: b, order: descending}", "{port: a, lsb: 240}", 16, "b[0] and a[15] share bit 240 of port 'a'"),
     ("{port: b, order: descending}", "7", 16, "key 'b' is 7, expected a string or a list or a mapping"),
     ("mode: 3", "mode: -1", 19, "key 'mode' is -1, expected an integer from 0"),
-    ("mode: 3", "a: 3", None, "port 'a' is named both as constant and as operand"),
-    ("mode: 3", "clk: 3", None, "port 'clk' is named both as clock and as constant"),
-    ("  d: d\n", "  d: a\n", None, "port 'a' is named both as d and as operand"),
+    ("mode: 3", "a: 3", 19, "port 'a' is named both as constant and as operand"),
+    ("mode: 3", "clk: 3", 8, "port 'clk' is named both as clock and as constant"),
+    ("  d: d\n", "  d: a\n", 14, "port 'a' is named both as d and as operand"),
     ("nan: canonical", "nan: sloppy", 20, "expected one of exact, canonical, any"),
     ("compare:", "comparison: 1\ncompare:", 20, "unknown key 'comparison'"),
 ]
