@@ -50,8 +50,10 @@ and a check must not wait for ever."""
 VERILATOR_ERRORS = ("-Werror-MODDUP",)
 """Warnings of Verilator that must stop a design: of two modules
 of one name it takes the first without a word."""
-VERILATOR_GOES_ON = ("-Wno-fatal",)
-"""No other warning stops one: it may be others' code. Every call of Verilator has this option."""
+VERILATOR_GOES_ON = ("-Wno-fatal", "-Wno-BADVLTPRAGMA")
+"""No other warning stops one: it may be others' code. Nor does a comment of another tool that a macro makes,
+`/* synopsys sync_set_reset */`, in which Verilator looks for a word of its own. Every call of Verilator has
+these options."""
 _WARNED = re.compile(r"^%Warning(?:-(?P<code>\w+))?: (?P<text>.+)", re.MULTILINE)
 
 NOT_INHERITED = re.compile(

@@ -380,3 +380,10 @@ def test_tools_speak_english(monkeypatch):
 def test_a_log_without_room_is_of_the_machine():
     with pytest.raises(MachineError, match="/dev/full cannot be written: No space left"):
         simulators.run(["echo", "x"], folder=None, env=dict(os.environ), log=Path("/dev/full"))
+
+
+def test_a_comment_of_another_tool_out_of_a_macro_refuses_no_unit(tmp_path):
+    text = '`define F(c) /``* synopsys sync_set_reset `"c`" *``/ assign b = c;\n'
+    (tmp_path / "m.sv").write_text(f"{text}module m (input a, output b);\n`F(a)\nendmodule\n")
+    arguments = ["--lint-only", "m.sv"]
+    simulators.elaborate(simulators.verilator(), arguments, folder=tmp_path, what="the DUT m")
