@@ -415,6 +415,8 @@ def test_a_unit_with_a_faulty_key_is_covered(keys: dict[str, str]) -> None:
     coverage = Coverage(ins)
     coverage.sample_set(default_set(ins, 6000))
     assert coverage.surprises() == []
+    list(aim(ins, coverage, most=20_000))
+    assert coverage.surprises() == []
     assert coverage.percent > 90
 
 
