@@ -84,10 +84,23 @@ def changes(ins: Instruction, nan: int | None = None) -> list[Change]:
 
 
 def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
-    """The instruction with other operations, or None where they are the same ones."""
+    """The instruction with other operations, or None where they are the same ones, or are not whole: a
+    change meant for a sum leaves nothing that writes the result of a unit without one."""
     new = tuple(operations)
     assert ins.modes is None, "a hypothesis is of one mode"
-    return None if new == ins.program.operations else replace(ins, program=Program(new))
+    if new == ins.program.operations or not all(map(_is_whole, new)):
+        return None
+    return replace(ins, program=Program(new))
+
+
+def _is_whole(operation: Operation) -> bool:
+    """Whether every register is written before it is read, and the last step alone writes the result."""
+    written = {"a", "b", "c", "scales", "addends"}
+    for step in operation.steps:
+        if "d" in written or not written.issuperset(step.of):
+            return False
+        written.add(step.to)
+    return "d" in written
 
 
 def rewrite(rule: Rewrite) -> Apply:

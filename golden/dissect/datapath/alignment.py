@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import Array, bit_length, low_bits, shifted, shl, shr
+from golden.dissect.datapath.arrays import Array, bit_length, low_bits, modulo, shifted, shl, shr
 from golden.dissect.datapath.signals import Numbers, ShiftSignals
 from golden.dissect.datapath.terms import HUGE, leading_of, with_sticky
 from golden.number.formats import Kind
@@ -143,10 +143,10 @@ def _zeros(found: Numbers, signals: ShiftSignals, step: Align) -> Numbers:
 
 def _logically(kept: Array, sign: Array, signals: ShiftSignals, cut: Array) -> tuple[Array, Array]:
     """Negative terms, in words of `logical` bits, shifted with zeros from the left."""
-    word, terms = 1 << signals.logical, signals.terms
+    terms = signals.terms
     places = shl(terms.significand, np.maximum(signals.shift - cut, 0))
     moved = (signals.shift > 0) & terms.sign & terms.finite & signals.logical_of
-    pattern = shr((word - places) % word, np.maximum(signals.shift, 0))
+    pattern = shr(modulo(-places, signals.logical), np.maximum(signals.shift, 0))
     return np.where(moved, pattern, kept), np.where(moved, np.False_, sign)
 
 

@@ -44,6 +44,11 @@ def shr(value: Array, count: Array) -> Array:
     return value >> np.minimum(count, _SHORT + 2)
 
 
+def modulo(value: Array, bits: int) -> Array:
+    """What a word of `bits` bits holds of each, as a number without a sign."""
+    return (value if bits < _SHORT else value.astype(object)) % (1 << bits)
+
+
 def low_bits(value: Array, count: Array) -> Array:
     """The low `count` bits of each."""
     if value.dtype == object:

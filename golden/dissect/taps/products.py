@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import Array, held
+from golden.dissect.datapath.arrays import Array, held, modulo
 from golden.dissect.datapath.signals import (
     ProductSignals,
     Tap,
@@ -114,15 +114,14 @@ def _lose_sign(s: ProductSignals, bits: int, k: int | None) -> None:
     there = products.sign & (products.significand != 0)
     if k is not None:
         there = there & (np.arange(there.shape[1]) == k)
-    value = (1 << bits) - products.significand % (1 << bits)
-    products.significand = np.where(there, value % (1 << bits), products.significand)
+    products.significand = np.where(there, modulo(-products.significand, bits), products.significand)
     products.sign = products.sign & ~there
 
 
 def _hold(s: ProductSignals, bits: int, signed: bool) -> None:
     products = s.products
     if not signed:
-        products.significand = products.significand % (1 << bits)
+        products.significand = modulo(products.significand, bits)
         return
     value = held(np.where(products.sign, -products.significand, products.significand), np.asarray(bits))
     products.sign, products.significand = (value < 0).astype(np.bool_), np.abs(value)
@@ -251,6 +250,8 @@ def _take_for_zeros(s: ProductSignals, name: str, hidden: int) -> None:
 def _misplace_test(s: ProductSignals, name: str, kind: Kind, to: int, of: int) -> None:
     """The test whose own side is of a kind looks at another element for the other one."""
     mine, others = (s.a, s.b) if name == "a" else (s.b, s.a)
+    if max(to, of) >= mine.kind.shape[1]:  # operations of one program may take unequal parts of k
+        return
     other = Kind.ZERO if kind == Kind.INFINITY else Kind.INFINITY
     other_test = (mine.kind[:, to] == other) & (others.kind[:, to] == kind)
     s.invalid = s.invalid.copy()

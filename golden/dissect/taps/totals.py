@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.dissect.datapath.arrays import Array, held, low_bits, shl
+from golden.dissect.datapath.arrays import Array, held, low_bits, modulo, shl
 from golden.dissect.datapath.signals import (
     Tap,
     TotalSignals,
@@ -199,7 +199,7 @@ def _kept_negative(ins: Instruction) -> Iterator[Tap]:
             f"negative-sum-kept-{word}",
             f"a negative sum is not negated: the word of {word} bits is taken for its magnitude",
             "total",
-            lambda s, n=word: setattr(s, "total", np.where(s.total < 0, -(s.total % (1 << n)), s.total)),
+            lambda s, n=word: setattr(s, "total", np.where(s.total < 0, -modulo(s.total, n), s.total)),
             of=(Sum,),
         )
 
@@ -375,7 +375,7 @@ def _wrapped(total: Array, fmt: Format) -> Array:
     """Sums as the bits of a result hold them."""
     if fmt.signed:
         return held(total, np.asarray(fmt.integer_bits))
-    return total % (1 << fmt.integer_bits)
+    return modulo(total, fmt.integer_bits)
 
 
 def _replace(s: TotalSignals, there: Array, by: Array) -> None:
@@ -391,4 +391,4 @@ def _hold_products(s: TotalSignals, bits: int, signed: bool) -> None:
     mine = (s.owner != "c") & s.terms.finite
     value = np.where(s.terms.sign, -s.terms.significand, s.terms.significand)
     products = np.where(mine, value, 0).sum(axis=1, keepdims=True)
-    s.total = s.total - products + (held(products, bits) if signed else products % (1 << bits))
+    s.total = s.total - products + (held(products, bits) if signed else modulo(products, bits))

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from faulty_units import any_unit
 from long_run import long_after
+from random_units import accepted, random_unit
 
 import golden
 import rtl_tb
 from golden.dissect import datapath, diagnosis
 from golden.dissect.datapath import PLACES, Tap
+from golden.dissect.datapath.arrays import modulo
 from golden.dissect.datapath.signals import CodeSignals
 from golden.dissect.diagnosis import diagnose
 from golden.dissect.taps import taps
@@ -789,3 +791,29 @@ def test_a_fault_of_one_element_goes_with_no_chain_of_fewer() -> None:
     fault = replace(single, wires=(tap(ins, "invalid-a-7-by-b-6"),), slug="invalid-a-7-by-b-6")
     assert len(diagnosis._joined(single, fault)) == 1
     assert diagnosis._joined(chained, fault) == []
+
+
+@pytest.mark.parametrize(
+    ("seed", "slugs", "what"),
+    [
+        (2, "invalid-", "operations that take unequal parts of k"),
+        (4, "logical-shift-", "words of more than 64 bits"),
+        (15, "negative-sum-kept-", "words of more than 64 bits"),
+    ],
+)
+def test_faults_run_in_any_program(seed: int, slugs: str, what: str) -> None:
+    _, ins = accepted(random_unit, seed)
+    operands = default_set(ins, 12, seed=seed).operands
+    right = ins.dot(**operands)
+    found = [tap for tap in taps(ins) if tap.slug.startswith(slugs)]
+    assert found, what
+    for tap in found:
+        codes = datapath.results(ins, (tap,), operands)
+        assert (codes.shape, codes.dtype) == (right.shape, right.dtype), tap.slug
+
+
+@pytest.mark.parametrize("bits", [3, 59, 60, 63, 64, 81])
+def test_words_hold_their_low_bits(bits: int) -> None:
+    values = [0, 1, -1, 5, -(1 << 58), (1 << 59) + 3]
+    held = modulo(np.array(values, np.int64), bits)
+    assert [int(value) for value in held] == [value % 2**bits for value in values]

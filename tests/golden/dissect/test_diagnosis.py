@@ -261,6 +261,43 @@ def test_saturation_after_every_product() -> None:
     check("s8", total.astype(np.int32).view(np.uint32), "saturate-per-step")
 
 
+EXACT_PRODUCT = """\
+unit: exact
+shape: {k: 1}
+define_formats:
+  s9: {kind: integer, storage: 16, bits: 9}
+  small: {kind: float, storage: 8, exponent_bits: 2, fraction_bits: 1, bias: 0, specials: none}
+formats: {a: FACTOR, b: FACTOR, d: RESULT}
+steps:
+  - multiply: {to: products}
+  - round: {of: products, rounding: toward_zero, overflow: OVERFLOW, zero: positive}
+"""
+"""One product and no sum: nothing of a unit that a change of a sum can rewrite."""
+
+
+@pytest.mark.parametrize(
+    ("factor", "result", "overflow"),
+    [("small", "s9", "saturate"), ("s32", "s32", "wrap"), ("f16", "s32", "saturate"), ("s8", "f32", "ieee")],
+)
+def test_every_change_of_a_product_without_a_sum_leaves_a_result(
+    factor: str, result: str, overflow: str
+) -> None:
+    text = EXACT_PRODUCT.replace("FACTOR", factor).replace("RESULT", result).replace("OVERFLOW", overflow)
+    ins = unit_files.build_instruction(yamlfile.parse(text))
+    operands = default_set(ins, 40, seed=1).operands
+    right = ins.dot(**operands)
+    for change in changes(ins):
+        new = change.apply(ins)
+        for operation in () if new is None else new.program.operations:
+            assert [step.to for step in operation.steps].count("d") == 1, change.slug
+            assert operation.steps[-1].to == "d", change.slug
+    wrong = right.copy()
+    wrong[1:] = right[:-1]
+    wrong[0] = right[-1]
+    found = diagnosis.diagnose(ins, operands, wrong, budget_seconds=2)
+    assert found.failing and found.sentence()
+
+
 def test_wiring() -> None:
     ins, given = unit("f16"), vectors("f16")
     operands = given.operands
