@@ -30,7 +30,7 @@ from golden.dissect.bare_wires import bare_wires, constant
 from golden.dissect.datapath import Tap
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
-from golden.dissect.mode_wires import mode_wires, modes_in_words, rewired_modes
+from golden.dissect.mode_wires import mode_skews, mode_wires, modes_in_words, rewired_modes
 from golden.dissect.spread import spread
 from golden.dissect.taps import taps
 from golden.dissect.wiring import BESIDE, Wire, run, skews, wires
@@ -285,7 +285,7 @@ def names(ins: Instruction) -> set[str]:
     (`nan-word`, `result-constant`, `known-...`)."""
     if ins.modes is not None:
         units = (unit.stateless for unit in ins.mode_units.values())
-        return {wire.slug for wire in mode_wires(ins)}.union(*map(names, units))
+        return {wire.slug for wire in (*mode_wires(ins), *mode_skews(ins))}.union(*map(names, units))
     parts: list[Change | Part] = [
         *wires(ins),
         *bare_wires(ins),
@@ -385,7 +385,14 @@ def _diagnose_mode(
         total, wrong = len(actual), sum(mode.wrong for mode in modes)
         ranked = [
             Hypothesis(
-                wire.slug, wire.text, ins, wire.weight, start=ins, wires=(wire,), remaining=0, total=total
+                wire.slug,
+                wire.text,
+                ins,
+                wire.weight,
+                start=ins,
+                wires=(wire,),
+                remaining=0,
+                total=total - 2 * wire.in_order,
             )
             for wire in rewired
         ]

@@ -9,7 +9,7 @@ flags of a unit are independent of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from golden.dissect import datapath
 from golden.dissect.datapath import Tap, decoded
 from golden.dissect.hypotheses import rewrite
+from golden.dissect.mode_wires import mode_skews
 from golden.dissect.taps import taps
 from golden.instruction import Instruction
 from golden.number.formats import Kind
@@ -101,21 +102,26 @@ def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask)
 
     Args:
         ins: a unit with status flags and with c given; of one with modes the mode counts in which most flags
-            differ.
+            differ, where no operand of another vector explains a flag in all of them.
         operands: as `ins.dot` takes them, (n, ...). flags: the unit's codes (n,).
         judged: (n,), which dot products count: those whose results are right.
     """
-    if ins.modes is not None:
-        differ = (ins.flags(**operands) != flags) & judged
-        unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(differ[mode[2]].sum()))
-        return flag_faults(unit, own, flags[index], judged[index])
-    found = []
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
-    for place, name in enumerate(ins.status):
-        if (expected[place] != actual[place])[judged].any():
-            found.append(_Flag(ins, operands, expected, actual, judged, place, name).fault())
-    return found
+    differ = [
+        _Flag(ins, operands, expected, actual, judged, place, name)
+        for place, name in enumerate(ins.status)
+        if (expected[place] != actual[place])[judged].any()
+    ]
+    if ins.modes is None:
+        return [one.fault() for one in differ]
+    found = {one.name: one.of_another_vector() for one in differ}
+    if not all(fault.slug for fault in found.values()):
+        wrong = (expected != actual).any(axis=0) & judged
+        unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(wrong[mode[2]].sum()))
+        of_mode = {fault.flag: fault for fault in flag_faults(unit, own, flags[index], judged[index])}
+        found = {name: found[name] if found[name].slug else of_mode.get(name, found[name]) for name in found}
+    return list(found.values())
 
 
 def flag_names(ins: Instruction) -> set[str]:
@@ -150,16 +156,28 @@ class _Flag:
         """What the flag should be, (n,)."""
         return self.expected[self.index]
 
+    def of_another_vector(self) -> FlagFault:
+        """What explains all of it with an operand of the vector before or behind, if that does."""
+        found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._of_neighbours())]
+        return self._named([one for one in found if not one[0]])
+
     def fault(self) -> FlagFault:
         """The best explanation."""
-        wrong, total = self._left(self.own), int(self.judged.sum())
+        wrong = self._left(self.own)
         found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._ways())]
         if not any(left == 0 for left, *_ in found):
             found += [(self._left(way.bits()), len(found) + i, way) for i, way in enumerate(self._slow())]
         if not any(left == 0 for left, *_ in found) and wrong >= _FEWEST:
             found += [(0, len(found) + i, way) for i, way in enumerate(self._by_two())]
+        return self._named(found)
+
+    def _named(self, found: Sequence[tuple[int, int, _Way]]) -> FlagFault:
+        """With the explanation that leaves least, the first of several."""
+        wrong = self._left(self.own)
+        fault = FlagFault(self.name, wrong, int(self.judged.sum()))
+        if not found:
+            return fault
         left, _, best = min(found, key=lambda one: one[:2])
-        fault = FlagFault(self.name, wrong, total)
         if left > _ACCEPTED * wrong:
             return fault
         others = tuple(way.slug for own, _, way in found if own == left and way is not best)
@@ -191,6 +209,7 @@ class _Flag:
     def _ways(self) -> Iterator[_Way]:
         yield from self._stuck()
         yield from self._with_others()
+        yield from self._of_neighbours()
         if self.name == "underflow":
             yield from self._tininess()
         if self.name == "invalid":
@@ -208,6 +227,15 @@ class _Flag:
         if len(own) >= _FEWEST:
             yield self._way("late-by-one", "it is that of the vector before", np.roll(own, 1))
             yield self._way("early-by-one", "it is that of the vector behind", np.roll(own, -1))
+
+    def _of_neighbours(self) -> Iterator[_Way]:
+        """What the flag would be with an operand of the vector before or behind; the first and the last vector
+        have no neighbour on one side and do not count."""
+        for wire in mode_skews(self.ins) if len(self.own) >= _FEWEST else ():
+            assert wire.operands is not None
+            bits = _bits(self.ins.flags(**wire.operands(self.operands)), len(self.ins.status))[self.index]
+            bits[[0, -1]] = self.actual[self.index][[0, -1]]
+            yield self._way(f"with-{wire.slug}", f"it is made with {wire.text}", bits)
 
     def _with_others(self) -> Iterator[_Way]:
         for index, other in enumerate(self.ins.status):

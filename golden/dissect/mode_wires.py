@@ -1,4 +1,5 @@
-"""Faults of the operand `mode`: bits of it that are exchanged, stuck or inverted; and modes in words.
+"""Faults of the operand `mode`: bits of it that are exchanged, stuck or inverted, or those of another vector;
+and modes in words.
 
 for wire in rewired_modes(ins, operands, actual, equal):
     print(wire.text)
@@ -10,29 +11,35 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from golden.dissect.wiring import Wire
+from golden.dissect.wiring import LATE, Wire, skews
 from golden.errors import OperandError
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
+
+_FEWEST_IN_ORDER = 16
+"""Results below which a shift by one vector explains too much by chance."""
 
 
 def rewired_modes(
     ins: Instruction, operands: Operands, actual: Bits, equal: Callable[[Bits], Bits]
 ) -> list[Wire]:
-    """Faults of `mode` that explain every result.
+    """Faults of `mode` that explain every result, and operands of another vector that do: between the vectors
+    of one mode others stand.
 
     Args:
         ins: a unit with modes. operands: as `ins.dot` takes them, (n, ...).
         equal: which of the codes (n,) that it is given are the unit's results.
     """
     assert len(actual) == len(operands["mode"])
-    return [wire for wire in mode_wires(ins) if _explains(ins, wire, operands, equal)]
+    found = [*mode_wires(ins), *(mode_skews(ins) if len(actual) >= _FEWEST_IN_ORDER else [])]
+    return [wire for wire in found if _explains(ins, wire, operands, equal)]
 
 
 def _explains(ins: Instruction, wire: Wire, operands: Operands, equal: Callable[[Bits], Bits]) -> bool:
     assert wire.operands is not None
     try:
-        return bool(equal(ins.dot(**wire.operands(operands))).all())
+        right = equal(ins.dot(**wire.operands(operands)))
+        return bool((right[1:-1] if wire.in_order else right).all())
     except OperandError:  # it leads to a code that the unit does not use
         return False
 
@@ -53,6 +60,32 @@ def mode_wires(ins: Instruction) -> Iterator[Wire]:
             f"the bit of mode for {one} inverted",
             lambda m, i=i: m ^ m.dtype.type(1 << i),
         )
+
+
+def mode_skews(ins: Instruction) -> list[Wire]:
+    """Operands of the vector before or after, `mode` or one field of it among them."""
+    if ins.modes is None:
+        return skews(ins)
+    found, first = skews(ins), 0
+    masks = {"": ("mode", (1 << ins.modes.bits) - 1)}
+    for field in ins.modes.fields if len(ins.modes.fields) > 1 else ():
+        masks[f"-{field.name}"] = f"{field.name} of mode", ((1 << field.bits) - 1) << first
+        first += field.bits
+    for which, (what, mask) in masks.items():
+        for late, word in LATE:
+            rewire = _of_neighbour(mask, late)
+            text = f"{what} {word} by one vector"
+            found.append(Wire(f"mode{which}-{word}-by-one", text, rewire, in_order=True))
+    return found
+
+
+def _of_neighbour(mask: int, late: int) -> Callable[[Operands], Operands]:
+    def rewire(operands: Operands) -> Operands:
+        mode = operands["mode"]
+        bits = mode.dtype.type(mask)
+        return operands | {"mode": (mode & ~bits) | (np.roll(mode, late, axis=0) & bits)}
+
+    return rewire
 
 
 def modes_in_words(failing: list[str], modes: list[str]) -> str:

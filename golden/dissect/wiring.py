@@ -78,6 +78,10 @@ def distinct(found: Iterable[Wire]) -> list[Wire]:
     return list(kept.values())
 
 
+LATE = ((1, "late"), (-1, "early"))
+"""By how many vectors an operand is another one's, and the word for it."""
+
+
 def skews(ins: Instruction) -> list[Wire]:
     """Operands that belong to the vector before or after: a register too many or too few."""
     groups = {"a and b": "ab", "c": "c", "a": "a", "b": "b"}
@@ -85,12 +89,12 @@ def skews(ins: Instruction) -> list[Wire]:
     for text, names in groups.items():
         if set(names) & set(ins.absent):
             continue
-        for late, word in ((1, "late"), (-1, "early")):
+        for late, word in LATE:
             slug = f"{names}-{word}-by-one"
             found.append(Wire(slug, f"{text} {word} by one vector", _rolled(names, late), in_order=True))
     factors = [name for name in "ab" if name not in ins.absent]
     for j in range(ins.k if ins.pattern is None and 1 < ins.k <= _FEW_K else 0):
-        for late, word in ((1, "late"), (-1, "early")):
+        for late, word in LATE:
             text = f"the product of k = {j} {word} by one vector"
             rewire = _element_rolled(factors, j, late)
             found.append(Wire(f"product-{j}-{word}-by-one", text, rewire, in_order=True, weight=1.1))

@@ -127,6 +127,16 @@ def _answers() -> Iterator[Tap]:
             lambda s, n=late: _take_specials(s, n),
             in_order=True,
         )
+        yield Tap(
+            f"infinity-signs-of-vector-{word}",
+            f"the signs of infinities are those that the terms of the vector {word} have",
+            "specials",
+            lambda s, n=late: setattr(
+                s, "sign", np.where(s.kind == Kind.INFINITY, np.roll(s.sign, n, axis=0), s.sign)
+            ),
+            weight=1.1,
+            in_order=True,
+        )
     for sign, word in ((0, "positive"), (1, "negative")):
         yield Tap(
             f"{word}-terms-are-infinite",

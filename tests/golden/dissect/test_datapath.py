@@ -235,6 +235,15 @@ def test_special_values_of_the_vector_before() -> None:
     np.testing.assert_array_equal(to_float(ins.formats["d"], got), [65536, np.inf, 1])
 
 
+def test_signs_of_infinities_of_the_vector_behind() -> None:
+    """inf - inf, which is NaN by itself, before a vector of positive terms, and one of numbers."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0xFC00, 0, 0], [0x3C00, 0x3C00, 0, 0], [0x3C00, 0xBC00, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
+    got = datapath.results(ins, (tap(ins, "infinity-signs-of-vector-behind"),), operands)
+    np.testing.assert_array_equal(to_float(ins.formats["d"], got), [np.inf, 2, 0])
+
+
 @pytest.mark.parametrize(
     ("slug", "want"), [("always-saturated", 2**31 - 1), ("negative-always-saturated", 1)]
 )

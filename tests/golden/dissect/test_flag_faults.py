@@ -9,11 +9,14 @@ import pytest
 
 import golden
 import rtl_tb
+from golden.catalog.unit_files import build_instruction
+from golden.dissect.diagnosis import diagnose
 from golden.dissect.flag_faults import flag_faults
 from golden.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
 from golden.vectors.vectorset import default_set
+from golden.yamlfile import parse
 
 FMA = golden.load_instruction(
     Path(rtl_tb.__file__).parent / "mutants" / "units" / "status_flags" / "unit.yaml"
@@ -181,3 +184,44 @@ def test_a_few_wrong_flags_are_of_no_class() -> None:
     bits[some] = True
     (fault,) = flag_faults(FMA, OPERANDS, changed("inexact", bits), judged)
     assert fault.wrong == 3 and not any("negative-result" in slug for slug in (fault.slug, *fault.others))
+
+
+@pytest.mark.parametrize(("late", "word"), [(1, "late"), (-1, "early")])
+def test_a_flag_of_another_vectors_operand_is_named(late: int, word: str) -> None:
+    mixed = OPERANDS | {"c": np.roll(OPERANDS["c"], late)}
+    bit = np.uint8(1 << FMA.status.index("inexact"))
+    flags = FMA.flags(**OPERANDS) & ~bit | FMA.flags(**mixed) & bit
+    (fault,) = flag_faults(FMA, OPERANDS, flags, ALL)
+    assert (fault.flag, fault.slug, fault.remaining) == ("inexact", f"flag-inexact-with-c-{word}-by-one", 0)
+
+
+IN_MODES = """\
+unit: in_modes
+shape: {k: 1}
+formats: {a: f16, b: f16, c: f16, d: f16}
+flags: [inexact, underflow]
+modes:
+  rm: [nearest_even, toward_zero, up, down]
+  sub: [none, product]
+steps:
+  - multiply: {to: products, negate: $sub}
+  - special_values: {of: [products, c], nan: 0x7E00}
+  - sum: {of: [products, c], to: total, rounding: $rm}
+  - round: {of: total, rounding: $rm, overflow: ieee, zero: signed, tiny: unbounded}
+"""
+
+
+@pytest.mark.parametrize(("late", "word"), [(1, "late"), (-1, "early")])
+def test_what_takes_the_mode_of_another_vector_is_named(late: int, word: str) -> None:
+    ins = build_instruction(parse(IN_MODES))
+    operands = default_set(ins, 6000, seed=4).operands
+    rounding = operands["mode"] & 4 | np.roll(operands["mode"] & 3, late)
+    mixed = operands | {"mode": rounding}
+    found = diagnose(ins, operands, ins.dot(**mixed))
+    assert found.explaining and found.explaining[0].slug == f"mode-rm-{word}-by-one", found.sentence()
+    flags = ins.flags(**operands) & 1 | ins.flags(**mixed) & 2
+    every = np.ones(len(flags), np.bool_)
+    (fault,) = flag_faults(ins, operands, flags, every)
+    assert (fault.flag, fault.slug) == ("underflow", f"flag-underflow-with-mode-rm-{word}-by-one")
+    late_c = diagnose(ins, operands, ins.dot(**(operands | {"c": np.roll(operands["c"], late)})))
+    assert late_c.explaining and late_c.explaining[0].slug == f"c-{word}-by-one", late_c.sentence()
