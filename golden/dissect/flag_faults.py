@@ -229,8 +229,8 @@ class _Flag:
             yield self._way("early-by-one", "it is that of the vector behind", np.roll(own, -1))
 
     def _of_neighbours(self) -> Iterator[_Way]:
-        """What the flag would be with an operand of the vector before or behind; the first and the last vector
-        have no neighbour on one side and do not count."""
+        """What the flag would be with an operand of the vector before or behind; the first and the last
+        vector have no neighbour on one side and do not count."""
         for wire in mode_skews(self.ins) if len(self.own) >= _FEWEST else ():
             assert wire.operands is not None
             bits = _bits(self.ins.flags(**wire.operands(self.operands)), len(self.ins.status))[self.index]

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from golden.explain.first_difference import Difference
     from rtl_tb.check.dissection import Dissection
     from rtl_tb.check.reasons import Shown
+    from rtl_tb.check.repair.choices import Ahead
     from rtl_tb.check.repair.result import Repair
     from rtl_tb.check.under_traffic import Calm
 
@@ -756,32 +757,49 @@ def explain(result: Check, job: Job, report: Progress, budget: Budget, tell: Lis
             result.example = smallest(verdict, engine, job, minimising, budget.rest(_EXAMPLE))
     tell(result, EXAMPLE)
     report("looking for the reason", 0, 0)
-    asked = result.options.repair
-    found, within = None, budget.rest(_HYPOTHESES if asked is None else 1.0)
-    if calm is None or mixed:  # else the arithmetic is right
-        with _given_up(result, "whether a hypothesis explains it is not known"):
-            found = reasons.reasons(verdict, job, partial(report, "trying hypotheses"), within)
-    if found is not None:
-        result.diagnosis = found
-        report("looking for the smallest operands of each fault", 0, 0)
-        with _given_up(result, "the smallest operands of each fault are not known"):
-            result.difference = find_difference(result)
-            result.faults = reasons.shown(verdict, engine, job, found, within)
-    with _given_up(result, "whether the description is wrong is not known"):
-        result.hints += [*reasons.hints(verdict, job, found, budget), *swapped_ports(job.dut, found)]
-        # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
-        if found is None or not found.explains or verdict.outcome.failures:
-            apart_enough = spacing(verdict, engine, job)
-            result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
-        result.hints += initialised_once(verdict, job.dut) if verdict.wrong.any() else []
-    tell(result, DIAGNOSIS)
-    text = budget.rest(_TEXT) if asked is None else Budget(asked)
-    unexplained = _ask_text(result, verdict, job, report, text)
-    if calm is not None and mixed and asked != 0 and job.dut.vhdl is None:
-        result.repairs = [one.held_to(f"right {calm.without}") for one in result.repairs]
-        result.repairs += mend_traffic(result, calm, busy, report, text.rest())
-    if result.options.dissect and unexplained:
-        dissect(result, job, report)
+    with _text_ahead(result, verdict, job, budget) as ahead:
+        asked = result.options.repair
+        found, within = None, budget.rest(_HYPOTHESES if asked is None else 1.0)
+        if calm is None or mixed:  # else the arithmetic is right
+            with _given_up(result, "whether a hypothesis explains it is not known"):
+                found = reasons.reasons(verdict, job, partial(report, "trying hypotheses"), within)
+        if found is not None:
+            result.diagnosis = found
+            report("looking for the smallest operands of each fault", 0, 0)
+            with _given_up(result, "the smallest operands of each fault are not known"):
+                result.difference = find_difference(result)
+                result.faults = reasons.shown(verdict, engine, job, found, within)
+        with _given_up(result, "whether the description is wrong is not known"):
+            result.hints += [*reasons.hints(verdict, job, found, budget), *swapped_ports(job.dut, found)]
+            # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
+            if found is None or not found.explains or verdict.outcome.failures:
+                apart_enough = spacing(verdict, engine, job)
+                result.hints[:0] = [] if apart_enough is None else [apart_enough.sentence]
+            result.hints += initialised_once(verdict, job.dut) if verdict.wrong.any() else []
+        tell(result, DIAGNOSIS)
+        text = budget.rest(_TEXT) if asked is None else Budget(asked)
+        unexplained = _ask_text(result, verdict, job, report, text, ahead)
+        if calm is not None and mixed and asked != 0 and job.dut.vhdl is None:
+            result.repairs = [one.held_to(f"right {calm.without}") for one in result.repairs]
+            result.repairs += mend_traffic(result, calm, busy, report, text.rest())
+        if result.options.dissect and unexplained:
+            dissect(result, job, report)
+
+
+@contextmanager
+def _text_ahead(result: Check, verdict: Verdict, job: Job, budget: Budget) -> Iterator[Ahead | None]:
+    """What the search in the text begins with, made while hypotheses are tried; None where none will be."""
+    from rtl_tb.check.repair.choices import Ahead
+
+    asked, own = result.options.repair, job.dut.sources == result.dut.sources
+    if asked == 0 or not own or job.dut.vhdl is not None or not verdict.wrong.any():
+        yield None
+        return
+    ahead = Ahead(job, budget.rest(_TEXT) if asked is None else Budget(asked))
+    try:
+        yield ahead
+    finally:
+        ahead.end()
 
 
 @contextmanager
@@ -798,7 +816,9 @@ def _said_of(error: Exception) -> str:
     return " ".join(str(error).split()) if isinstance(error, MmagoldError) else own_fault(error)
 
 
-def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress, budget: Budget) -> bool:
+def _ask_text(
+    result: Check, verdict: Verdict, job: Job, report: Progress, budget: Budget, ahead: Ahead | None
+) -> bool:
     """Looks for a change of the text where the diagnosis does not explain the results, or by several faults
     alone; whether it does not explain them."""
     found = result.diagnosis
@@ -811,7 +831,7 @@ def _ask_text(result: Check, verdict: Verdict, job: Job, report: Progress, budge
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif wanted and own and (unexplained or (several and job.dut.vhdl is None)):
-        result.repairs = mend(result, verdict, job, report, budget, unexplained)
+        result.repairs = mend(result, verdict, job, report, budget, unexplained, ahead=ahead)
         if _outdone(result, found):
             result.diagnosis, result.difference, result.faults = None, None, []
     return unexplained
@@ -860,10 +880,11 @@ def mend(
     budget: Budget,
     beside: bool = True,
     made: str = "these results right",
+    ahead: Ahead | None = None,
 ) -> list[Repair]:
     """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
     one; looks for them as long as the budget goes. Where there are none, a hint says so; `made`: what they
-    would make."""
+    would make; `ahead`: what was made of the text before."""
     from rtl_tb.check.repair.search import Unfinished, find_repairs
 
     report("looking for a change of the text that fixes it", 0, 0)
@@ -876,7 +897,7 @@ def mend(
 
     hypotheses = () if result.diagnosis is None else result.diagnosis.partial
     try:
-        if found := find_repairs(verdict, job, budget, trying, beside, hypotheses):
+        if found := find_repairs(verdict, job, budget, trying, beside, hypotheses, ahead):
             return found
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unfinished as error:

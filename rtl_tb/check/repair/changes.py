@@ -13,8 +13,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import sys
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
@@ -54,12 +55,12 @@ _OTHERS = {
     "^": ("|", "&"),
     "&&": ("||",),
     "||": ("&&",),
-    "<": ("<=", ">", ">="),
-    "<=": ("<", ">=", ">"),
-    ">": (">=", "<", "<="),
-    ">=": (">", "<=", "<"),
-    "==": ("!=", ">=", "<="),
-    "!=": ("==", ">", "<"),
+    "<": ("<=", ">", ">=", "==", "!="),
+    "<=": ("<", ">=", ">", "==", "!="),
+    ">": (">=", "<", "<=", "==", "!="),
+    ">=": (">", "<=", "<", "==", "!="),
+    "==": ("!=", ">=", "<=", ">", "<"),
+    "!=": ("==", ">", "<", ">=", "<="),
     "<<": (">>", ">>>"),
     ">>": ("<<", ">>>"),
     ">>>": (">>", "<<<"),
@@ -74,6 +75,8 @@ _ALONE = {"+": 2, "-": 2, "&": 2, "|": 2, "^": 2, "<<": 1, ">>": 1, ">>>": 1}
 _NUMBERS = {"IntegerLiteral", "UnbasedUnsizedIntegerLiteral"}
 _FAR, _COUNTS = (2, -2, 3, -3), 8
 """What is added to a number of a choice that is no less than this: a limit, or a count of bits."""
+_WORD = 64
+"""Bits of a written number of which each may be wrong: a word of a NaN, an infinity, a mask."""
 _LONGEST = 2000
 """Characters of a text that is tried."""
 _SHORT = 80
@@ -95,6 +98,7 @@ _BITS_MORE = (1, 2, 3, 4, 8, -1, -2, -4)
 _REFERS = re.compile(r"=[^,;]*[A-Za-z_]\w*")
 """A value of a declaration that is no number."""
 _VARIABLE = re.compile(r"^(?:logic|reg|bit)\b\s*")
+_SIGN = re.compile(r"\bsigned\s*")
 _LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
 
 
@@ -173,6 +177,9 @@ class Group(Enum):
     """Another operator, signal or number, and what is added or taken away."""
     FORMS = auto()
     """Another form of an expression, and exchanges."""
+    REST = auto()
+    """More of the first, of a text that has more than is compiled in the time: the less likely of each
+    place."""
     TERMS = auto()
     """A bit more in an expression."""
     JOINED = auto()
@@ -188,7 +195,8 @@ class Changes:
     """Choices that are another form of an expression."""
     constants: dict[Place, dict[str, None]] = field(default_factory=dict)
     once: set[Place] = field(default_factory=set)
-    """Types of variables that are declared with a value of a signal: they are tried first."""
+    """Types of variables that are declared with a value of a signal, or without a sign that others have: they
+    are tried first."""
     parameters: dict[Place, None] = field(default_factory=dict)
     """Values of parameters and local parameters that nothing overrides; the constants in them."""
     families: dict[Place, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -205,6 +213,8 @@ class Changes:
     """The sources."""
     not_read: dict[str, None] = field(default_factory=dict)
     """What of them could not be looked at, as "file:line", or why."""
+    room: int = sys.maxsize
+    """How many choices the first group has."""
     _ends: dict[Path, list[int]] = field(default_factory=dict)
     """Where the lines of each source end."""
 
@@ -240,10 +250,14 @@ class Changes:
         return [change for change in every if self.mixed.isdisjoint(change.choices)]
 
     def _of_group(self, group: Group) -> Iterator[Change]:
-        if group in (Group.TOKENS, Group.FORMS):
-            exchanges = group is Group.FORMS
-            yield from self._listed(self._forms_alone() if exchanges else self.choices)
-            yield from (one for one in self.added if bool(one.too) == exchanges)
+        if group is Group.FORMS:
+            yield from self._listed(self._forms_alone())
+            yield from (one for one in self.added if one.too)
+            return
+        if group in (Group.TOKENS, Group.REST):
+            tokens = [*self._listed(self.choices), *(one for one in self.added if not one.too)]
+            first = set(in_turn(tokens)[: self.room])
+            yield from (one for at, one in enumerate(tokens) if (at in first) == (group is Group.TOKENS))
             return
         for place, others in self.families.items():
             before, earlier = self.texts[place.file][place.start : place.end], (self.choices, self.forms)
@@ -745,8 +759,8 @@ class _Finder:
         ):
             return
         value, left, right = (self._text(part) for part in (inner.value, inner.left, inner.right))
-        for up, down in (("+1", ""), ("-1", ""), ("", "+1"), ("", "-1")):
-            self._note(node, f"{sign}{value}[({left}){up}:({right}){down}]")
+        for after in _other_bounds(inner, left, right):
+            self._note(node, f"{sign}{value}[{after}]")
 
     def _named(self, node: Any) -> None:
         name = node.symbol.name
@@ -780,8 +794,8 @@ class _Finder:
         if isinstance(node, self.ast.RangeSelectExpression):
             value, left, right = (self._text(part) for part in (node.value, node.left, node.right))
             if str(node.selectionKind).endswith("Simple"):
-                for by in ("+1", "-1"):
-                    self._note(node, f"{value}[({left}){by}:({right}){by}]")
+                for after in _other_bounds(node, left, right):
+                    self._note(node, f"{value}[{after}]")
             else:
                 sign = "-" if node.selectionKind.name == "IndexedUp" else "+"
                 self._note(node, f"{value}[{left} {sign}: {right}]")
@@ -1022,8 +1036,10 @@ class _Finder:
         elif isinstance(node, syntax.ForLoopStatementSyntax):
             for step in node.steps:
                 self._note_step(step)
-        elif isinstance(node, syntax.DataDeclarationSyntax):
-            self._note_once(node)
+        elif isinstance(node, syntax.DataDeclarationSyntax | syntax.NetDeclarationSyntax):
+            self._note_sign(node.type)
+            if isinstance(node, syntax.DataDeclarationSyntax):
+                self._note_once(node)
         elif isinstance(node, syntax.BinaryExpressionSyntax) and operator is not None:
             self._note_constant(operator.range, _OTHERS.get(operator.valueText, ()))
         elif isinstance(node, syntax.LiteralExpressionSyntax | syntax.IntegerVectorExpressionSyntax):
@@ -1039,6 +1055,25 @@ class _Finder:
                 others = self._other_parameters(node.identifier.valueText, _module_around(node))
                 self._note_constant(node.sourceRange, others)
         return self.ast.VisitAction.Advance
+
+    def _note_sign(self, kind: Any) -> None:
+        """A vector that is declared without its sign, or with one; tried early where others of as many bits
+        have one in the text."""
+        place = self._place(kind.sourceRange)
+        if place is None or not isinstance(
+            kind, (self.syntax.ImplicitTypeSyntax, self.syntax.IntegerTypeSyntax)
+        ):
+            return
+        text, bits = self.found.texts[place.file], str(kind.dimensions).strip()
+        if not bits:
+            return
+        declared = text[place.start : place.end]
+        if kind.signing.rawText:
+            self._note_constant(kind.sourceRange, [_SIGN.sub("", declared)])
+            return
+        self._note_constant(kind.sourceRange, [declared.replace(bits, f"signed {bits}", 1)])
+        if f"signed {bits}" in text:
+            self.found.once.add(place)
 
     def _note_once(self, node: Any) -> None:
         """A variable gets the value of its declaration once; a net, or one that a block makes, always."""
@@ -1083,6 +1118,42 @@ def _binds(before: str, after: str, behind: str) -> bool:
     plain = _PLAIN.fullmatch(after) is not None
     beside = before.rstrip().endswith(_BINDING) or behind.lstrip().startswith((*_BINDING, "?", "=="))
     return beside and not plain
+
+
+_BOUNDS = ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
+"""What is added to both bounds of a range: its neighbours, and those with one bit more or less."""
+
+
+def _other_bounds(node: Any, left: str | None, right: str | None) -> Iterator[str]:
+    """Other bounds of a range: those that its vector has, since a bit that is not there reads as anything."""
+    whole, high, low = node.value.type, node.left.constant, node.right.constant
+    if left is None or right is None or not whole.hasFixedRange or high is None or low is None:
+        return
+    ends = sorted((whole.fixedRange.left, whole.fixedRange.right))
+    first, last = int(str(high.value)), int(str(low.value))
+    for up, down in _BOUNDS:
+        bounds = first + up, last + down
+        ordered = (bounds[0] >= bounds[1]) == (whole.fixedRange.left >= whole.fixedRange.right)
+        if ordered and all(ends[0] <= bound <= ends[1] for bound in bounds):
+            yield ":".join(map(_moved, (left, right), (up, down)))
+
+
+def _moved(text: str, by: int) -> str:
+    """A bound that is so much more."""
+    if not by:
+        return text
+    return str(int(text) + by) if text.isdigit() else f"({text}){by:+d}"
+
+
+def in_turn(listed: Sequence[Change]) -> list[int]:
+    """Where the first change of each place and pattern stands, then where the second ones do: the time may
+    end before all are tried, and a place has its likeliest first."""
+    turns: dict[tuple[Place, str], int] = {}
+    ranked = []
+    for at, change in enumerate(listed):
+        turns[change.place, change.pattern] = turn = turns.get((change.place, change.pattern), -1) + 1
+        ranked.append((turn, at))
+    return [at for _, at in sorted(ranked)]
 
 
 def _module_of(symbol: Any) -> str:
@@ -1167,6 +1238,7 @@ def _near(text: str, far: Iterable[int] = ()) -> Iterator[tuple[str, int]]:
         0,
         *((value ^ 1 << bit) for bit in range(min(width, 4))),
         *(value + by for by in far if value >= _COUNTS),
+        *((value ^ 1 << bit) for bit in range(4, width) if sized and width <= _WORD),
     ):
         if 0 <= other < 1 << width and other not in seen:
             seen.add(other)

@@ -10,7 +10,6 @@ the check right: how it was found proves nothing.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -28,7 +27,8 @@ from golden.errors import MmagoldError, SpecError
 from golden.program.state import starts
 from rtl_tb import engines
 from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, PARTLY, TOWARD, UNITED, Budget
-from rtl_tb.check.repair.changes import Change, Changes, Group, Place, design_of, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, Group, design_of, in_turn
+from rtl_tb.check.repair.choices import AT_MOST, Ahead, build, new_names
 from rtl_tb.check.repair.clusters import sequences, spread
 from rtl_tb.check.repair.faults import example_of_fault
 from rtl_tb.check.repair.goals import goals_of
@@ -36,7 +36,7 @@ from rtl_tb.check.repair.hints import suspicious_lines
 from rtl_tb.check.repair.missing import ASSIGN, ELSE, GUARD
 from rtl_tb.check.repair.rest import rest_of
 from rtl_tb.check.repair.result import Alone, Edit, Repair
-from rtl_tb.check.repair.selector import numbers, with_selector
+from rtl_tb.check.repair.selector import numbers
 from rtl_tb.check.repair.texts import Texts, with_changes
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
@@ -101,25 +101,17 @@ _AT_ONCE = 32
 _BESIDE_ONE = 4 * _AT_ONCE
 """Changes that are tried at the place of one that mends everything, to say the likeliest."""
 _FINDING = 0.3
-"""The part of the time in which all that may be changed is looked for: in most texts it takes a second."""
-_AT_MOST = 8000
-"""Choices of one build, which takes Verilator and the compiler more than a minute: of a text with more the
-likeliest of each place are tried."""
-_REFUSED = 12
-"""Places that Verilator may refuse in a build of all choices before it is given up."""
+"""The part of the time in which the lint of the text ends."""
 _GROUPS = {
     Group.TOKENS: "operators, signals and numbers",
     Group.FORMS: "other forms of expressions",
+    Group.REST: "further operators, signals and numbers",
     Group.TERMS: "terms of one bit more",
     Group.JOINED: "terms of two bits more",
 }
 """What the changes of a group are called where they could not be tried."""
-_PLACE = re.compile(r"/(\d+)_[^/\s:]*:(\d+):")
 _SHOWN = 3
 """Places that are named of those that were not looked at."""
-_SAID = re.compile(r"'([A-Za-z_]\w*)'")
-"""The name in a message of Verilator."""
-_NAME = re.compile(r"(?<![\w$'])[A-Za-z_]\w*")
 
 
 def _never() -> bool:
@@ -156,6 +148,7 @@ def find_repairs(
     progress: Progress | None = None,
     beside: bool = True,
     partial: Sequence[Hypothesis] = (),
+    ahead: Ahead | None = None,
 ) -> list[Repair]:
     """Looks for one small change of the DUT's text that makes its results right, or for two.
 
@@ -164,6 +157,7 @@ def find_repairs(
             _ONE_RUN longer.
         beside: whether hypotheses are asked about what a change leaves wrong.
         partial: hypotheses that may each be one fault of several: a change beside one is looked for, too.
+        ahead: what was made of the text before; None: it is made now.
 
     Returns:
         Confirmed changes, the likeliest first: those with which every vector of the check is right or, where
@@ -176,7 +170,12 @@ def find_repairs(
                 tried.
     """
     budget = seconds if isinstance(seconds, Budget) else Budget(seconds)
-    return _Search(verdict, job, budget, progress, beside, partial).found()
+    made = ahead or Ahead(job, budget)
+    try:
+        return _Search(verdict, job, budget, made, progress, beside, partial).found()
+    finally:
+        if ahead is None:
+            made.end()
 
 
 class Unfinished(RtlError):
@@ -192,11 +191,12 @@ class _Search:
         verdict: Verdict,
         job: Job,
         budget: Budget,
+        ahead: Ahead,
         progress: Progress | None,
         beside: bool = True,
         partial: Sequence[Hypothesis] = (),
     ) -> None:
-        self.verdict, self.budget, self.progress = verdict, budget, progress
+        self.verdict, self.budget, self.progress, self.ahead = verdict, budget, progress, ahead
         self.asked = job
         self.job = replace(
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
@@ -236,7 +236,7 @@ class _Search:
 
     def found(self) -> list[Repair]:
         """See find_repairs."""
-        changes = find_changes(self.dut, self.budget.rest(_FINDING))
+        changes = self.ahead.changes()
         self.left_out = list(changes.not_read)
         self.picked = self._picked()
         if not changes.texts:
@@ -616,12 +616,14 @@ class _Search:
         if lines is not None:
             every = [one for one in every if (one.place.file, changes.line(one)) in lines]
         listed = [one for one in every if not any(one.meets(other) for other in made)]
-        if len(listed) > _AT_MOST:  # the likeliest of each place
+        if len(listed) > AT_MOST:  # the likeliest of each place
             self.budget.look()
-            listed = [listed[at] for at in sorted(_in_turn(listed)[:_AT_MOST])]
+            listed = [listed[at] for at in sorted(in_turn(listed)[:AT_MOST])]
         if not listed:
             return None
-        built = self._built(changes, listed, probe, folder, budget, made)
+        first = not made and lines is None and tuple(groups) == (Group.TOKENS,)
+        built = self.ahead.built() if first else None
+        built = built or build(self.dut, changes, listed, probe, folder, budget, made)
         if built is None:
             return None
         listed, program = built
@@ -648,7 +650,7 @@ class _Search:
         job = self._few(trials.probe, trials.as_it_is)
         few = self._trial(job, trials.program, trials.folder / "few")
         most = min(len(job.vectors), int(trials.as_it_is.sum()))
-        order = _in_turn(trials.listed)
+        order = in_turn(trials.listed)
         many, listed = [(at + 1,) for at in order], [trials.listed[at] for at in order]
         return _Pass(many, lambda some: trials.scores(few, most, some), listed=listed)
 
@@ -1021,44 +1023,6 @@ class _Search:
         constants.scores += self._tried(some, len(left), enough, beside=beside)
         constants.scores.sort(key=_order)
 
-    def _built(
-        self,
-        changes: Changes,
-        listed: list[Change],
-        probe: Job,
-        folder: Path,
-        budget: Budget,
-        made: Sequence[Change],
-    ) -> tuple[list[Change], Path] | None:
-        """The program of all choices, without those that Verilator refuses."""
-        places, part = set(changes.in_subroutines), PAIRS if made else CHOICES
-        for attempt in range(_REFUSED):
-            dut = with_selector(self.dut, changes, listed, folder / f"choices{attempt}", made)
-            try:
-                job = replace(probe, dut=dut, build=folder / "build")
-                with budget.builds(part):
-                    return listed, fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
-            except ElaborationError as error:
-                refused = _PLACE.search(str(error))
-                kept = listed
-                if refused is not None:
-                    file, line = self.dut.sources[int(refused[1])].resolve(), int(refused[2])
-                    there = [one for one in listed if (file, line) in changes.lines(one)]
-                    said = _SAID.search(str(error), refused.end())
-                    bring = [one for one in there if said is not None and said[1] in _new_names(one)]
-                    kept = [one for one in listed if one not in (bring or there)]
-                if len(kept) == len(listed):  # an error that names no place
-                    kept = [one for one in listed if not one.form and not one.beside]
-                if len(kept) == len(listed):  # a constant that calls a function of the design
-                    kept = [one for one in listed if one.place not in places]
-                if len(kept) == len(listed) or budget.over(part):
-                    raise
-                listed = kept
-            except RtlError:
-                budget.look(part)  # says that the time was up, not which program was stopped
-                raise
-        return None
-
     def _few(self, probe: Job, wrong: Flags) -> Job:
         """Some of the vectors that are wrong, of every sort, and of a unit that keeps its accumulator with
         those before them."""
@@ -1321,25 +1285,9 @@ def _order(score: _Score) -> tuple[int, int, bool, int, int]:
         score.left,
         len(score.changes),
         not drives,
-        sum(len(_new_names(one)) for one in score.changes),
+        sum(len(new_names(one)) for one in score.changes),
         sum(distances),
     )
-
-
-def _new_names(change: Change) -> set[str]:
-    """The names that a change brings and that do not stand in its place now."""
-    return {*_NAME.findall(change.after)} - {*_NAME.findall(change.before)}
-
-
-def _in_turn(listed: Sequence[Change]) -> list[int]:
-    """Where the first change of each place and pattern stands, then where the second ones do: the time may
-    end before all are tried, and a place has its likeliest first."""
-    turns: dict[tuple[Place, str], int] = {}
-    ranked = []
-    for at, change in enumerate(listed):
-        turns[change.place, change.pattern] = turn = turns.get((change.place, change.pattern), -1) + 1
-        ranked.append((turn, at))
-    return [at for _, at in sorted(ranked)]
 
 
 def _near(work: _Pass) -> list[list[int]]:
