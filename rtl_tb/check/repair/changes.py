@@ -1064,7 +1064,7 @@ class _Finder:
             kind, (self.syntax.ImplicitTypeSyntax, self.syntax.IntegerTypeSyntax)
         ):
             return
-        text, bits = self.found.texts[place.file], str(kind.dimensions).strip()
+        text, bits = self.found.texts[place.file], "".join(map(str, kind.dimensions)).strip()
         if not bits:
             return
         declared = text[place.start : place.end]

@@ -170,12 +170,7 @@ def find_repairs(
                 tried.
     """
     budget = seconds if isinstance(seconds, Budget) else Budget(seconds)
-    made = ahead or Ahead(job, budget)
-    try:
-        return _Search(verdict, job, budget, made, progress, beside, partial).found()
-    finally:
-        if ahead is None:
-            made.end()
+    return _Search(verdict, job, budget, progress, beside, partial, ahead).found()
 
 
 class Unfinished(RtlError):
@@ -191,13 +186,14 @@ class _Search:
         verdict: Verdict,
         job: Job,
         budget: Budget,
-        ahead: Ahead,
         progress: Progress | None,
         beside: bool = True,
         partial: Sequence[Hypothesis] = (),
+        ahead: Ahead | None = None,
     ) -> None:
-        self.verdict, self.budget, self.progress, self.ahead = verdict, budget, progress, ahead
+        self.verdict, self.budget, self.progress = verdict, budget, progress
         self.asked = job
+        self.given = ahead
         self.job = replace(
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
         )
@@ -236,6 +232,14 @@ class _Search:
 
     def found(self) -> list[Repair]:
         """See find_repairs."""
+        self.ahead = self.given or Ahead(self.asked, self.budget)
+        try:
+            return self._found()
+        finally:
+            if self.given is None:
+                self.ahead.end()
+
+    def _found(self) -> list[Repair]:
         changes = self.ahead.changes()
         self.left_out = list(changes.not_read)
         self.picked = self._picked()
