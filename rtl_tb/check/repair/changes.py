@@ -83,8 +83,9 @@ _SHORT = 80
 """Characters of an expression that is tried in the place of the register that takes it."""
 _LIKELY = 2
 """Numbers of a place that are tried before further ones of any place."""
-_NAMES = 6
-"""Signals that may stand for another one: those with the most similar names."""
+_NAMES, _MORE_NAMES = 6, 16
+"""Signals that may stand for another one: those with the most similar names. More come behind all else that
+may stand at a place, where a name stands alone."""
 _PARAMETERS = 2
 """The same of parameters."""
 _ARRAYS, _ELEMENTS = 2, 8
@@ -380,7 +381,7 @@ class _Finder:
         self.scopes_read = Scopes()
         self.by_type: dict[Any, dict[str, Names]] = {}
         """The signals of each scope, by what they are like."""
-        self.alikes: dict[tuple[Any, str], list[str]] = {}
+        self.alikes: dict[tuple[Any, str, int], list[str]] = {}
         """Of a signal of a scope those that may stand for it."""
         self.arrays: dict[tuple[Any, str], dict[str, Any]] = {}
         """The arrays of a scope by what their elements are like: the range of each."""
@@ -776,6 +777,8 @@ class _Finder:
             self._note(node, before)
         if _is_number(node.symbol.type) and node.symbol.kind.name not in ("Parameter", "EnumValue"):
             self._note(node, f"{'!' if node.symbol.type.bitWidth == 1 else '~'}{name}")
+        for other in self._alike(node.symbol, _MORE_NAMES):
+            self._note(node, other)
 
     def _selected(self, node: Any) -> None:
         """Another signal, or the next bits of the same one."""
@@ -861,7 +864,7 @@ class _Finder:
         before = self.before.get((symbol.location.buffer, symbol.location.offset), "")
         return before if len(before) <= _SHORT else ""
 
-    def _alike(self, symbol: Any) -> list[str]:
+    def _alike(self, symbol: Any, most: int = _NAMES) -> list[str]:
         """The signals beside one that have its width and sign, those with the most similar names first."""
         scope, kind = symbol.parentScope, symbol.type
         if (
@@ -870,7 +873,7 @@ class _Finder:
             or symbol.kind.name not in ("Variable", "Net", "FormalArgument")
         ):
             return []
-        if (scope, symbol.name) not in self.alikes:
+        if (scope, symbol.name, most) not in self.alikes:
             if scope not in self.by_type:
                 groups: dict[str, list[str]] = {}
                 for one in self.scopes_read.of(scope):
@@ -879,8 +882,8 @@ class _Finder:
                         groups.setdefault(_like(one.type), []).append(one.name)
                 self.by_type[scope] = {like: Names(names) for like, names in groups.items()}
             same = self.by_type[scope].get(_like(kind))
-            self.alikes[scope, symbol.name] = [] if same is None else same.alike(symbol.name, _NAMES)
-        return self.alikes[scope, symbol.name]
+            self.alikes[scope, symbol.name, most] = [] if same is None else same.alike(symbol.name, most)
+        return self.alikes[scope, symbol.name, most]
 
     def _other_parameters(self, name: str, module: str) -> list[str]:
         """The parameters of its type with other values, those with the most similar names first."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from rtl_tb.check.repair.forms import CONTROL
+from rtl_tb.check.repair.forms import CONTROL, bare
 from rtl_tb.check.repair.scopes import Names, Scopes, name_parts
 from rtl_tb.dut.slang import DECLARATIONS
 
@@ -44,6 +44,7 @@ _RESET = re.compile(r"\d+|\d*'[sS]?[bodhBODH]?[\da-fA-FxX_]+|\{.*\{\s*\d*'?[bdh]
 _NAMED = re.compile(r"\bbegin\s*:")
 """A block that has a name has it once."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _GUARDED = ("SequentialBlockStatement", "ExpressionStatement")
 """Statements that may have a guard."""
 
@@ -156,7 +157,7 @@ class Missing:
         every = []
         for each in body:
             if each.kind.name == "ContinuousAssign" and each.assignment.left.kind.name == "NamedValue":
-                symbol, value = each.assignment.left.symbol, self._line(each.assignment.right)
+                symbol, value = each.assignment.left.symbol, self._line(bare(each.assignment.right))
                 if value is not None:
                     every.append(_Assigned(symbol, "=", f"{symbol.name} = {value};", value))
         signs |= {each.symbol.name: ASSIGN for each in every}
@@ -402,7 +403,10 @@ class Missing:
                     return str(target.name)
                 return next((new for new in way(match[0]) if new in names), match[0])
 
-            yield _WORD.sub(word, other.statement)
+            renamed = _WORD.sub(word, other.statement)
+            if way is counted:
+                yield _advanced(renamed, int(two) - int(one))
+            yield renamed
 
     def _assignments(self, statement: Any, nested: bool = True) -> Iterator[_Assigned]:
         """Those of a statement, or where not `nested` those that it always makes itself."""
@@ -479,6 +483,17 @@ def _statements(statement: Any, ast: Any) -> list[Any]:
 def _declaration(symbol: Any) -> int | None:
     """Where the declaration of a signal begins, which it may share with others."""
     return None if symbol.syntax is None else int(symbol.syntax.parent.sourceRange.start.offset)
+
+
+def _advanced(text: str, by: int) -> str:
+    """A text with its ranges so many times their bits further: `x[23:16]` two after `x[7:0]`."""
+
+    def moved(match: re.Match[str]) -> str:
+        high, low = int(match[1]), int(match[2])
+        bits = (abs(high - low) + 1) * by
+        return match[0] if min(high, low) + bits < 0 else f"[{high + bits}:{low + bits}]"
+
+    return _RANGE.sub(moved, text)
 
 
 def _in_loop(syntax: Any) -> bool:

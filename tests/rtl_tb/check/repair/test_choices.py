@@ -21,6 +21,7 @@ TEXT = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic 
     wire [7:0] w1 = b[15:8];
     wire [15:0] word = c[31] ? 16'h7e00 : 16'd1;
     logic [15:0] p; logic big;
+    logic [15:0] q0, q1, q2, q3, q4, q5, q6, q7, x_w_of_no_name_alike;
     assign in_ready = 1'b1; assign out_valid = in_valid;
     assign x0 = a[7:0]; assign x1 = a[15:8]; assign w0 = b[7:0];
     assign big = p > word;
@@ -46,6 +47,7 @@ def texts(changes: Changes, listed: list[Change]) -> set[str]:
         ("x1 = a[15:8]", "x1 = a[14:8]"),
         ("x1 = a[15:8]", "x1 = a[15:9]"),
         ("x1 = a[15:8]", "x1 = a[16:9]"),
+        ("big = p > word", "big = p > x_w_of_no_name_alike"),
     ],
 )
 def test_a_choice_undoes_a_change_of_one_token(tmp_path: Path, right: str, wrong: str) -> None:
@@ -71,6 +73,12 @@ def test_a_lost_sign_is_among_the_first_constants(tmp_path: Path) -> None:
     wrong = ("logic signed [7:0] x1", "logic [7:0] x1")
     changes = find_changes(integer_dot.planted(tmp_path, 4, TEXT, wrong))
     assert BLANKS.sub("", TEXT) in texts(changes, changes.of_constants()[:4])
+
+
+def test_a_part_of_a_vector_is_handed_on_like_its_neighbours(tmp_path: Path) -> None:
+    missing = (" assign x1 = a[15:8];", "")
+    changes = find_changes(integer_dot.planted(tmp_path, 4, TEXT, missing))
+    assert "assign x1 = a[15:8];" in {one.after.strip() for one in changes.of_choices() if one.form}
 
 
 def test_no_range_leaves_its_vector(tmp_path: Path) -> None:
