@@ -23,9 +23,9 @@ from rtl_tb import engines
 from rtl_tb.check import check as checks
 from rtl_tb.check import reasons
 from rtl_tb.check.check import Options, check
-from rtl_tb.check.repair import search
+from rtl_tb.check.repair import choices, search
 from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes, literals
+from rtl_tb.check.repair.changes import Change, Changes, Group, Place, find_changes, in_turn, literals
 from rtl_tb.check.repair.result import Edit, Repair
 from rtl_tb.check.repair.search import (
     Unfinished,
