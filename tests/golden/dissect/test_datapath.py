@@ -458,7 +458,7 @@ def test_a_zero_sum_that_is_negative_where_any_number_is_by_hand() -> None:
 def test_an_infinite_term_beside_additions_has_no_other_sign() -> None:
     """A unit that looks for special values first, and adds in IEEE steps whose terms are none of c's."""
     ins = UNITS["per_pair_grid"]
-    operands = default_set(ins, 300, seed=1).operands
+    operands = default_set(ins, 3000, seed=1).operands
     for slug in ("infinite-c-sign-inverted", "infinite-product-sign-of-c"):
         got, right = datapath.results(ins, (tap(ins, slug),), operands), ins.dot(**operands)
         assert ((got == right) | ~np.isfinite(to_float(ins.formats["d"], right))).all()
