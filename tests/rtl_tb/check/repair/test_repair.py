@@ -852,7 +852,7 @@ def test_the_check_reports_it(tmp_path: Path) -> None:
     repair = result.as_dict()["repairs"][0]
     assert repair["whole"] and repair["edits"][0]["line"] == line_of("b[8*k +: 8])")
     assert repair["sentence"].startswith("dot4.sv:13: with `8` for `4` in ")
-    assert "What mends it" in markdown(result.as_dict())
+    assert "What fixes it" in markdown(result.as_dict())
 
 
 def test_without_a_time_for_it_nothing_is_tried(tmp_path: Path) -> None:
