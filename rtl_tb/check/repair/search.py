@@ -221,7 +221,7 @@ class _Search:
         """First changes beside which the sites of another one were looked at; None: of one alone."""
         self.refuted: set[tuple[Change, ...]] = set()
         """What mends every vector that it was tried on, and not all of the check; or is no text."""
-        self.unanswered: set[tuple[Change, ...]] = set()
+        self.unanswered: dict[tuple[Change, ...], list[Edit]] = {}
         """What mends every vector that it was tried on, and could not be run on all of the check."""
         self.not_compiled: dict[Group, RtlError] = {}
         """Groups of which no choice could be tried, and why."""
@@ -383,8 +383,13 @@ class _Search:
         if refused is not None and not choices:
             raise Unfinished(f"{constants:,} numbers and widths: {refused}") if constants else refused
         if self.unanswered:
-            count = f"{len(self.unanswered)} that mend all they were tried on"
-            raise Unfinished(f"all but {count} and could not be run on the whole check")
+            said = [" and ".join(edit.phrase() for edit in edits) for edits in self.unanswered.values()]
+            more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+            tried = f"the {len(self.picked):,} vectors that they were tried on"
+            raise Unfinished(
+                f"all but {len(said)} that make {tried} right and could not be run on the whole check "
+                f"in the time: {'; '.join(said[:_SHOWN])}{more}"
+            )
         if untried := self._untried():
             raise Unfinished(f"all but {untried}")
 
@@ -1051,12 +1056,12 @@ class _Search:
         found = [repair for repair in self._confirmed(changes, clean, folder) if repair.whole]
         if not found:  # it ends no search then
             tried = {score.changes for score in clean[:_CONFIRMED]}
-            self.refuted |= tried - self.unanswered
+            self.refuted |= tried - self.unanswered.keys()
         return found
 
     def _is_clean(self, score: _Score) -> bool:
         """Whether changes may mend everything, so that no others need to be tried."""
-        return score.clean and score.changes not in self.refuted | self.unanswered
+        return score.clean and score.changes not in self.refuted | self.unanswered.keys()
 
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """The likeliest changes, each as a text of its own on every vector of the check; which of them could
@@ -1065,7 +1070,7 @@ class _Search:
         most = [score for score in clean if score.left == clean[0].left][:_CONFIRMED]
         found, written = list[Repair](), set[tuple[str, ...]]()
         for number, score in enumerate(most):
-            self.unanswered.discard(score.changes)
+            self.unanswered.pop(score.changes, None)
             text = tuple("".join(one.split()) for one in changes.applied(score.changes).values())
             if text in written:  # but for blanks the same is listed already
                 continue
@@ -1074,7 +1079,8 @@ class _Search:
             except ElaborationError:  # a choice that is no text: the designer could not write it
                 continue
             except MmagoldError:
-                self.unanswered.add(score.changes)
+                if score.clean:
+                    self.unanswered[score.changes] = [_edit(changes, one) for one in score.changes]
                 continue
             if repair is not None and _lists(repair):
                 found.append(repair)

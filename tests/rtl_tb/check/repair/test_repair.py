@@ -375,7 +375,7 @@ def bare_search() -> _Search:
     """One with time, and without a unit."""
     search = _Search.__new__(_Search)
     search.budget, search.progress, search.ran = Budget(60), None, {}
-    search.refuted, search.unanswered = set(), set()
+    search.refuted, search.unanswered = set(), {}
     search.made, search.not_built = {}, set()
     return search
 
@@ -552,6 +552,11 @@ def test_what_could_not_be_run_is_not_refuted(
     changes.texts = {Path("x.sv"): "x"}
     assert search._whole(changes, scores, tmp_path) == []
     assert [search._is_clean(one) for one in scores] == [False] * 4 + [True] * 2
+    if again:  # what was found is said, with what is not known of it
+        search.picked, search.not_compiled = np.arange(250), {}
+        said = r"^all but 1 that make the 250 vectors .* could not be run .*x.sv:1: with `1` for `a` in `x`$"
+        with pytest.raises(Unfinished, match=said):
+            search._say_what_was_not_tried(9, True)
     assert bool(search._whole(changes, scores, tmp_path)) == again
     assert asked == [*"012345", *(["1"] if again else [])]
 
@@ -973,7 +978,7 @@ def test_changes_that_differ_in_blanks_are_one(tmp_path: Path) -> None:
     ran: list[str] = []
 
     class Alone:
-        unanswered: set[Any] = set()  # noqa: RUF012
+        unanswered: dict[Any, Any] = {}  # noqa: RUF012
 
         def _confirm(self, _changes: Changes, chosen: Sequence[Change], _folder: Path) -> Repair:
             ran.append(chosen[0].after)
