@@ -261,7 +261,7 @@ def test_a_narrow_shift_of_the_last_normalisation_is_named(
     slug: str, amount: Callable[[int], int], follows: bool
 ) -> None:
     ins = adder()
-    operands = default_set(ins, 6000, seed=1).operands
+    operands = default_set(ins, 20_000, seed=1).operands
     finite = (exponent(operands["a"][:, 0]) < 31) & (exponent(operands["c"]) < 31)
     operands = {name: codes[finite] for name, codes in operands.items()}
     pairs = list(zip(operands["a"][:, 0].tolist(), operands["c"].tolist(), strict=True))

@@ -161,7 +161,7 @@ def edit_rtl(folder):
 
 
 def edit_header(folder):
-    (folder / "part.svh").write_text("// another header\n")
+    (folder / "far" / "part.svh").write_text("// another header\n")
 
 
 def edit_unit(folder):
@@ -183,10 +183,11 @@ EDITS = [edit_rtl, edit_header, edit_unit, edit_description, nearer_header]
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_whatever_changes_in_a_unit_changes_its_digest(tmp_path, edit):
     small.write_small(tmp_path)
-    (tmp_path / "near").mkdir()
-    (tmp_path / "part.svh").write_text("// a header\n")
+    for name in ("near", "far"):  # what stands beside the source would come first
+        (tmp_path / name).mkdir()
+    (tmp_path / "far" / "part.svh").write_text("// a header\n")
     (tmp_path / "small.sv").write_text('`include "part.svh"\n' + small.RTL)
-    description = small.DUT.replace("sources:", "include: [near, .]\nsources:")
+    description = small.DUT.replace("sources:", "include: [near, far]\nsources:")
     (tmp_path / "small.yaml").write_text(description)
     before = unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest
     assert unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest == before
