@@ -182,7 +182,7 @@ def check(
     from golden.explain.terminal import HouseConsole
     from rtl_tb.check.check import HOLES, Options
     from rtl_tb.check.check import check as run_check
-    from rtl_tb.check.report import Story
+    from rtl_tb.check.report import Story, untried
     from rtl_tb.errors import RtlError
 
     _check_suffixes(report or [], coverage)
@@ -236,7 +236,7 @@ def check(
         typer.echo(json.dumps(data, indent=2))
     if not result.passed:
         raise typer.Exit(1)
-    if holes == "fail" and data["coverage"] is not None and data["coverage"]["holes"]:
+    if holes == "fail" and untried(data):
         raise RtlError(f"{result.dut.name} passes, but not every reachable case was tried (--holes fail)")
 
 

@@ -362,6 +362,7 @@ class Check:
             "vectors": coverage.vectors,
             "noun": "dot products" if self.dut.level == "tile" else "vectors",
             "holes": holes,
+            "given": self.options.vectors is not None,
         }
 
 

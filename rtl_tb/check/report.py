@@ -51,7 +51,7 @@ def untried(report: Report) -> str:
     """What no vector tried of the cases that the rules of coverage hold reachable, as the end of a sentence;
     empty where all were. The rules may allow too much (golden/cover/ranges.py)."""
     holes = [] if report["coverage"] is None else report["coverage"]["holes"]
-    if not holes:
+    if not holes or report["coverage"]["given"]:  # a file of vectors tries what its maker wanted
         return ""
     more = f" and {len(holes) - 1:,} more" if len(holes) > 1 else ""
     return f"; {len(holes):,} {'case' if len(holes) == 1 else 'cases'} not tried: {holes[0]}{more}"

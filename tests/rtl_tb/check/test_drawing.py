@@ -53,5 +53,6 @@ def test_results_of_aimed_vectors_are_those_of_the_model() -> None:
     ],
 )
 def test_the_first_line_names_what_was_not_tried(holes: list[str], said: str) -> None:
-    assert untried({"coverage": {"holes": holes}}) == said
+    assert untried({"coverage": {"holes": holes, "given": False}}) == said
+    assert untried({"coverage": {"holes": holes, "given": True}}) == ""
     assert untried({"coverage": None}) == ""
