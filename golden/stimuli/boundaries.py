@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from golden.model.registers import bit_length
 from golden.number.formats import Format
 from golden.program.steps import Align, Sum
 from golden.stimuli.codes import (
@@ -56,11 +57,8 @@ _SHAPES = (*[_HALF_AND_BIT] * 4, *[_BIT] * 4, _ONES_BUT_BIT, _BELOW_HALF, _HALF,
 
 
 def _length(numbers: Ints) -> Ints:
-    """The bit length of each number from 0 to 2**62 - 1."""
-    # Two halves of 31 bits are exact in float64, whose exponent is the bit length.
-    high = np.frexp((numbers >> 31).astype(np.float64))[1]
-    low = np.frexp((numbers & 0x7FFFFFFF).astype(np.float64))[1]
-    return np.where(high > 0, high + 31, low).astype(np.int64)
+    """The bit length of each number from 0 up."""
+    return np.asarray(bit_length(numbers.astype(np.uint64)))
 
 
 def _power(exponent: Ints) -> Ints:
