@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent
 CORE = Path("golden", "core")
 FLAGS = ["-std=gnu11", "-O3", "-fPIC", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra"]
 FLAGS += ["-falign-loops=32"]  # else unrelated code that moves the loops of a tile costs up to 5 %
-ADDED = {"spec": Path("golden", "spec"), "docs": Path("golden", "docs", "pages")}
+ADDED = {"spec": Path("golden", "spec"), "docs": Path("golden", "publish", "pages")}
 """Folders that go into the wheel, and where."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 

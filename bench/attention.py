@@ -22,7 +22,7 @@ import torch
 from attention_log2 import log2_approx
 
 import golden
-from golden.gemm.plan import Plan
+from golden.kernels.plan import Plan
 from golden.tensors.conversion import raw
 
 HEADS, QUERIES, SPREAD = 4, 128, 3

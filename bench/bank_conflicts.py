@@ -16,11 +16,11 @@ import io
 from contextlib import closing
 from pathlib import Path
 
-from hw_capture.bench.ablation import machine_code, run
-from hw_capture.bench.ablation.banks import of_product
-from hw_capture.bench.ablation.variants import all_variants
 from hw_capture.gpu import device
 from hw_capture.record.capture import target_for
+from hw_capture.timing.ablation import machine_code, run
+from hw_capture.timing.ablation.banks import of_product
+from hw_capture.timing.ablation.variants import all_variants
 
 SIZE = 2048
 COUNTER = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum"

@@ -29,10 +29,10 @@ import numpy as np
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.dissect.blackbox.candidates import meant
-from golden.dissect.blackbox.found import Found
-from golden.dissect.blackbox.views import dense_view
 from golden.files import output
+from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.views import dense_view
 from golden.instruction import Instruction
 from golden.unit import FunctionUnit, Unit, signature_of
 from hw_capture.kernels import kernels

@@ -37,13 +37,13 @@ from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.check import Options, check_dut
 from rtl_tb.check.latency import measure
-from rtl_tb.check.repair.result import Repair
-from rtl_tb.check.repair.search import find_repairs
 from rtl_tb.check.report import Report, fault_line, headline, with_example
 from rtl_tb.check.starts import compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.locate.result import Repair
+from rtl_tb.locate.search import find_repairs
 from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
 from rtl_tb.qualify.mutator import KINDS, changes_of, planted, together
 from rtl_tb.qualify.naming import explanations

@@ -17,8 +17,8 @@ import numpy as np
 
 import golden
 from golden.cli.progress import progress_bar
-from golden.gemm.order import steps_of
-from golden.gemm.plan import Plan
+from golden.kernels.order import steps_of
+from golden.kernels.plan import Plan
 
 CHECKED = 16
 """Elements that are computed again, one step of the instruction after the other."""

@@ -14,7 +14,7 @@ import time
 import torch
 
 import golden
-from golden.gemm.order import steps_of
+from golden.kernels.order import steps_of
 from golden.tensors.conversion import raw
 from golden.tensors.cuda_source import machine_code
 from golden.tensors.dtypes import tensor_of

@@ -26,7 +26,7 @@ import golden
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.files.output import write_text, write_whole
-from golden.gemm.plan import Plan
+from golden.kernels.plan import Plan
 from mmagold.torch import emulate
 
 WIDTH, HEADS, LAYERS, VOCABULARY = 256, 4, 4, 4096

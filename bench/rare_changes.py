@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/rare_changes.py [--count 200000] [--rare 5] [NAME ...]
 
-Every change that the diagnosis knows (golden/dissect/hypotheses.py) is made to one instruction of each of
+Every change that the diagnosis knows (golden/identify/hypotheses.py) is made to one instruction of each of
 twelve families, or to those that are named, and run on the default set of vectors. Of those that fewer
 than --rare results show, operands of every kind, aimed at the instruction and at the changed
 one, say whether they can be seen at all. A change that can, and hardly is, is printed: stimuli should aim
@@ -18,8 +18,8 @@ import numpy as np
 
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.dissect.hypotheses import changes
 from golden.errors import MmagoldError
+from golden.identify.hypotheses import changes
 from golden.instruction import Instruction
 from golden.vectors import default_set
 

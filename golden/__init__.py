@@ -25,12 +25,12 @@ from golden.errors import (
     SpecError,
     UnknownNameError,
 )
-from golden.gemm.finding import find_plan
-from golden.gemm.masks import sum_tree
-from golden.gemm.plan import Plan, plan
-from golden.gemm.plan_files import load_plan, plans
-from golden.gemm.product import gemm
 from golden.instruction import Evidence, Instruction
+from golden.kernels.finding import find_plan
+from golden.kernels.masks import sum_tree
+from golden.kernels.plan import Plan, plan
+from golden.kernels.plan_files import load_plan, plans
+from golden.kernels.product import gemm
 from golden.number.formats import Format, formats, from_float, get_format, to_float
 
 __version__ = "0.4.0"
@@ -68,7 +68,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """`golden.dissect(f, ...)` without an import of its own, and at no cost for who does not call it."""
+    """`golden.dissect(f, ...)`, imported at its first use: the search costs the import of many modules."""
     if name == "dissect":
-        return import_module("golden.dissect")
+        return import_module("golden.identify.blackbox.dissecting").dissect
     raise AttributeError(f"module 'golden' has no attribute '{name}'")

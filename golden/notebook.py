@@ -1,4 +1,4 @@
-"""How objects show themselves in a notebook: `_repr_html_`, made by golden.docs.notebook.
+"""How objects show themselves in a notebook: `_repr_html_`, made by golden.publish.notebook.
 
 What a user meets lies below the pictures, so the maker of the HTML is asked for by name, when a notebook
 wants it and not before.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-_MAKER = "golden.docs.notebook"
+_MAKER = "golden.publish.notebook"
 
 
 class Shown:

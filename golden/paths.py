@@ -37,7 +37,7 @@ def spec_folder() -> Path:
 
 def docs_folder() -> Path:
     """Returns the folder of the hand-written pages."""
-    for folder in (_PACKAGE.parent / "docs", _PACKAGE / "docs" / "pages"):
+    for folder in (_PACKAGE.parent / "docs", _PACKAGE / "publish" / "pages"):
         if (folder / "dut.md").is_file():
             return folder
     raise SpecError(f"{_PACKAGE}: the hand-written pages are missing from this installation")

@@ -14,17 +14,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rtl_tb.bench.agents import Bus, Channel, Clocked, Monitor, Sink, Source
-    from rtl_tb.bench.scoreboard import Scoreboard
-    from rtl_tb.bench.testbench import Bench, DotProductTB
+    from rtl_tb.tb.agents import Bus, Channel, Clocked, Monitor, Sink, Source
+    from rtl_tb.tb.scoreboard import Scoreboard
+    from rtl_tb.tb.testbench import Bench, DotProductTB
 
 __all__ = ["Bench", "Bus", "Channel", "Clocked", "DotProductTB", "Monitor", "Scoreboard", "Sink", "Source"]
 
-_MODULES = dict.fromkeys(("Bus", "Channel", "Clocked", "Monitor", "Sink", "Source"), "rtl_tb.bench.agents")
+_MODULES = dict.fromkeys(("Bus", "Channel", "Clocked", "Monitor", "Sink", "Source"), "rtl_tb.tb.agents")
 _MODULES |= {
-    "Scoreboard": "rtl_tb.bench.scoreboard",
-    "Bench": "rtl_tb.bench.testbench",
-    "DotProductTB": "rtl_tb.bench.testbench",
+    "Scoreboard": "rtl_tb.tb.scoreboard",
+    "Bench": "rtl_tb.tb.testbench",
+    "DotProductTB": "rtl_tb.tb.testbench",
 }
 
 

@@ -14,13 +14,13 @@ from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
 import golden
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.docs import schema
-from golden.docs.explorer.address import address
 from golden.errors import DocsError, SpecError
 from golden.number.formats import get_format
 from golden.number.rounding import MODES
 from golden.program import compiling, keys, reading, steps
 from golden.program.algorithms import algorithms
+from golden.publish import schema
+from golden.publish.explorer.address import address
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
@@ -381,7 +381,7 @@ def test_blocks_build_on_each_other(tmp_path: Path) -> None:
 def test_commands_that_are_right_pass() -> None:
     check_command("mmagold campaign 'wgmma*' --dots 1e9 --out x.json   # a remark")
     check_command("make -C rtl_tb/examples/own_unit SIM=icarus")
-    check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.docs import page\n")
+    check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.publish import page\n")
 
 
 @pytest.mark.long

@@ -101,7 +101,7 @@ def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"golden/{name}" for name in relative(ROOT / "spec", "*.yaml")} <= names
     pages = {
-        f"golden/docs/pages/{path.relative_to(ROOT / 'docs')}"
+        f"golden/publish/pages/{path.relative_to(ROOT / 'docs')}"
         for path in (ROOT / "docs").rglob("*.*")
         if path.is_file()
     }
@@ -202,7 +202,7 @@ def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_p
 def test_installed_wheel_has_every_page(installed: Path, tmp_path: Path) -> None:
     """The pages of the site are those of a checkout but for the list of the captured vectors, which the
     wheel does not have."""
-    code = "import golden.docs.sphinx_source as s; print(*(page.path for page in s.all_pages()), sep=chr(10))"
+    code = "import golden.publish.sphinx_source as s; print(*(p.path for p in s.all_pages()), sep=chr(10))"
     pages = set(run(tmp_path, installed / "python", "-c", code).splitlines())
     assert set(run(ROOT, sys.executable, "-c", code).splitlines()) - pages == {
         "vectors/hopper/index.md",

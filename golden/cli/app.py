@@ -31,7 +31,7 @@ from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning, OperandError
 
 if TYPE_CHECKING:
-    from golden.dissect.comparing import Comparison
+    from golden.identify.comparing import Comparison
     from golden.instruction import Instruction
 
 
@@ -411,7 +411,7 @@ def compare(
 
 def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison[Instruction]:
     """The search with a progress bar on stderr, where that is a terminal."""
-    from golden.dissect.comparing import compare as search
+    from golden.identify.comparing import compare as search
 
     with progress_bar() as progress:
         return search(x, y, seed, budget, partial(progress, "searching"))

@@ -71,12 +71,12 @@ def dissect(
     of: standard error says why.
     """
     from golden.catalog.lookup import resolve
-    from golden.dissect.blackbox.dissecting import dissect as search
-    from golden.dissect.blackbox.recordings import open_recording
-    from golden.dissect.blackbox.sources import open_box, read_formats
-    from golden.docs import dissection
     from golden.errors import OperandError
     from golden.files import output
+    from golden.identify.blackbox.dissecting import dissect as search
+    from golden.identify.blackbox.recordings import open_recording
+    from golden.identify.blackbox.sources import open_box, read_formats
+    from golden.publish import dissection
 
     for file in report or ():
         dissection.check(file)

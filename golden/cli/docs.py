@@ -29,7 +29,7 @@ def build(
 ) -> None:
     """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from
     other hosts."""
-    from golden.docs import site
+    from golden.publish import site
 
     with progress_bar() as progress:
         count = site.build(out, jobs, progress, vectors)
@@ -38,7 +38,7 @@ def build(
 
 
 def _say_without_explorer() -> None:
-    from golden.docs.explorer import wasm
+    from golden.publish.explorer import wasm
 
     if not wasm.available():
         typer.echo(f"the site has no explorer: {missing(wasm.COMPILER)}", err=True)
@@ -50,7 +50,7 @@ def explorer(
     ] = Path("explorer"),
 ) -> None:
     """Builds the explorer alone: one page that computes dot products in the browser, without a server."""
-    from golden.docs.explorer import build
+    from golden.publish.explorer import build
 
     files = build.build(out)
     size = sum(file.stat().st_size for file in files)
@@ -64,7 +64,7 @@ def check(
 ) -> None:
     """Checks that a site belongs to the specs, timings, pages and vectors of today. Exit status: 0 it
     does, 1 it is stale."""
-    from golden.docs import stale
+    from golden.publish import stale
 
     changes = stale.changes(folder)
     for change in changes:
@@ -93,7 +93,7 @@ def export(
     ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document to hand on."""
-    from golden.docs import document
+    from golden.publish import document
 
     chosen = document.file_name(name, form) if form == "pdf" and out is None else None
     document.export(name, form, chosen or out)

@@ -12,8 +12,8 @@ import typer
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from golden.gemm.found import Search
-    from golden.gemm.plan import Plan
+    from golden.kernels.found import Search
+    from golden.kernels.plan import Plan
 
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 _A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
@@ -42,8 +42,8 @@ def run(
     """Computes a whole matrix product as a kernel with the plan does, bit for bit."""
     from golden.files import output
     from golden.files.npyfile import read_array
-    from golden.gemm.plan_files import any_plan
-    from golden.gemm.product import gemm
+    from golden.kernels.plan_files import any_plan
+    from golden.kernels.product import gemm
 
     if out is None and against is None:
         raise typer.BadParameter("neither --out nor --against was given, expected where D goes")
@@ -125,9 +125,9 @@ def plan(
     from golden.files import output
     from golden.files.function import named_function
     from golden.files.npyfile import read_array
-    from golden.gemm import finding
-    from golden.gemm.masks import parse_shape
-    from golden.gemm.plan_files import plan_text
+    from golden.kernels import finding
+    from golden.kernels.masks import parse_shape
+    from golden.kernels.plan_files import plan_text
 
     if out is not None:
         output.check(out)
@@ -225,7 +225,7 @@ def plans(
 ) -> None:
     """Lists what kernels of libraries were seen to do: named plans, with their evidence."""
     from golden.catalog.architectures import architectures
-    from golden.gemm.plan_files import plans as named
+    from golden.kernels.plan_files import plans as named
 
     found = [one for name in ([arch] if arch else architectures()) for one in named(name)]
     if as_json:

@@ -10,7 +10,6 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from golden.dissect.comparing import CLASSES, DIFFERENCES, Comparison, Example
 from golden.explain import modes, specification
 from golden.explain.terminal import (
     TEXT_WIDTH,
@@ -22,6 +21,7 @@ from golden.explain.terminal import (
     table,
 )
 from golden.explain.trace import describe_code, float_text, short_text
+from golden.identify.comparing import CLASSES, DIFFERENCES, Comparison, Example
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.flags import flags_text

@@ -3,8 +3,8 @@ language that is generated.
 
 One function for each language; whatever text it gets, the result stays inside the place it was written for
 and reads as the same words. HTML, SVG and XML: `html.escape` of the standard library
-(golden/docs/pictures/svg.py, golden/cover/page.py); Typst takes text as string literals
-(golden/docs/typst_writer.py). Numbers and the identifiers of the specs need none of this.
+(golden/publish/pictures/svg.py, golden/cover/page.py); Typst takes text as string literals
+(golden/publish/typst_writer.py). Numbers and the identifiers of the specs need none of this.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A step class (golden/program/steps.py) declares each of its fields with one of the functions below. Everything
 that has to know the keys of steps reads these declarations: golden/program/reading.py and writing.py (YAML),
-golden/catalog/json_schema.py (JSON Schema), golden/docs/schema.py (the page), golden/model/layout.py (the C
-structs).
+golden/catalog/json_schema.py (JSON Schema), golden/publish/schema.py (the page), golden/model/layout.py (the
+C structs).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ BOUNDARY_WEIGHT = 5.0
 """Their share among the default vectors, times that of another kind: each stands for hundreds of boundaries,
 and each boundary is to be met by at least 20 of 200,000 vectors."""
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
-"""The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds
+"""The kinds that golden/identify/comparing.py spreads its budget over: fixed, so that a seed always finds
 the same example."""
 
 

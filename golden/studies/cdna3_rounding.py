@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
-from golden.dissect.hypotheses import with_operations
+from golden.identify.hypotheses import with_operations
 from golden.instruction import Instruction
 from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw

@@ -10,9 +10,9 @@ import numpy as np
 from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instructions
-from golden.dissect.blackbox.box import Box
-from golden.dissect.blackbox.openers import Chip
-from golden.dissect.blackbox.repeating import asked_again, at_every_place
+from golden.identify.blackbox.box import Box
+from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.repeating import asked_again, at_every_place
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit

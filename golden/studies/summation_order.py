@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.dissect.blackbox.openers import Chip
-from golden.dissect.blackbox.order import C, Node, terms_of, tree_of
+from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.order import C, Node, terms_of, tree_of
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
 from golden.studies.units import MMA, Subject, and_on, encode, who_answered

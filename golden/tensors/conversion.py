@@ -1,5 +1,5 @@
-"""Codes of one format as codes of another, on tensors of any device: golden.gemm.conversion a second time, in
-PyTorch's operations. A NaN stays one; which word it is no instruction with this kernel tells."""
+"""Codes of one format as codes of another, on tensors of any device: golden.kernels.conversion a second time,
+in PyTorch's operations. A NaN stays one; which word it is no instruction with this kernel tells."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from golden.gemm.conversion import table
-from golden.gemm.operand_parts import count_of, cut
-from golden.gemm.options import Options
+from golden.kernels.conversion import table
+from golden.kernels.operand_parts import count_of, cut
+from golden.kernels.options import Options
 from golden.number.formats import Format, get_format
 from golden.tensors.dtypes import dtype_of, integer_dtype
 
@@ -22,7 +22,7 @@ def raw(tensor: Tensor) -> Tensor:
 
 
 def convert_codes(codes: Tensor, source: Format, target: Format, rounding: str) -> Tensor:
-    """Codes of `target` for codes of `source`, as golden.gemm.conversion.convert_codes."""
+    """Codes of `target` for codes of `source`, as golden.kernels.conversion.convert_codes."""
     if source == target or rounding == "none":
         return codes
     if source.name == "f32" and target.storage < 16:  # rounded to odd first: all that the table asks for
@@ -56,7 +56,7 @@ def _cut_f32(codes: Tensor, target: Format, rounding: str) -> Tensor:
 
 
 def parts_of(codes: Tensor, target: Format, options: Options) -> list[Tensor]:
-    """Codes of `target` for each part of f32 codes, as golden.gemm.operand_parts.parts_of."""
+    """Codes of `target` for each part of f32 codes, as golden.kernels.operand_parts.parts_of."""
     f32 = get_format("f32")
 
     def convert(number: Tensor) -> Tensor:

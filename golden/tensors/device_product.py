@@ -14,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 
 from golden.errors import OperandError
-from golden.gemm import sums
-from golden.gemm.assembly import Assembly
-from golden.gemm.operands import check_operands
-from golden.gemm.order import Runs, parts, places, which_part
-from golden.gemm.plan import Plan
+from golden.kernels import sums
+from golden.kernels.assembly import Assembly
+from golden.kernels.operands import check_operands
+from golden.kernels.order import Runs, parts, places, which_part
+from golden.kernels.plan import Plan
 from golden.number.formats import Format, get_format
 from golden.tensors.conversion import convert_codes, encode, fused, numbers, parts_of, raw
 from golden.tensors.dtypes import check_dtype, dtype_of
@@ -232,7 +232,7 @@ class _Product(Assembly):
         return numbers(codes, self.plan.instruction.formats["d"], self.plan.accumulates)
 
     def _finished(self, total: Tensor) -> Tensor:
-        """Scales, alpha, C, bias and activation, as golden.gemm.block has them."""
+        """Scales, alpha, C, bias and activation, as golden.kernels.block has them."""
         plan, options = self.plan, self.plan.options
         total = total.to(dtype_of(plan.computes.name))
         if options.scales == "tensor":

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from golden.errors import OperandError
-from golden.gemm.options import OUT
-from golden.gemm.plan import Plan
-from golden.gemm.product import gemm
+from golden.kernels.options import OUT
+from golden.kernels.plan import Plan
+from golden.kernels.product import gemm
 from golden.tensors import device_product
 from golden.tensors.dtypes import check_dtype, codes, dtype_of, format_of, tensor_of
 

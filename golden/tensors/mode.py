@@ -22,8 +22,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from golden.errors import DTypeError, OperandError
-from golden.gemm.plan import Plan
-from golden.gemm.plan_files import any_plan
+from golden.kernels.plan import Plan
+from golden.kernels.plan_files import any_plan
 from golden.tensors.convolution import Geometry, convolution, input_gradient, weight_gradient
 from golden.tensors.matmul import rounded_product
 
@@ -61,8 +61,8 @@ class emulate:
     """Sends the matrix products of everything inside its `with` through a plan.
 
     Args:
-        plan: a Plan, or what `golden.gemm.plan_files.any_plan` takes: the .yaml file of a plan or of a unit,
-            or "hopper:cublas_f16.f16.f32".
+        plan: a Plan, or what `golden.kernels.plan_files.any_plan` takes: the .yaml file of a plan or of a
+            unit, or "hopper:cublas_f16.f16.f32".
         backward: the plan of gradients, those of `loss.backward()` inside the `with` (outside it is an
             error). Default: the same plan. "native": PyTorch's own products, wherever it stands.
 

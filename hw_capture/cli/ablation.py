@@ -13,9 +13,9 @@ from golden.cli.progress import progress_bar
 from hw_capture.cli.arguments import architecture
 
 if TYPE_CHECKING:
-    from hw_capture.bench.ablation.run import Result
-    from hw_capture.bench.ablation.variants import Variant
     from hw_capture.cli.timing_run import Run
+    from hw_capture.timing.ablation.run import Result
+    from hw_capture.timing.ablation.variants import Variant
 
 SIZE_UNIT = 256
 
@@ -51,9 +51,9 @@ def bench_kernels(
     measured.
     """
     from golden.errors import no_match
-    from hw_capture.bench.ablation.variants import SIZES, all_variants
     from hw_capture.cli.app import check_writable
     from hw_capture.cli.timing import nvcc_target
+    from hw_capture.timing.ablation.variants import SIZES, all_variants
 
     target = nvcc_target(arch)
     known = all_variants(arch)
@@ -81,7 +81,7 @@ def record(chosen: list[Variant], run: Run, sizes: Sequence[int]) -> None:
         typer.Exit: 1, a product is not as the model says; nothing is written. HwError: a kernel was not
             measured, or nothing could be.
     """
-    from hw_capture.bench.ablation import report
+    from hw_capture.timing.ablation import report
 
     result = _measure(chosen, run, sizes)
     if result.points:
@@ -90,8 +90,8 @@ def record(chosen: list[Variant], run: Run, sizes: Sequence[int]) -> None:
 
 
 def _report(chosen: list[Variant], target: str) -> None:
-    from hw_capture.bench.ablation.machine_code import Built, build
     from hw_capture.errors import HwError
+    from hw_capture.timing.ablation.machine_code import Built, build
 
     wrong = 0
     with closing(build(chosen, target)) as built:
@@ -108,9 +108,9 @@ def _report(chosen: list[Variant], target: str) -> None:
 
 
 def _measure(chosen: list[Variant], asked: Run, sizes: Sequence[int]) -> Result:
-    from hw_capture.bench.ablation import machine_code, run
     from hw_capture.gpu import device
     from hw_capture.record.capture import target_for
+    from hw_capture.timing.ablation import machine_code, run
 
     with device.open(asked.gpu) as opened, progress_bar() as progress:
         with closing(machine_code.build(chosen, target_for(asked.arch, opened.facts()))) as built:

@@ -41,7 +41,7 @@ def capture_products(
 ) -> None:
     """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
     from golden.files.output import write_text
-    from golden.gemm.masks import parse_shape
+    from golden.kernels.masks import parse_shape
     from hw_capture.cli.app import check_writable
     from hw_capture.products import cases, record, table
 

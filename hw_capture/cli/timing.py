@@ -18,8 +18,8 @@ from hw_capture.cli.timing_run import Run
 
 if TYPE_CHECKING:
     from golden.catalog.timing import Difference, Figure, Key
-    from hw_capture.bench.compare import Pair
     from hw_capture.cli.timing_groups import Measured
+    from hw_capture.timing.compare import Pair
 
 timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
 OURS = "hopper_h200"
@@ -87,8 +87,8 @@ def bench_gpu(
 
 def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
-    from hw_capture.bench.subjects import matrix_subjects, wmma_subjects
     from hw_capture.cli.timing_groups import Matrix, Memory, Scalar
+    from hw_capture.timing.subjects import matrix_subjects, wmma_subjects
 
     match group:
         case Group.MATRIX:
@@ -172,7 +172,7 @@ def compare(
 ) -> None:
     """Prints our measurements beside published ones, with the ratio."""
     from golden.catalog import timing as tables
-    from hw_capture.bench.compare import pairs
+    from hw_capture.timing.compare import pairs
 
     mine, whole = _ours(ours)
     others = theirs or [
@@ -257,7 +257,7 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
 
 def _print_without(mine: list[Figure], published: list[Figure], known: dict[str, list[Difference]]) -> None:
     """Prints what only they have, by the reason."""
-    from hw_capture.bench.compare import reason, without
+    from hw_capture.timing.compare import reason, without
 
     names: dict[str, list[str]] = {}
     for figure, said in without(mine, published):
@@ -302,7 +302,7 @@ def rerun(
     """Compares two recordings by the same code: which figures came again."""
     from golden.catalog.timing import load
     from golden.explain.terminal import HouseConsole, table
-    from hw_capture.bench.reruns import compare as compared
+    from hw_capture.timing.reruns import compare as compared
 
     found = compared(load(first), load(second), tolerance / 100)
     if as_json:

@@ -70,9 +70,9 @@ def bench_board(
 
 
 def _record(part: Part, run: Run) -> None:
-    from hw_capture.bench.ablation.variants import SIZES, all_variants
     from hw_capture.cli import ablation
     from hw_capture.cli.timing import Group, wanted
+    from hw_capture.timing.ablation.variants import SIZES, all_variants
 
     typer.echo(f"{run.out}")
     if part is Part.KERNELS:

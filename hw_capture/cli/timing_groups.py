@@ -10,22 +10,22 @@ from typing import Any, Generic, TypeVar
 import typer
 
 from golden.errors import OperandError, no_match
-from hw_capture.bench import bench, report, subjects
-from hw_capture.bench.building import Progress
-from hw_capture.bench.memory import bench as memory_bench
-from hw_capture.bench.memory import report as memory_report
-from hw_capture.bench.memory.programs import CHAINS, FLOWS
-from hw_capture.bench.programs import Subject
-from hw_capture.bench.records import Conditions
-from hw_capture.bench.scalar import bench as scalar_bench
-from hw_capture.bench.scalar import report as scalar_report
-from hw_capture.bench.scalar.instructions import Operation, operations
-from hw_capture.bench.scalar.programs import Built as BuiltScalar
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
 from hw_capture.gpu import device
 from hw_capture.kernels import build
 from hw_capture.record.capture import target_for
+from hw_capture.timing import bench, report, subjects
+from hw_capture.timing.building import Progress
+from hw_capture.timing.memory import bench as memory_bench
+from hw_capture.timing.memory import report as memory_report
+from hw_capture.timing.memory.programs import CHAINS, FLOWS
+from hw_capture.timing.programs import Subject
+from hw_capture.timing.records import Conditions
+from hw_capture.timing.scalar import bench as scalar_bench
+from hw_capture.timing.scalar import report as scalar_report
+from hw_capture.timing.scalar.instructions import Operation, operations
+from hw_capture.timing.scalar.programs import Built as BuiltScalar
 
 Built = TypeVar("Built")
 Result = TypeVar("Result")

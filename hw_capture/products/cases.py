@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.gemm.drawing import drawn
+from golden.kernels.drawing import drawn
 from golden.number.formats import Format, get_format
 
 Bits = npt.NDArray[Any]

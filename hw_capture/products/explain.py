@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 import golden
-from golden.gemm.candidates import DEALT_SUMS, MOST_CUTS, cuts
-from golden.gemm.plan import Plan
+from golden.kernels.candidates import DEALT_SUMS, MOST_CUTS, cuts
+from golden.kernels.plan import Plan
 from golden.number.formats import get_format
 from hw_capture.products.cases import IN_PARTS, Case
 

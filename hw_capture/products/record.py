@@ -22,7 +22,7 @@ from golden.errors import FileFormatError
 from golden.files.inputs import decoded, parse_json, read_bytes
 from golden.files.npyfile import read_arrays
 from golden.files.output import write_all, write_text
-from golden.gemm.plan import Plan
+from golden.kernels.plan import Plan
 from hw_capture.errors import DeviceError
 from hw_capture.products.calls import Torch
 from hw_capture.products.cases import Case

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instruction, resolve
-from golden.dissect.blackbox.openers import Chip
 from golden.errors import OperandError, UnknownNameError
+from golden.identify.blackbox.openers import Chip
 from golden.unit import Unit
 from hw_capture.errors import DeviceError
 

@@ -2,8 +2,8 @@
 
 The C core computes every result twice, with its fast and with its general path; the reference, which is slow,
 one or more dot products of every tile, or all. A difference is explained: the reference's trace of that dot
-product and, where a hypothesis of golden/dissect/diagnosis.py explains the hardware's results, the first step
-in which the two part.
+product and, where a hypothesis of golden/identify/diagnosis.py explains the hardware's results, the first
+step in which the two part.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
-from golden.dissect.diagnosis import diagnose
 from golden.errors import FileFormatError
 from golden.explain import first_difference
+from golden.identify.diagnosis import diagnose
 from golden.instruction import Instruction
 from golden.vectors import captured
 from golden.vectors.captured import Captured

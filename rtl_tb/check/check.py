@@ -38,7 +38,6 @@ from rtl_tb.check.latency import measured
 from rtl_tb.check.once import initialised_once
 from rtl_tb.check.polarity import Polarity, polarity
 from rtl_tb.check.readings import Reading, as_run, synthesised
-from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.spacing import Spacing, spacing
 from rtl_tb.check.starts import Unset, compare_starts
@@ -48,16 +47,17 @@ from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.locate.budget import Budget
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
-    from golden.dissect.diagnosis import Diagnosis
     from golden.explain.first_difference import Difference
+    from golden.identify.diagnosis import Diagnosis
     from rtl_tb.check.dissection import Dissection
     from rtl_tb.check.reasons import Shown
-    from rtl_tb.check.repair.choices import Ahead
-    from rtl_tb.check.repair.result import Repair
     from rtl_tb.check.under_traffic import Calm
+    from rtl_tb.locate.choices import Ahead
+    from rtl_tb.locate.result import Repair
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -790,7 +790,7 @@ def explain(result: Check, job: Job, report: Progress, budget: Budget, tell: Lis
 @contextmanager
 def _text_ahead(result: Check, verdict: Verdict, job: Job, budget: Budget) -> Iterator[Ahead | None]:
     """What the search in the text begins with, made while hypotheses are tried; None where none will be."""
-    from rtl_tb.check.repair.choices import Ahead
+    from rtl_tb.locate.choices import Ahead
 
     asked, own = result.options.repair, job.dut.sources == result.dut.sources
     if asked == 0 or not own or job.dut.vhdl is not None or not verdict.wrong.any():
@@ -886,7 +886,7 @@ def mend(
     """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
     one; looks for them as long as the budget goes. Where there are none, a hint says so; `made`: what they
     would make; `ahead`: what was made of the text before."""
-    from rtl_tb.check.repair.search import Unfinished, find_repairs
+    from rtl_tb.locate.search import Unfinished, find_repairs
 
     report("looking for a change of the text that fixes it", 0, 0)
     tried = 0

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from golden.dissect.blackbox.dissecting import dissect as search
-from golden.dissect.blackbox.found import Found
-from golden.dissect.blackbox.nearness import differences
+from golden.identify.blackbox.dissecting import dissect as search
+from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.nearness import differences
 from golden.instruction import Instruction
 from rtl_tb.check.unit import DutRun
 from rtl_tb.engines.job import Job

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.dissect import accumulator_faults
+from golden.identify import accumulator_faults
 from golden.instruction import Instruction
 from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
@@ -27,7 +27,7 @@ def as_dots(
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
     stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
-    operands hold what `beside` of golden/dissect/accumulator_faults.py gives, too.
+    operands hold what `beside` of golden/identify/accumulator_faults.py gives, too.
     """
     vectors = verdict.vectors
     known = np.flatnonzero(~(verdict.missing | verdict.unknown))

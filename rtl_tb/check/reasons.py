@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.dissect.accumulator_faults import beside_of_one
-from golden.dissect.diagnosis import Diagnosis, Fault, diagnose
-from golden.dissect.flag_faults import FlagFault, flag_faults
-from golden.dissect.minimising import minimise, of_one_kind
+from golden.identify.accumulator_faults import beside_of_one
+from golden.identify.diagnosis import Diagnosis, Fault, diagnose
+from golden.identify.flag_faults import FlagFault, flag_faults
+from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.example import Example, example_of, example_of_sequence, run_of
-from rtl_tb.check.repair.budget import Budget
 from rtl_tb.check.sequences import behind_its_c
 from rtl_tb.check.tiles import sentence, wrong_elements, wrong_places
 from rtl_tb.check.unit import DutRun
@@ -26,6 +25,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
+from rtl_tb.locate.budget import Budget
 
 Progress = Callable[[int, int], None]
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from golden.dissect.diagnosis import ACCEPTED
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
+from golden.identify.diagnosis import ACCEPTED
 from rtl_tb.check.example import Example
 
 Report = dict[str, Any]

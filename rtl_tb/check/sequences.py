@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.budget import Budget
-from golden.dissect.minimising import minimise, of_one_kind
+from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import starts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from golden.dissect.diagnosis import Diagnosis
+from golden.identify.diagnosis import Diagnosis
 from rtl_tb.dut.description import Dut
 
 _SWAPPED = re.compile(r"(a|b|c|scale-a|scale-b)-and-(a|b|c|scale-a|scale-b)-swapped")

@@ -1,4 +1,4 @@
-"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator,
+"""The cocotb engine: the library of rtl_tb/tb/agents.py and rtl_tb/tb/testbench.py, in Verilator,
 Icarus Verilog or, for units in VHDL, GHDL (rtl_tb/engines/ghdl.py).
 
 It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z
@@ -24,7 +24,6 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import built_readable, translator_of
@@ -54,6 +53,7 @@ from rtl_tb.simulators.simulators import (
     first_error,
     no_build,
 )
+from rtl_tb.tb.scoreboard import unpack_bits
 
 try:
     import cocotb_tools.config

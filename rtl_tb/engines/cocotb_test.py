@@ -19,8 +19,8 @@ import numpy as np
 from cocotb.handle import HierarchyArrayObject, HierarchyObject, LogicArrayObject, LogicObject
 from cocotb.triggers import ClockCycles
 
-from rtl_tb.bench.testbench import Bench
 from rtl_tb.errors import DutTimeout
+from rtl_tb.tb.testbench import Bench
 
 FILES = Path(os.environ["MMAGOLD_RUN"])
 """Where the host put the job; not the working directory, in which the unit may read and write."""

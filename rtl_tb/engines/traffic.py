@@ -10,7 +10,7 @@ plan draws every dimension by itself, so that each condition meets each other an
              and how long nothing is offered behind it
 
 Engines play it and decide nothing: rtl_tb/engines/fast_harness.cpp and rtl_tb/templates/mmagold_tb.sv read
-its words, the agents of rtl_tb/bench take them from here, UVM environments get the table of lengths.
+its words, the agents of rtl_tb/tb take them from here, UVM environments get the table of lengths.
 
 A wait of n cycles is `cycles` (any) or `engaged`: it counts the cycles alone in which the other side is ready
 (before a vector) or valid (before a result is taken). So a unit that is slower than its source is idle while

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from golden.dissect.diagnosis import diagnose
+from golden.identify.diagnosis import diagnose
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.reasons import flag_reasons
 from rtl_tb.check.verdict import Verdict

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from golden.boundary import end
-from golden.dissect.diagnosis import Hypothesis
 from golden.errors import DocsError
 from golden.files.output import write_text
+from golden.identify.diagnosis import Hypothesis
 from golden.paths import docs_folder
 from rtl_tb.check.check import Options, check_dut
 from rtl_tb.qualify.mutants import FOLDER, Mutant, read_mutants

@@ -61,7 +61,7 @@ NOT_INHERITED = re.compile(
     r"|VERILATOR_(?:ROOT|BIN|LIB)"  # of another version
     r"|(?:CPP|CXX|C|LD)FLAGS|LDLIBS|OPT|VPATH|USER_(?:CPPFLAGS|LDFLAGS|LDLIBS)|V[MK]_[A-Z_]+"  # makefiles add
     r"|IVERILOG_(?!VPI)\w+|VVP_\w+"  # no waveform, debuggers
-    r"|MMAGOLD_CHANGE\w*"  # rtl_tb/check/repair/selector.py
+    r"|MMAGOLD_CHANGE\w*"  # rtl_tb/locate/selector.py
 )
 """Variables that no simulator gets: what is built and run must not depend on the flow around it."""
 

@@ -11,12 +11,12 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.dissect import probes, special_probes
-from golden.dissect.comparing import compare
-from golden.dissect.diagnosis import diagnose
-from golden.dissect.minimising import minimise
-from golden.dissect.probes import Probe
 from golden.errors import DTypeError, OperandError, ShapeError
+from golden.identify import probes, special_probes
+from golden.identify.comparing import compare
+from golden.identify.diagnosis import diagnose
+from golden.identify.minimising import minimise
+from golden.identify.probes import Probe
 from golden.number.formats import Format, get_format
 from golden.unit import FunctionUnit, name_of, signature_of
 

@@ -17,10 +17,10 @@ import golden
 from golden import stimuli
 from golden.cli.app import app
 from golden.cover.coverage import Coverage
-from golden.dissect.comparing import compare
-from golden.dissect.diagnosis import diagnose
-from golden.dissect.probes import Probe
 from golden.errors import CoreError, FileFormatError, OperandError, ShapeError, SpecError
+from golden.identify.comparing import compare
+from golden.identify.diagnosis import diagnose
+from golden.identify.probes import Probe
 from golden.model.engine import Engine
 from golden.program.state import places
 from golden.stimuli.sequences import making

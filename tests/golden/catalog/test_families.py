@@ -199,8 +199,8 @@ instructions:
 SCRIPT = """
 import json, numpy as np, golden
 from golden.catalog.architectures import get_architecture
-from golden.docs import architecture_page, families, instruction_page
-from golden.docs.pictures import fragments
+from golden.publish import architecture_page, families, instruction_page
+from golden.publish.pictures import fragments
 from hw_capture.kernels import kernels
 
 tile = golden.instruction("acme1", "tdpbf16ps")

@@ -20,12 +20,12 @@ from golden.catalog.unit_text import unit_text
 from golden.cli.app import app
 from golden.cover.aiming import aim
 from golden.cover.coverage import Coverage
-from golden.dissect.comparing import compare
-from golden.dissect.diagnosis import diagnose
-from golden.dissect.minimising import minimise
-from golden.docs import document, ieee
 from golden.errors import ShapeError, SpecError
 from golden.explain.specification import specification
+from golden.identify.comparing import compare
+from golden.identify.diagnosis import diagnose
+from golden.identify.minimising import minimise
+from golden.publish import document, ieee
 from golden.vectors import default_set, dpi, files
 from golden.vectors.word import WordLayout
 

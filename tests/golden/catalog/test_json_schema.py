@@ -18,10 +18,10 @@ from random_units import accepted
 from golden.catalog import json_schema
 from golden.catalog.unit_text import unit_text
 from golden.errors import MmagoldError
-from golden.gemm import plan_schema
-from golden.gemm.options import KEYS
-from golden.gemm.plan_files import load_plan as load_accumulation
 from golden.instruction import Instruction
+from golden.kernels import plan_schema
+from golden.kernels.options import KEYS
+from golden.kernels.plan_files import load_plan as load_accumulation
 from rtl_tb.dut import schema as dut_schema
 from rtl_tb.regress import schema as regress_schema
 from rtl_tb.regress.plan import load_plan

@@ -16,11 +16,11 @@ from golden import stimuli
 from golden.catalog.unit_text import unit_text
 from golden.cli.app import app
 from golden.cover.coverage import Coverage
-from golden.dissect.comparing import compare
-from golden.dissect.diagnosis import diagnose
-from golden.dissect.minimising import minimise
 from golden.errors import CoreError, OperandError, ShapeError, SpecError
 from golden.explain.specification import specification, to_markdown
+from golden.identify.comparing import compare
+from golden.identify.diagnosis import diagnose
+from golden.identify.minimising import minimise
 from golden.model.engine import Engine
 from golden.vectors import default_set, dpi, files
 from golden.vectors.manifest import spec_hash

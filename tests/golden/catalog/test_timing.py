@@ -12,7 +12,7 @@ from golden.catalog.timing import Key
 from golden.errors import SpecError, UnknownNameError
 from golden.paths import spec_folder
 from golden.yamlfile import read
-from hw_capture.bench.compare import pairs, reason, without
+from hw_capture.timing.compare import pairs, reason, without
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 BOARDS = ("hopper_h100", "hopper_h200")

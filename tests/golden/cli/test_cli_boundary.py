@@ -115,14 +115,14 @@ def test_what_is_foreseen_has_its_own_line(
             ("golden.explain.specification.specification", ["show", HMMA, "--json"]),
             ("golden.vectors.files.write_stream", ["vectors", HMMA, "--out", "never.hex"]),
             ("golden.studies.run", ["study", "cdna3-rounding"]),
-            ("golden.docs.stale.changes", ["docs", "check", "site"]),
+            ("golden.publish.stale.changes", ["docs", "check", "site"]),
             (
                 "hw_capture.record.verify.verify",
                 ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
             ),
             ("hw_capture.record.placement_faults.plant", ["verify", "vectors", "--layouts"]),
-            ("golden.dissect.numeric.profile", ["profile"]),
-            ("hw_capture.bench.compare.pairs", ["timing", "compare"]),
+            ("golden.identify.numeric.profile", ["profile"]),
+            ("hw_capture.timing.compare.pairs", ["timing", "compare"]),
             ("rtl_tb.check.check.check", ["rtl", "check", "rtl_tb/rtl/duts/fda_hopper_f16.yaml"]),
             ("rtl_tb.qualify.qualification.qualify", ["rtl", "qualify"]),
             ("rtl_tb.doctor.doctor", ["doctor"]),
@@ -354,7 +354,7 @@ def test_a_stream_takes_any_text() -> None:
     ("module", "place"),
     [
         ("golden.vectors.captured", "golden.files.inputs.parse_json"),
-        ("golden.docs.schema", "golden.paths.docs_folder"),
+        ("golden.publish.schema", "golden.paths.docs_folder"),
     ],
 )
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_docs_build_takes_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given: list[Any] = []
     monkeypatch.setattr(
-        "golden.docs.site.build", lambda out, jobs, progress, vectors: given.append((out, jobs)) or 7
+        "golden.publish.site.build", lambda out, jobs, progress, vectors: given.append((out, jobs)) or 7
     )
     said = call("docs", "build", "--out", tmp_path, "--jobs", 3).stderr
     assert said.startswith(f"{tmp_path / 'index.html'}: 7 pages\n")

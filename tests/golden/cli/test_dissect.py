@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
-from golden.dissect.blackbox import dissecting
+from golden.identify.blackbox import dissecting
 
-BOXES = Path(__file__).parents[1] / "dissect" / "black_boxes"
+BOXES = Path(__file__).parents[1] / "identify" / "black_boxes"
 FORMATS = ("--formats", "a=f16,b=f16,c=f32,d=f32", "--k", "4")
 
 

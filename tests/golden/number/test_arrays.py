@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import golden
-from golden.dissect.diagnosis import diagnose
-from golden.dissect.minimising import minimise
 from golden.errors import DTypeError, MmagoldError, OperandError, ShapeError
+from golden.identify.diagnosis import diagnose
+from golden.identify.minimising import minimise
 from golden.instruction import Instruction
 from golden.number import arrays
 

@@ -11,9 +11,9 @@ import golden
 from golden import studies
 from golden.catalog.compared_units import BLOCKS
 from golden.cli import app
-from golden.dissect.blackbox import openers
-from golden.dissect.blackbox.openers import Chip
 from golden.errors import OperandError
+from golden.identify.blackbox import openers
+from golden.identify.blackbox.openers import Chip
 from golden.instruction import Instruction
 from golden.studies import accumulation_precision, properties, repeatability, summation_order
 from golden.studies.units import Subject

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from golden import studies
 from golden.cli import app
-from golden.docs import study_page
 from golden.errors import OperandError, UnknownNameError
+from golden.publish import study_page
 from golden.studies.study import Study, Table, number, percent
 from golden.studies.write import csv_text, write
 

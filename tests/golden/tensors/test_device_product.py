@@ -15,9 +15,9 @@ from long_run import long_after
 
 import golden
 from golden.errors import MetadataError, OperandError, ShapeError
-from golden.gemm import conversion
-from golden.gemm.options import leaves
-from golden.gemm.plan import Plan
+from golden.kernels import conversion
+from golden.kernels.options import leaves
+from golden.kernels.plan import Plan
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mmagold[torch]'")
 

@@ -16,11 +16,6 @@ from typer.testing import CliRunner
 
 from golden.catalog.timing import PARTS, of_board
 from golden.cli.app import app
-from hw_capture.bench import bench as matrix_bench
-from hw_capture.bench import clocks
-from hw_capture.bench.ablation import machine_code
-from hw_capture.bench.memory import bench as memory_bench
-from hw_capture.bench.scalar import bench as scalar_bench
 from hw_capture.cli import ablation, timing_board
 from hw_capture.cli.timing import nvcc_target
 from hw_capture.cli.timing_groups import Measured, Memory
@@ -29,6 +24,11 @@ from hw_capture.errors import DeviceError
 from hw_capture.gpu import device
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.build import first_target
+from hw_capture.timing import bench as matrix_bench
+from hw_capture.timing import clocks
+from hw_capture.timing.ablation import machine_code
+from hw_capture.timing.memory import bench as memory_bench
+from hw_capture.timing.scalar import bench as scalar_bench
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 RUN = CliRunner(env={"COLUMNS": "200"})

@@ -22,17 +22,17 @@ from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.files import output
 from golden.vectors import captured
-from hw_capture.bench import bench as timing_bench
-from hw_capture.bench import report as timing_report
-from hw_capture.bench.bench import Result, Timing
-from hw_capture.bench.records import Conditions
-from hw_capture.bench.subjects import matrix_subjects
 from hw_capture.campaign import report as campaign_report
 from hw_capture.campaign.run import Outcome
 from hw_capture.campaign.source import COUNTS
 from hw_capture.cli.timing_run import Run
 from hw_capture.gpu import device
 from hw_capture.kernels import toolchain
+from hw_capture.timing import bench as timing_bench
+from hw_capture.timing import report as timing_report
+from hw_capture.timing.bench import Result, Timing
+from hw_capture.timing.records import Conditions
+from hw_capture.timing.subjects import matrix_subjects
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 FullDisk = Callable[[], AbstractContextManager[None]]

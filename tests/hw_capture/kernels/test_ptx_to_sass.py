@@ -10,11 +10,11 @@ from long_run import long_after
 from golden.catalog import ptx_forms, sass
 from golden.catalog.ptx_forms import Form
 from golden.catalog.sass import Table
-from hw_capture.bench.scalar import checking, programs
-from hw_capture.bench.scalar.instructions import operations
 from hw_capture.errors import CompileError
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.ptx_to_sass import translate
+from hw_capture.timing.scalar import checking, programs
+from hw_capture.timing.scalar.instructions import operations
 
 SLICE = (
     "mad.lo.u32",

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError
-from golden.gemm.candidates import DEALT_SUMS
+from golden.kernels.candidates import DEALT_SUMS
 from hw_capture.products import dot_kernel, explain, record
 from hw_capture.products.cases import Case, cases, held_out, triton_types
 

@@ -24,8 +24,6 @@ from golden.files import lock
 from golden.instruction import Instruction
 from golden.unit import FunctionUnit
 from golden.vectors import captured
-from hw_capture.bench import bench, clocks
-from hw_capture.bench.records import Conditions
 from hw_capture.campaign import report, run
 from hw_capture.campaign.source import COUNTS
 from hw_capture.cli import machines
@@ -35,6 +33,8 @@ from hw_capture.kernels import build, toolchain
 from hw_capture.kernels.build import Built
 from hw_capture.record import black_box, runner, unit
 from hw_capture.record.capture import Options, capture
+from hw_capture.timing import bench, clocks
+from hw_capture.timing.records import Conditions
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 IMMA = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"

@@ -12,12 +12,11 @@ import yaml
 from long_run import long_after
 
 import golden
-from golden.dissect.comparing import compare
 from golden.errors import FileFormatError, OperandError, SpecError
+from golden.identify.comparing import compare
 from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import WordLayout
-from rtl_tb.bench.scoreboard import Scoreboard
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.report import WRITERS, headline
 from rtl_tb.check.unit import open_unit
@@ -27,6 +26,7 @@ from rtl_tb.dut.init import draft
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome
 from rtl_tb.errors import RtlError
+from rtl_tb.tb.scoreboard import Scoreboard
 
 SOURCES = Path(__file__).parents[1] / "flags"
 UNIT = golden.load_instruction(SOURCES / "mul_flags.yaml")

@@ -12,15 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 from golden.cli.app import app
-from golden.dissect.minimising import minimise
+from golden.identify.minimising import minimise
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options, check
-from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.changes import find_changes
-from rtl_tb.check.repair.scopes import Names
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.errors import ElaborationError
+from rtl_tb.locate.budget import Budget
+from rtl_tb.locate.changes import find_changes
+from rtl_tb.locate.scopes import Names
 
 # Macros that a library defines twice, a timescale in one of two files, a type parameter: all legal.
 LIBRARY = """`timescale 1ns/1ps
@@ -100,7 +100,7 @@ def test_what_no_one_foresaw_is_left_out_alone(tmp_path: Path, monkeypatch: pyte
     """A part of a text that breaks what looks at it is named; the rest is looked at."""
     dut = integer_dot.planted(tmp_path, 4, TOP.replace("adder", "other") + LIBRARY.replace("adder", "other"))
     whole = find_changes(dut)
-    from rtl_tb.check.repair import changes
+    from rtl_tb.locate import changes
 
     before = changes._Finder._selected
 

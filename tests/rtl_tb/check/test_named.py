@@ -8,7 +8,7 @@ import numpy as np
 
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.dissect.minimising import minimise, of_one_kind
+from golden.identify.minimising import minimise, of_one_kind
 from rtl_tb.check.check import Check, Options, check
 
 MAC = """module mac (input logic clk, rst, en, clr, input logic [31:0] a, b, output logic signed [31:0] acc);

@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from rtl_tb.check import report
-from rtl_tb.check.repair.result import Alone, Edit, Repair
+from rtl_tb.locate.result import Alone, Edit, Repair
 
 
 def said(*remaining: int) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options
-from rtl_tb.check.repair.budget import Budget
-from rtl_tb.check.repair.result import Alone, Edit, Repair
-from rtl_tb.check.repair.search import Unfinished
 from rtl_tb.check.under_traffic import Calm, apart
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome, ProtocolFailure, Traffic
 from rtl_tb.errors import MachineError, RtlError
+from rtl_tb.locate.budget import Budget
+from rtl_tb.locate.result import Alone, Edit, Repair
+from rtl_tb.locate.search import Unfinished
 
 ALWAYS_READY = ("assign rdy_o = !vld_o || rdy_i;", "assign rdy_o = 1'b1;")
 KEPT = [("if (reset) vld_o", "if (reset && !vld_o) vld_o"), ("endmodule", "initial vld_o = 0;\nendmodule")]
@@ -117,7 +117,7 @@ def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
     found = Repair((EDIT,), 4, 4, 0, 40)
     result = checks.Check(dut, Options(repair=9), answers(job, range(9)), job.traffic, job.vectors)
     result.repairs = [found]
-    monkeypatch.setattr("rtl_tb.check.repair.search.find_repairs", ends)
+    monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
     assert checks.mend_traffic(result, calm, job, lambda *_: None, Budget(seconds)) == []
     assert result.repairs == [found] and len(result.hints) == 1 and said in result.hints[0]
 
@@ -130,7 +130,7 @@ def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.Monkey
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     calm = Calm("", "without resets", answers(job, range(4)), job)
     result = checks.Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
-    monkeypatch.setattr("rtl_tb.check.repair.search.find_repairs", lambda *_: [part])
+    monkeypatch.setattr("rtl_tb.locate.search.find_repairs", lambda *_: [part])
     (held,) = checks.mend_traffic(result, calm, job, lambda *_: None, Budget(9))
     said = held.as_dict()
     assert said["are"] == "what they are without resets" and not result.hints
@@ -148,7 +148,7 @@ def test_what_was_tried_before_an_error_is_not_denied(
     dut = planted(tmp_path)
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     result = checks.Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
-    monkeypatch.setattr("rtl_tb.check.repair.search.find_repairs", ends)
+    monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
     assert checks.mend(result, result.verdict, job, lambda *_: None, Budget(9)) == []
     (hint,) = result.hints
     assert "ended before all were tried: its time was up" in hint and "no change" not in hint

@@ -10,10 +10,10 @@ import pytest
 
 import golden
 import rtl_tb
-from golden.dissect import probes
-from golden.dissect.blackbox.repeating import at_every_place
-from golden.dissect.comparing import compare
-from golden.dissect.probes import Probe
+from golden.identify import probes
+from golden.identify.blackbox.repeating import at_every_place
+from golden.identify.comparing import compare
+from golden.identify.probes import Probe
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.unit import DutRun, open_unit
 from rtl_tb.dut.description import load_dut

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from golden.dissect.diagnosis import names
-from golden.dissect.flag_faults import flag_names
 from golden.errors import SpecError, UnknownNameError
+from golden.identify.diagnosis import names
+from golden.identify.flag_faults import flag_names
 from rtl_tb.dut.description import load_dut
 from rtl_tb.qualify.mutants import Mutant, load_mutants
 from rtl_tb.qualify.qualification import WRITERS, Qualification, Row, Score, print_matrix, qualify

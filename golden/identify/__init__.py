@@ -1,0 +1,1 @@
+"""What a black box does: probes, properties, hypotheses, diagnosis, minimising, comparing, dissecting."""

@@ -1,0 +1,200 @@
+"""Faults of a unit that keeps its accumulator: what `clear` and `load` do to it otherwise.
+
+They need more than one dot product's operands: what the unit held, and what it was given with `clear` and
+`load` (`beside`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from golden.identify.wiring import Rewire, Wire, without_c
+from golden.instruction import Instruction
+from golden.number.formats import Format, from_float, to_float
+from golden.program.signature import Bits, Operands, Signature
+from golden.program.state import before
+
+
+def beside(takes: Signature, operands: Operands, results: Bits, held: int = 0) -> Operands:
+    """What stands beside the operands of `takes.stateless`: `clear`, and as `held` the result before. Where
+    the unit takes c in, `load`, its own operands as given_a and so on, and as `late` what it would hold if it
+    took c in one dot product late.
+
+    Args:
+        operands, results: in order of time, as the unit takes and gives them.
+        held: what it held at first.
+    """
+    clear = operands["clear"]
+    before_it = before(results, np.zeros_like(clear), held)
+    found = {"clear": clear, "held": before_it}
+    if takes.load or takes.alone:
+        found |= {f"given_{name}": operands[name] for name in "abc" if name in operands}
+    if takes.load:
+        loaded = np.roll((operands["load"] != 0) & (clear == 0), 1)
+        loaded[:1] = False
+        late = np.where(loaded, np.roll(operands["c"], 1), before_it)
+        found |= {"load": operands["load"], "late": late}
+    return found
+
+
+def beside_of_one(takes: Signature, operands: Operands) -> Operands:
+    """The same of dot products that neither clear nor load, each by itself: `operands` of the stateless
+    unit."""
+    nothing = np.zeros(len(operands["a"]), np.uint8)
+    found = {"clear": nothing, "held": operands["c"]}
+    if takes.load or takes.alone:
+        found |= {f"given_{name}": operands[name] for name in "abc" if name in operands}
+    return found | ({"load": nothing, "late": operands["c"]} if takes.load else {})
+
+
+def controls(ins: Instruction, there: Collection[str]) -> list[Wire]:
+    """Faults of the operands `clear` and `load` of a unit that keeps its accumulator; they need what stands
+    beside its operands, of which it has those `there`."""
+    return [
+        *(_clears("given_a" in there) if "clear" in there else []),
+        *(_loads(ins.formats["c"]) if "load" in there else []),
+    ]
+
+
+def _clears(alone: bool) -> list[Wire]:
+    """`alone`: whether the products that come with it may be left out."""
+    found = [
+        Wire(
+            "clear-ignored",
+            "clear ignored: the accumulator is never cleared",
+            _where("clear", lambda operands, here: _with_products(_c_from("held")(operands, here), here)),
+        ),
+        Wire(
+            "clear-loses-sum",
+            "clear sets the accumulator to zero and loses the products that come with it",
+            _where("clear", _no_products),
+        ),
+        Wire("always-clear", "nothing kept: every vector starts at zero", without_c),
+    ]
+    if alone:
+        text = "clear sets the accumulator to zero and adds the products that come with it"
+        found.append(Wire("clear-adds-products", text, _where("clear", _with_products)))
+        text = "clear leaves out the products that come with it, and does not clear"
+        found.append(Wire("clear-keeps-held", text, _where("clear", _kept)))
+    return found
+
+
+_ADDS = "load adds c to the accumulator, which it should replace"
+_EXACT = 52
+"""Bits of integers whose sums doubles hold."""
+
+
+def _loads(fmt: Format) -> list[Wire]:
+    """What may become of a `load`; `fmt`: the format of c."""
+    faults = {
+        "load-ignored": ("load ignored: c is never taken in", _c_from("held"), True),
+        "load-keeps-held": (
+            "load takes in neither c nor the products that come with it",
+            _kept,
+            False,
+        ),
+        "load-zero": ("load sets the accumulator to zero, not to c", _c_zero, False),
+        "load-adds": (_ADDS, _c_added(fmt), False),
+        "load-loses-products": (
+            "load takes c in behind the products, and loses those that come with it",
+            _no_products,
+            False,
+        ),
+        "load-adds-products": (
+            "load takes c in and adds the products that come with it",
+            lambda operands, _: operands,
+            True,
+        ),
+    }
+    if not fmt.is_float and fmt.integer_bits <= _EXACT:
+        faults["load-adds-saturated"] = (f"{_ADDS}, saturated", _c_added(fmt, True), False)
+    found = []
+    for slug, (text, rule, products) in faults.items():
+        found.append(Wire(slug, text, _where("load", _then_products(rule) if products else rule)))
+    text = "load takes c in behind the sum: the next dot product is the first that has it"
+    found.append(Wire("load-late-by-one", text, _loaded_late))
+    found.append(Wire("always-load", "c taken in with every dot product, whatever load says", _always_loaded))
+    swapped = "clear and load in each other's place"
+    found.append(Wire("clear-and-load-swapped", swapped, _swapped))
+    return found
+
+
+Rule = Callable[[Operands, Bits], Operands]
+"""What becomes of dot products: those of a mask."""
+
+
+def _where(control: str, rule: Rule) -> Rewire:
+    """The rule where a control is set, and no clear with a load."""
+
+    def rewire(operands: Operands) -> Operands:
+        if control not in operands:
+            return operands
+        here = operands[control] != 0
+        return rule(operands, here if control == "clear" else here & (operands["clear"] == 0))
+
+    return rewire
+
+
+def _then_products(rule: Rule) -> Rule:
+    return lambda operands, here: _with_products(rule(operands, here), here)
+
+
+def _c_from(name: str) -> Rule:
+    return lambda operands, here: operands | {"c": np.where(here, operands[name], operands["c"])}
+
+
+def _kept(operands: Operands, here: Bits) -> Operands:
+    return _no_products(_c_from("held")(operands, here), here)
+
+
+def _c_zero(operands: Operands, here: Bits) -> Operands:
+    return operands | {"c": np.where(here, operands["c"].dtype.type(0), operands["c"])}
+
+
+def _c_added(fmt: Format, saturated: bool = False) -> Rule:
+    """c and what was held as one number: rounded to nearest, or of integers wrapped or saturated."""
+
+    def rule(operands: Operands, here: Bits) -> Operands:
+        held, c = operands["held"], operands["c"]
+        if fmt.is_float:
+            with np.errstate(all="ignore"):
+                total = from_float(fmt, to_float(fmt, held) + to_float(fmt, c))
+        elif saturated:
+            total = from_float(fmt, np.clip(to_float(fmt, held) + to_float(fmt, c), fmt.least, fmt.largest))
+        else:
+            total = (held + c) & fmt.dtype.type((1 << fmt.integer_bits) - 1)
+        return operands | {"c": np.where(here, total, c)}
+
+    return rule
+
+
+def _no_products(operands: Operands, here: Bits) -> Operands:
+    factors = {name: operands[name] for name in "ab" if name in operands}
+    zeros = {name: np.where(here[:, None], codes.dtype.type(0), codes) for name, codes in factors.items()}
+    return operands | zeros
+
+
+def _with_products(operands: Operands, here: Bits) -> Operands:
+    """The products that come with them, also where they should not count."""
+    given = {name: operands[f"given_{name}"] for name in "ab" if f"given_{name}" in operands}
+    return operands | {name: np.where(here[:, None], codes, operands[name]) for name, codes in given.items()}
+
+
+def _loaded_late(operands: Operands) -> Operands:
+    if "late" not in operands:
+        return operands
+    here = operands["clear"] == 0
+    return _with_products(_c_from("late")(operands, here), here)
+
+
+def _always_loaded(operands: Operands) -> Operands:
+    return _c_from("given_c")(operands, operands["clear"] == 0) if "load" in operands else operands
+
+
+def _swapped(operands: Operands) -> Operands:
+    if "load" not in operands:
+        return operands
+    load, clear = operands["load"] != 0, operands["clear"] != 0
+    return _c_zero(_c_from("given_c")(operands, clear), load & ~clear)

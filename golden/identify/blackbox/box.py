@@ -1,0 +1,293 @@
+"""The box under question: every question that was asked and its answer, within a limit of asks and seconds.
+
+The search never sees more of a unit than this: formats, K, and codes for codes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import MmagoldError, OperandError, one_line
+from golden.identify.blackbox.coverage import Coverage
+from golden.instruction import Instruction
+from golden.model.trials import Trials
+from golden.program.program import Program
+from golden.program.signature import Bits, Operands, Signature
+from golden.stimuli.sequences import making
+from golden.unit import Unit, name_of, signature_of
+
+Mask = npt.NDArray[np.bool_]
+_GLANCE = 256
+"""Questions that a program is held against first."""
+
+
+class BudgetEnded(Exception):
+    """No more questions may be asked, or no time is left; the search ends with what it has."""
+
+
+@dataclass
+class Meter:
+    """How many dot products a unit was asked, and how long it takes: for a call, and `each` for a dot product
+    more, from the least and the largest batch so far. The first call is left out, which may load what later
+    ones have."""
+
+    asked: int = 0
+    calls: int = 0
+    least: tuple[int, float] = (0, 0.0)
+    most: tuple[int, float] = (0, 0.0)
+
+    def took(self, count: int, seconds: float) -> None:
+        """A batch was answered."""
+        self.calls += 1
+        if self.calls == 1:
+            return
+        if not self.least[0] or (count, seconds) < self.least:
+            self.least = count, seconds
+        if count >= self.most[0]:
+            self.most = count, seconds
+
+    @property
+    def each(self) -> float:
+        """Seconds for one dot product more in a batch."""
+        more = self.most[0] - self.least[0]
+        return max(self.most[1] - self.least[1], 0.0) / more if more else self.least[1]
+
+    def of(self, count: int) -> float:
+        """Seconds for a batch."""
+        return self.least[1] + self.each * (count - self.least[0])
+
+
+@dataclass
+class Box:
+    """A unit that is asked and nothing else.
+
+    Attributes:
+        unit: whatever answers dot products, without modes.
+        asks: dot products that may still be asked.
+        deadline: on time.monotonic; no question is asked after it.
+        meter: what it was asked, also through another view of the same unit. codes: which codes.
+        own: what the unit takes. takes: what a question is made of, always with c.
+    """
+
+    unit: Unit
+    asks: int
+    deadline: float
+    meter: Meter = field(default_factory=Meter)
+    codes: Coverage | None = None
+    own: Signature = field(init=False)
+    takes: Signature = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own = signature_of(self.unit)
+        self.takes = self.own.stateless
+
+    def ask(self, operands: Operands) -> tuple[Operands, Bits]:
+        """Questions (n, ...) as they were asked, and the answers (n,).
+
+        A unit that keeps its accumulator is given c before its products are added: by `load`, or where it
+        has none by a dot product that makes it as nearly as one can from zero; what the unit answered last is
+        the c of the question. +0 is what `clear` makes it, whatever the unit held.
+
+        Raises:
+            BudgetEnded, OperandError: as `answer`.
+        """
+        if not self.own.state:
+            return operands, self.answer(operands)
+        steps = self._steps(operands)
+        count, each = len(operands["a"]), len(steps)
+        flat = {
+            name: np.stack([step[name] for step in steps], axis=1).reshape(count * each, *codes.shape[1:])
+            for name, codes in steps[0].items()
+        }
+        answered = self.answer(flat).reshape(count, each)
+        if each == 1:
+            return operands, answered[:, 0]
+        held = answered[:, -2]
+        if not self.own.load:
+            held = np.where(operands["c"] == 0, held.dtype.type(0), held)
+        return operands | {"c": held.copy()}, answered[:, -1].copy()
+
+    @property
+    def each(self) -> int:
+        """Dot products that a question takes."""
+        if not self.own.state or (self.own.load and "load" not in self.own.alone):
+            return 1
+        return 2 if self.own.load or "clear" not in self.own.alone else 3
+
+    def _steps(self, operands: Operands) -> list[Operands]:
+        """What a unit that keeps its accumulator is given for a question, one after the other, the question
+        itself last."""
+        count = len(operands["a"])
+        no, yes = np.zeros(count, np.uint8), np.ones(count, np.uint8)
+        if self.own.load:
+            taken = operands | {"clear": no}
+            return [taken | {"load": yes}, taken | {"load": no}][: self.each]
+        rest = {name: codes for name, codes in operands.items() if name != "c"}
+        made = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
+        zero = operands["c"] == 0
+        if "clear" in self.own.alone:  # its products do not count: it comes before what makes c, or after
+            return _cleared([(rest, ~zero), (made, zero), (rest, no)])
+        for name, codes in rest.items():  # anything but zero is there to be cleared
+            made[name][zero] = codes[zero]
+        return _cleared([(made, yes), (rest, zero)])
+
+    def answer(self, operands: Operands) -> Bits:
+        """The codes of d (n,) for a batch of dot products (n, ...).
+
+        Raises:
+            BudgetEnded: the batch is more than may be asked, or than the box answers in the time left.
+            OperandError: the box does not answer; what it raised is told.
+        """
+        count = len(operands["a"])
+        begun = time.monotonic()
+        if count > self.asks - self.asked or begun + self.meter.of(count) > self.deadline:
+            raise BudgetEnded
+        self.meter.asked += count
+        try:
+            given = np.asarray(self.unit.dot(**operands))
+        except MmagoldError:
+            raise
+        except (Exception, SystemExit) as error:
+            what = one_line(error)
+            raise OperandError(
+                f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"
+            ) from error
+        self.meter.took(count, time.monotonic() - begun)
+        if self.codes is not None:
+            self.codes.add(operands)
+        fmt = self.takes.formats["d"]
+        fmt.check(given, "d")
+        return given.astype(fmt.dtype)
+
+    @property
+    def asked(self) -> int:
+        """Dot products that it was asked."""
+        return self.meter.asked
+
+    @property
+    def tile(self) -> Callable[..., Bits] | None:
+        """What answers matrices, D = A * B + C, of a unit that has rows and columns; None of others."""
+        if self.own.m * self.own.n == 1 or self.own.state or self.own.modes is not None:
+            return None
+        return self.unit if isinstance(self.unit, Instruction) else getattr(self.unit, "tile", None)
+
+    def can_answer(self) -> int:
+        """Dot products that it may still be asked, and answers in the time that is left."""
+        left, each = self.asks - self.asked, self.meter.each
+        return max(0, left if self.left > each * left else int(self.left / each))
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return self.deadline - time.monotonic()
+
+
+def _cleared(steps: list[tuple[Operands, Bits]]) -> list[Operands]:
+    return [given | {"clear": np.asarray(clear, np.uint8)} for given, clear in steps]
+
+
+class Bank:
+    """Questions with their answers, by kind: what every candidate is held against."""
+
+    def __init__(self, takes: Signature) -> None:
+        self.takes = takes
+        self.operands: Operands = {
+            name: np.zeros((0, *shape), takes.code_format(name).dtype)
+            for name, shape in takes.operand_shapes(matrices=False).items()
+        }
+        self.answers: Bits = np.zeros(0, takes.formats["d"].dtype)
+        self.kinds: list[str] = []
+        self._kind = np.zeros(0, np.int64)
+        self._trials: Trials | None = None
+        self._of_kinds: dict[frozenset[str], Bank] = {}
+        self._by_parts: list[Bank] = []
+        self.spent: dict[Hashable, int] = {}
+        """Programs from which a fit to these questions found nothing better, with what effort."""
+        self.read_off: dict[type, object] = {}
+        """What was read off these answers, by what it is."""
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The kind of every question, an index into `kinds`."""
+        return self._kind
+
+    def add(self, kind: str, operands: Operands, answers: Bits) -> None:
+        """Keeps questions (n, ...) and their answers (n,)."""
+        self.add_each([kind] * len(answers), operands, answers)
+
+    def add_each(self, kinds: Sequence[str], operands: Operands, answers: Bits) -> None:
+        """The same with a kind for each question."""
+        self.kinds += [kind for kind in dict.fromkeys(kinds) if kind not in self.kinds]
+        self.operands = {name: np.concatenate([old, operands[name]]) for name, old in self.operands.items()}
+        self.answers = np.concatenate([self.answers, answers])
+        numbers = {kind: number for number, kind in enumerate(self.kinds)}
+        self._kind = np.concatenate([self._kind, np.array([numbers[kind] for kind in kinds], np.int64)])
+        self._trials = None
+        self._of_kinds, self._by_parts, self.spent, self.read_off = {}, [], {}, {}
+
+    def part(self, index: npt.NDArray[Any]) -> Bank:
+        """The bank with these questions alone."""
+        found = Bank(self.takes)
+        found.operands = {name: codes[index] for name, codes in self.operands.items()}
+        found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
+        return found
+
+    def some_wrong(self, program: Program, each: int) -> Bank:
+        """Of the questions that a program answers otherwise than the box did, so many of each kind."""
+        wrong = np.flatnonzero(self.wrong(program))
+        kinds = self._kind[wrong]
+        taken = [wrong[kinds == number][:each] for number in np.unique(kinds)]
+        return self.part(np.concatenate(taken) if taken else wrong)
+
+    def take(self, other: Bank) -> None:
+        """Keeps the questions of another bank, too."""
+        self.add_each([other.kinds[number] for number in other.numbers], other.operands, other.answers)
+
+    def of_kinds(self, kinds: frozenset[str]) -> Bank:
+        """The questions of some kinds; the same bank until more are added."""
+        found = self._of_kinds.get(kinds)
+        if found is None:
+            found = self._of_kinds[kinds] = self.part(np.flatnonzero(self.is_of(kinds)))
+        return found
+
+    def is_of(self, kinds: Set[str]) -> Mask:
+        """Which questions are of some kinds, (n,)."""
+        return np.isin(self._kind, [number for number, kind in enumerate(self.kinds) if kind in kinds])
+
+    def wrong(self, program: Program) -> Mask:
+        """Where a program with the box's formats answers otherwise than the box did, (n,)."""
+        return np.asarray(self.answered(program) != self.answers)
+
+    def explained(self, program: Program) -> bool:
+        """Whether a program answers all questions as the box did; what a few from everywhere show to be wrong
+        is not held against all others."""
+        if not self._by_parts:
+            mixed = np.random.default_rng(0).permutation(len(self))
+            self._by_parts = [self.part(mixed[:_GLANCE]), self.part(mixed[_GLANCE:])]
+        return not any(part.wrong(program).any() for part in self._by_parts)
+
+    def alike(self, program: Program, other: Program) -> bool:
+        """Whether two programs answer all questions the same."""
+        return np.array_equal(self.answered(program).copy(), self.answered(other))
+
+    def answered(self, program: Program) -> Bits:
+        """What a program answers, (n,); the array is written again by the next call."""
+        if self._trials is None:
+            self._trials = Trials(self.takes, self.operands)
+        return self._trials.answers(program)
+
+    def counts(self, wrong: Mask) -> dict[str, tuple[int, int]]:
+        """By kind: how many of how many are wrong."""
+        return {
+            kind: (int(wrong[self._kind == number].sum()), int((self._kind == number).sum()))
+            for number, kind in enumerate(self.kinds)
+        }

@@ -1,0 +1,143 @@
+"""The YAML of a found unit with the names that it has: which instruction of the catalog it is, or is near;
+and its operations as those of a named algorithm, where its steps are exactly that with some parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from golden import yamlfile
+from golden.catalog.lookup import resolve
+from golden.catalog.unit_files import build_instruction
+from golden.catalog.unit_text import unit_text
+from golden.errors import SpecError
+from golden.files.escape import one_line
+from golden.identify.blackbox.candidates import with_word
+from golden.identify.blackbox.nearness import worded
+from golden.instruction import Instruction
+from golden.number.formats import Format
+from golden.number.frozen import replace
+from golden.program.algorithms import get_algorithm
+from golden.program.compiling import steps_of_algorithm
+from golden.program.keys import declared
+from golden.program.program import OWN_STEPS, OperandFormats, Operation
+from golden.program.steps import Step
+
+Near = tuple[str, tuple[str, ...]]
+_SHOWN = 4
+Parameters = dict[str, Any]
+
+
+def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], near: Near | None) -> str:
+    """The text with a comment that says what the unit is, its operations named where that is exact."""
+    like = [*known[:1], *([near[0]] if near is not None else [])]
+    said = list(_comments(known, near))
+    found = _named(unit, resolve(like[0])) if like else None
+    if found is not None:
+        written = unit_text(found, "dissected", title, editor=False, named=True)
+        if written is not None and _is_the_same(written, unit):
+            text = written
+    return "".join(f"# {one}\n" for one in said) + text
+
+
+def _comments(known: Sequence[str], near: Near | None) -> Iterator[str]:
+    if known:
+        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+        yield f"All questions kept have the same answers of {', '.join(known[:_SHOWN])}{more}."
+    elif near is not None:
+        name, keys = near
+        but = f"but for {'; '.join(keys)}" if keys else "in every key that was decided"
+        yield one_line(f"It is {name} {but}.")
+
+
+def _is_the_same(text: str, unit: Instruction) -> bool:
+    try:
+        again = build_instruction(yamlfile.parse(text))
+    except SpecError:
+        return False
+    one, other = (worded(ins.stateless.program.operations) for ins in (again, unit))
+    return [o.arithmetic for o in one] == [o.arithmetic for o in other]
+
+
+def _named(unit: Instruction, like: Instruction) -> Instruction | None:
+    """The unit with an algorithm for each of its operations that has one; None where none has."""
+    models = {one.algorithm: one for one in like.program.operations if one.algorithm != OWN_STEPS}
+    operands = _operands(unit)
+    done: dict[object, Operation] = {}
+    found = []
+    for one in worded(unit.program.operations):
+        key = one.steps, len(one.k_index), one.seed_format, one.out_format
+        if key not in done:
+            done[key] = next(filter(None, (_as(one, model, operands) for model in models.values())), one)
+        found.append(replace(one, algorithm=done[key].algorithm, parameters=done[key].parameters))
+    if all(one.algorithm == OWN_STEPS for one in found):
+        return None
+    return replace(unit, program=replace(unit.program, operations=tuple(found)))
+
+
+def _operands(unit: Instruction) -> OperandFormats:
+    a, b, c, d = (unit.formats[name] for name in "abcd")
+    scales: dict[str, Format] = {
+        name: unit.formats[name] for name in ("scale_a", "scale_b") if name in unit.formats
+    }
+    return OperandFormats(a, b, c, d, unit.stored_k, {}, scales, scale_block=unit.scale_block)
+
+
+def _as(one: Operation, model: Operation, operands: OperandFormats) -> Operation | None:
+    """An operation with the name of a model's algorithm and the parameters with which that has its steps: one
+    parameter after the other is set to what makes most keys alike."""
+    if [step.op for step in one.steps] != [step.op for step in model.steps]:
+        return None
+
+    def alike(parameters: Parameters) -> int:
+        steps = _steps(model.algorithm, parameters, one, operands)
+        return -1 if steps is None else sum(map(_keys_alike, steps, one.steps))
+
+    best = dict(model.parameters)
+    rules: Mapping[str, Any] = get_algorithm(model.algorithm).parameters or {}
+    for name in best:
+        if _steps(model.algorithm, best, one, operands) == one.steps:
+            break
+        best = max(_with_others(best, name, bool(rules[name].get("optional")), _values(one)), key=alike)
+    if _steps(model.algorithm, best, one, operands) != one.steps:
+        return None
+    for name in list(best):  # what is so by default is not written
+        rest = {key: value for key, value in best.items() if key != name}
+        if _steps(model.algorithm, rest, one, operands) == one.steps:
+            best = rest
+    return replace(one, algorithm=model.algorithm, parameters=tuple(best.items()))
+
+
+def _keys_alike(one: Step, other: Step) -> int:
+    return sum(getattr(one, name) == getattr(other, name, None) for name, _, _ in declared(one))
+
+
+def _with_others(now: Parameters, name: str, optional: bool, values: Sequence[Any]) -> Iterator[Parameters]:
+    """The parameters, and those with one left out or set to another value."""
+    yield now
+    if optional:
+        yield {key: value for key, value in now.items() if key != name}
+    yield from (now | {name: value} for value in values if name in now and type(value) is type(now[name]))
+
+
+def _steps(
+    algorithm: str, parameters: Parameters, one: Operation, operands: OperandFormats
+) -> tuple[Step, ...] | None:
+    try:
+        found = steps_of_algorithm(algorithm, parameters, one, operands)
+    except SpecError:
+        return None
+    return tuple(with_word(step, one.out_format) for step in found)
+
+
+def _values(one: Operation) -> list[Any]:
+    """Integers and words that its steps have in any key."""
+    found: dict[Any, None] = {}
+    for step in one.steps:
+        for name, _, _ in declared(step):
+            value = getattr(step, name)
+            pairs = [item for item in value if isinstance(item, tuple)] if isinstance(value, tuple) else []
+            found |= dict.fromkeys(bits for item in pairs for bits in item[1:] if isinstance(bits, int))
+            if isinstance(value, int | str):
+                found[value] = None
+    return list(found)

@@ -1,0 +1,272 @@
+"""Keys that make no difference where they stand, found from the bounds of registers: a floor below every
+exponent, a window that lets go of what is cut anyway.
+
+Two programs that are alike with such keys left out answer every question alike: no question is worth asking
+between them. What is not found here may be alike all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from typing import Any
+
+from golden.identify.blackbox.candidates import Candidate
+from golden.number.formats import Format
+from golden.number.frozen import replace
+from golden.program.extents import Extent, follow, groups_of, joined, of_format, operands_of
+from golden.program.keys import Candidate as Largest
+from golden.program.program import Operation
+from golden.program.signature import Signature
+from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
+
+Registers = dict[str, Extent]
+_COVERED = {"factor": ("a", "b"), "opposite_infinities": ("opposite_products",)}
+"""Causes that are there only where another one is."""
+_FAR = 1 << 20
+"""Beyond every exponent."""
+
+
+def settled(one: Candidate) -> tuple[Operation, ...]:
+    """The operations of a candidate without the keys that make no difference."""
+    done: dict[tuple[object, ...], tuple[Step, ...]] = {}
+    found = []
+    for operation in one.operations:
+        alike = (operation.steps, len(operation.k_index), len(operation.addends))
+        key = (*alike, operation.seed_format, operation.out_format, operation.operand_format)
+        if key not in done:
+            done[key] = _steps(operation, one.takes)
+        found.append(operation.with_steps(done[key]).arithmetic)
+    return tuple(found)
+
+
+def _steps(operation: Operation, takes: Signature) -> tuple[Step, ...]:
+    never = frozenset(_never(takes.formats["a"], takes.formats["b"], operation.seed_format))
+    operation = operation.with_steps(
+        _special(step, never) if isinstance(step, SpecialValues) else step for step in operation.steps
+    )
+    registers = _operands(operation, takes)
+    if any(isinstance(step, Align) and _has_faults(step) for step in operation.steps):
+        return operation.steps
+    found: list[Step] = []
+    for place, step in enumerate(operation.steps):
+        rest = operation.steps[place + 1 :]
+        new = _settled(step, registers, rest)
+        found += [] if new is None else [new]
+        registers |= follow(step, registers)  # the bounds of the step as it was hold for both
+    return tuple(found)
+
+
+def _operands(operation: Operation, takes: Signature) -> Registers:
+    """What the registers hold at first: of operands that are converted, their numbers with the exponents that
+    they have then."""
+    registers = operands_of(operation, takes.formats)
+    wide = operation.operand_format
+    for name in "ab" if wide is not None else "":
+        own = of_format(takes.formats[name], registers[name].count)
+        registers[name] = replace(own, bottom=max(registers[name].bottom, own.low))
+    return registers
+
+
+def _has_faults(step: Align) -> bool:
+    """Whether an alignment keeps what is cut, or does what the rules here do not speak of."""
+    return bool(step.cut != "dropped" or step.zeros != "ignored" or step.left_out) or not (
+        step.shift_limit is None and step.sticky_gap == 0
+    )
+
+
+def _settled(step: Step, registers: Registers, rest: Sequence[Step]) -> Step | None:
+    """A step without the keys that make no difference; None where all of it makes none."""
+    match step:
+        case Align():
+            return _aligned(step, registers, _value_alone(step.of, rest))
+        case Sum():
+            return _summed(step, sum(registers[name].count for name in step.of), rest)
+        case Normalize():
+            return _normalized(step, registers, rest)
+        case Round() if step.format.is_float:
+            return _rounded(step, registers[step.of[0]])
+    return step
+
+
+def _special(step: SpecialValues, never: Set[str]) -> SpecialValues:
+    """Without causes that no operand has, or that one before them covers, and without those behind all others
+    that give the word which any other cause gives, too."""
+    nans: list[tuple[str, int | None]] = []
+    gone = set(never)
+    for cause, word in step.nans:
+        if cause not in gone:
+            nans.append((cause, word))
+            gone |= {cause, *_COVERED.get(cause, ())}
+    while nans and step.nan is not None and nans[-1][1] == step.nan:
+        nans.pop()
+    return replace(step, nans=tuple(nans))
+
+
+def _never(a: Format, b: Format, c: Format) -> Iterator[str]:
+    """Causes of NaNs that operands of these formats do not have, whatever the steps before make of them."""
+    has_nan = [fmt.is_float and fmt.nan is not None for fmt in (a, b, c)]
+    yield from (name for name, has in zip("abc", has_nan, strict=True) if not has)
+    if not any(has_nan[:2]):
+        yield "factor"
+    if not any(fmt.is_float and fmt.infinity is not None for fmt in (a, b)):
+        yield "invalid_product"
+
+
+def _nearest(mode: str) -> bool:
+    return mode.startswith("nearest")
+
+
+# Alignments -------------------------------------------------------------------------------------------------
+
+
+def _aligned(step: Align, registers: Registers, value_alone: bool) -> Align:
+    """value_alone: whether what follows asks for the value of what is aligned, not for its exponent."""
+    whole = joined(registers[name] for name in step.of)
+    if value_alone and step.exponent is None and not step.maximum:
+        step = _as_wide_as_they_are(step, whole)
+    floor = step.floor
+    _, most = _reach(step, registers)
+    lowest = whole.low + min(bits for _, bits in step.fraction_bits) if value_alone else whole.bottom
+    if floor is not None and floor <= max(lowest, whole.bottom):
+        floor = None  # it is the largest exponent nowhere, or nothing is cut where it is
+    return replace(
+        step,
+        group=None if len(groups_of(step, whole.count)) == 1 else step.group,
+        floor=floor,
+        maximum=_largest(step, registers) if value_alone else step.maximum,
+        spared=_spared(step, registers),
+        window=tuple(
+            (name, n)
+            for name, n in step.window
+            if not _cut_anyway(step, registers[name], name, n) and n < most - registers[name].bottom
+        ),
+    )
+
+
+def _as_wide_as_they_are(step: Align, whole: Extent) -> Align:
+    """Where an alignment is wide enough for all, its width and how it would cut are nothing."""
+    top = whole.top if step.floor is None else max(whole.top, step.floor)
+    span = top - whole.low
+    if any(bits < span for _, bits in step.fraction_bits):
+        return step
+    nothing: dict[str, Any] = {"spared": (), "rounding": "toward_zero"}
+    return replace(step, fraction_bits=tuple((name, span) for name, _ in step.fraction_bits), **nothing)
+
+
+def _spared(step: Align, registers: Registers) -> tuple[tuple[str, int], ...]:
+    """What is spared, by where the last bit that is kept can be: always, never, or as it is. A number below
+    that bit is cut to zero anyway where all are cut towards zero."""
+    if step.rounding == "toward_zero":
+        return ()
+    bits, (least, most) = dict(step.fraction_bits), _reach(step, registers)
+    clamped = ((name, max(n, least - bits[name] - 1)) for name, n in step.spared)
+    return tuple((name, n) for name, n in clamped if n < most - bits[name])
+
+
+def _cut_anyway(step: Align, own: Extent, name: str, window: int) -> bool:
+    """Whether all that a window lets go of lies below the last bit that is kept, and is cut to zero there."""
+    below = window + 1 - own.above - dict(step.fraction_bits)[name]  # so many places below it, or more
+    return (step.rounding == "toward_zero" and below >= 0) or (_nearest(step.rounding) and below >= 1)
+
+
+def _reach(step: Align, registers: Registers) -> tuple[int, int]:
+    """Between which exponents all numbers that are not zero are aligned to."""
+    if step.exponent is not None:
+        return step.exponent, step.exponent
+    if step.maximum:
+        return _least_of(step.of, step.maximum, registers), max(
+            max(*(max(registers[name].top, registers[name].high) for name in one.of), one.least or -_FAR)
+            + one.plus
+            for one in step.maximum
+        )
+    whole = joined(registers[name] for name in step.of)
+    floor = -_FAR if step.floor is None else step.floor
+    return max(whole.bottom, floor), max(whole.top, floor)
+
+
+def _largest(step: Align, registers: Registers) -> tuple[Largest, ...]:
+    """The candidates for the exponent, without a least value that is the largest nowhere, or where nothing is
+    cut."""
+    found = list(step.maximum)
+    whole = joined(registers[name] for name in step.of)
+    uncut = whole.low + min(bits for _, bits in step.fraction_bits)
+    for place, one in enumerate(found):
+        if one.least is not None:
+            free = replace(one, least=None)
+            others = [*found[:place], free, *found[place + 1 :]]
+            if one.least + one.plus <= max(_least_of(step.of, others, registers), uncut):
+                found[place] = free
+    return tuple(found)
+
+
+def _least_of(of: Sequence[str], candidates: Sequence[Largest], registers: Registers) -> int:
+    """What the largest of the candidates is at least, where any register holds a number that is not zero."""
+    always = [one.least + one.plus for one in candidates if one.least is not None]
+    return max([min(_reached(registers[name], name, candidates) for name in of), *always])
+
+
+def _reached(own: Extent, name: str, candidates: Sequence[Largest]) -> int:
+    """What they are at least where one register holds such a number."""
+    reach = [
+        (own.low if one.leading else min(own.bottom, own.low)) + one.plus
+        for one in candidates
+        if name in one.of
+    ]
+    return max(reach, default=-_FAR)
+
+
+# What follows -----------------------------------------------------------------------------------------------
+
+
+def _value_alone(names: Sequence[str], rest: Sequence[Step]) -> bool:
+    """Whether the steps that follow ask for the value of registers alone, and not for the exponents that
+    they show to an alignment."""
+    shown = set(names)
+    for step in rest:
+        read = shown & set(step.of)
+        if isinstance(step, SpecialValues) or not read:
+            continue
+        if isinstance(step, Sum):
+            if step.complement != "none" or step.width is not None:
+                return False
+            shown.add(step.to)
+        elif isinstance(step, Additions) and step.format is not None and step.format.is_float:
+            shown.add(step.to)  # of one term alone, it is handed on as it is
+        elif not isinstance(step, Round | Normalize):
+            return False
+    return True
+
+
+def _summed(step: Sum, count: int, rest: Sequence[Step]) -> Sum:
+    """One group of all terms is no group, and how a sum is rounded is the sign of a zero."""
+    read = [one for one in rest if step.to in one.of]
+    dropped = all(
+        isinstance(one, Normalize) or (isinstance(one, Round) and one.zero == "positive") for one in read
+    )
+    plain = step.rounding != "down" or (dropped and bool(read))
+    group = None if len(groups_of(step, count)) == 1 else step.group
+    return replace(step, group=group, rounding="toward_zero" if plain else step.rounding)
+
+
+def _normalized(step: Normalize, registers: Registers, rest: Sequence[Step]) -> Normalize | None:
+    """A least exponent below all numbers, or where nothing is cut, is none; nothing is left of a step that
+    cuts nothing."""
+    own = [(bits, registers[name]) for name, bits in step.fraction_bits]
+    least, value_alone = step.min_exponent, _value_alone(step.of, rest)
+    if least is not None and all(least <= one.low + (bits if value_alone else 0) for bits, one in own):
+        least = None
+    if value_alone and least is None and all(one.width <= bits + 1 for bits, one in own):
+        return None
+    return replace(step, min_exponent=least)
+
+
+def _rounded(step: Round, own: Extent) -> Round:
+    """To nearest, what is too large is an infinity (IEEE 754 7.4); a number that is not zero stays one where
+    the format has all its bits."""
+    last = step.format.min_exponent - step.format.fraction_bits
+    exact = step.result_fraction_bits is None and step.flush == "none" and last <= own.low
+    return replace(
+        step,
+        overflow="infinity" if step.overflow == "ieee" and _nearest(step.rounding) else step.overflow,
+        zero="positive" if step.zero == "signed_underflow" and exact else step.zero,
+    )

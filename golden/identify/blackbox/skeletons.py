@@ -1,0 +1,709 @@
+"""What a tree of the sum can be: programs with that order, their widths and roundings still to be found.
+
+A skeleton says which terms meet in which step and nothing that one question could decide. Where masks showed
+no tree (integers, formats of few binades, units that keep sticky bits), the orders that datapaths have are
+all of them candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+from golden.identify.blackbox.candidates import Candidate, candidate, operation
+from golden.identify.blackbox.order import C as _C
+from golden.identify.blackbox.order import Node, terms_of
+from golden.identify.blackbox.trees import binary as is_binary
+from golden.identify.blackbox.trees import rounded_trees
+from golden.number.formats import Format, get_format
+from golden.number.frozen import replace
+from golden.program.keys import Candidate as Largest
+from golden.program.program import Operation
+from golden.program.signature import Signature
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
+
+START_BITS = 24
+_WIDE_BITS = 32
+"""Of a second alignment: a sum that was cut once is rarely cut at the same place again."""
+_RNE = "nearest_even"
+_F64 = get_format("f64")
+_MOST_SLICES = 8
+_INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
+_PLAIN_END = "exact, one sum"
+Group = tuple[str, int]
+Forms = dict[str, list[Step]]
+_Levels = Callable[[int, bool], Forms]
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all skeletons of one unit share."""
+
+    takes: Signature
+    first: tuple[Format, str] | None = None
+    """How products, or chains of them, are rounded, where that is known."""
+
+    @property
+    def d(self) -> Format:
+        """The format of results."""
+        return self.takes.formats["d"]
+
+    @property
+    def products(self) -> list[Step]:
+        """Products, scaled where the unit has scales."""
+        scaled: list[Step] = [Scale(of=("products",))] if self.takes.scale_block else []
+        return [Multiply(to="products"), *scaled]
+
+    @property
+    def either(self) -> list[tuple[str, list[Step]]]:
+        """Exact products, and rounded ones where that is a step of its own."""
+        exact = [("products", self.products)]
+        if not self.d.is_float or self.takes.scale_block:
+            return exact
+        return [*exact, ("rounded products", [Multiply(to="products", format=self.inner, rounding=_RNE)])]
+
+    def specials(self, *of: str) -> list[Step]:
+        """Infinities and NaNs end the operation."""
+        scales = ("scales",) if self.takes.scale_block else ()
+        return [SpecialValues(of=(*of, *scales))] if has_special(self.takes) else []
+
+    def last(self, of: str = "total") -> Round:
+        """The rounding of the result."""
+        kept = "saturate" if self.of_floats else "wrap"  # floats have no exact low bits to wrap
+        overflow = "infinity" if self.d.is_float else kept
+        return Round(of=(of,), format=self.d, rounding=_RNE, overflow=overflow, zero="positive")
+
+    def adds(self, of: tuple[str, ...], order: str, to: str = "d", group: Group | None = None) -> Additions:
+        """Rounded additions to d's format, or to an earlier register in f32."""
+        fmt = self.d if to == "d" else self.inner
+        overflow = "ieee" if fmt.is_float else "saturate"
+        return Additions(order=order, of=of, to=to, group=group, format=fmt, rounding=_RNE, overflow=overflow)
+
+    @property
+    def inner(self) -> Format:
+        """The format of what is rounded before the result: f32, where d is no wider, or made of floats."""
+        wider = self.d.fraction_bits > 23 if self.d.is_float else not self.of_floats
+        return self.d if wider else get_format("f32")
+
+    @property
+    def of_floats(self) -> bool:
+        """Whether an operand is a float."""
+        return any(self.takes.formats[name].is_float for name in "abc")
+
+
+def inner_formats(takes: Signature) -> list[Format]:
+    """Formats that something may be rounded to before the result: its own and c's, and those of datapaths."""
+    known = [takes.formats["d"], takes.formats["c"], *map(get_format, _INNER)]
+    return list(dict.fromkeys(known))
+
+
+def has_special(takes: Signature) -> bool:
+    """Whether an operand or the result is a float: integers alone have no special values."""
+    return any(takes.formats[name].is_float for name in "abcd")
+
+
+def align(of: Sequence[str], group: Group | None = None, bits: int = START_BITS) -> Align:
+    """An alignment that cuts, with a width to begin with."""
+    widths = tuple((name, bits) for name in of)
+    return Align(of=tuple(of), group=group, fraction_bits=widths, rounding="toward_zero")
+
+
+# One operation ----------------------------------------------------------------------------------------------
+
+
+def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, list[Step]]]:
+    """All products and c (or earlier results) in one sum: aligned, or exact; c after the products, or with
+    them."""
+    of = ("products", *extra)
+    head = [*f.products, *f.specials(*of)]
+    forms = {"one aligned sum": align(of)}
+    if f.d.is_float:
+        for name, widest in _leading(f, "products", extra):
+            forms[f"one aligned sum, {name}"] = replace(align(of), maximum=widest)
+    for name, aligned in forms.items():
+        yield from _once_and_twice(f, name, [*head, aligned, Sum(of=of, to="total")])
+    yield "one exact sum", [*head, Sum(of=of, to="total"), f.last()]
+    if f.d.is_float and f.d.fraction_bits < _F64.fraction_bits:  # what a function of doubles gives
+        double = replace(f.last(), to="partial", format=_F64)
+        yield "one exact sum, rounded in f64", [*head, Sum(of=of, to="total"), double, f.last("partial")]
+    if extra == ("c",):
+        yield from _late(f)
+
+
+def _once_and_twice(f: _Frame, name: str, total: list[Step]) -> Iterator[tuple[str, list[Step]]]:
+    """A sum that is rounded, and rounded to the inner format first."""
+    yield name, [*total, f.last()]
+    if f.inner != f.d:
+        first = replace(f.last(), to="partial", format=f.inner)
+        yield f"{name}, rounded to {f.inner.name} first", [*total, first, f.last("partial")]
+
+
+def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tuple[str, tuple[Largest, ...]]]:
+    """What alignments are to that look at leading bits: the exponents that products carry, and where the
+    highest bit of a sum can be, two places up for its carries; of subnormal numbers the least exponent, too.
+    """
+    carried = Largest((products,), False, 0, None)
+    yield "by leading bits", (carried, Largest((products, *others), True, -2, None))
+    least = f.takes.formats["c"].min_exponent if f.takes.formats["c"].is_float else None
+    found = (carried, Largest(others, True, -2, least))
+    yield "c by its leading bit", found
+    if products == "products":
+        yield "both by leading bits", (*found, Largest((products,), True, -2, None))
+
+
+def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, ...]]:
+    """What terms can be aligned to: the largest exponent that they carry, and what those look at that see
+    leading bits."""
+    first, *others = of
+    return [(), *(widest for _, widest in _leading(_Frame(takes), first, tuple(others)))]
+
+
+def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """The products are summed; then c meets them. What c is aligned to by its leading bit is cut in two's
+    complement, and products are cut so before that, too, or by magnitude."""
+    head = [*f.products, *f.specials("products", "c")]
+    exact: list[Step] = [Sum(of=("products",), to="dot")]
+    aligned: list[Step] = [align(("products",)), *exact]
+    if f.d.is_float:
+        alike: list[Step] = [*head, replace(align(("products",)), rounding="down"), *exact]
+        by_leading: list[Step] = [_by_its_leading_bit(f, "dot"), Sum(of=("dot", "c"), to="total")]
+        said = "dot product aligned down, then c aligned by its leading bit"
+        yield from _once_and_twice(f, said, [*alike, *by_leading])
+    for name, dot in (("aligned", aligned), ("exact", exact)):
+        meet: list[Step] = [align(("dot", "c"), bits=_WIDE_BITS), Sum(of=("dot", "c"), to="total")]
+        yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]
+        if f.d.is_float:
+            meet = [_by_its_leading_bit(f, "dot"), *meet[1:]]
+            said = f"{name} dot product, then c aligned by its leading bit"
+            yield from _once_and_twice(f, said, [*head, *dot, *meet])
+        rounded = replace(f.last("dot"), to="partial")
+        if f.d.is_float:
+            yield (
+                f"{name} dot product, rounded, plus c",
+                [*f.products, *f.specials("products"), *dot, rounded, f.adds(("partial", "c"), "sequential")],
+            )
+
+
+def _by_its_leading_bit(f: _Frame, name: str) -> Align:
+    """A sum and c, to what the sum carries and the leading bit of c."""
+    (_, widest), *_ = [one for one in _leading(f, name, ("c",)) if one[0].startswith("c ")]
+    return replace(align((name, "c")), maximum=widest, rounding="down")
+
+
+def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Multiply-adds of IEEE 754, k ascending."""
+    yield "chain of fused multiply-adds from c", [Fma(to="d", format=f.d, rounding=_RNE, start="c")]
+    for start in ("zero", "product"):
+        yield (
+            f"chain of fused multiply-adds from {start}, plus c",
+            [
+                Fma(to="dot", format=f.inner, rounding=_RNE, start=start),
+                f.adds(("c", "dot"), "sequential"),
+            ],
+        )
+    for name, products in f.either:
+        yield f"{name} added to c one after the other", [*products, f.adds(("c", "products"), "sequential")]
+        for order in ("sequential", "tree"):
+            yield (
+                f"rounded additions of the {name} ({order}), plus c",
+                [*products, f.adds(("products",), order, "dot"), f.adds(("c", "dot"), "sequential")],
+            )
+            yield (
+                f"rounded additions of the {name} and c ({order})",
+                [*products, f.adds(("products", "c"), order)],
+            )
+
+
+def _descending(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Those that add one product after the other, for the last one first."""
+    yield from ((f"{name}, the last one first", steps) for name, steps in _chains(f) if "tree" not in name)
+
+
+def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
+    """Sums of groups, then the sum of those and c."""
+    one, many = ("products",), ("groups",)
+    head, bad = list(f.products), f.specials("products", "c")
+    inner: dict[str, list[Step]] = {
+        "aligned": [*head, *bad, align(one, group), Sum(of=one, to="groups", group=group)],
+        "exact": [*head, *bad, Sum(of=one, to="groups", group=group)],
+        **{
+            f"{order} ({name})": [*products, f.adds(one, order, "groups", group)]
+            for name, products in f.either
+            for order in ("tree", "sequential")
+        },
+        "fma": [Fma(to="groups", format=f.inner, rounding=_RNE, start="product", group=group)],
+        "fma from zero": [Fma(to="groups", format=f.inner, rounding=_RNE, start="zero", group=group)],
+    }
+    if f.takes.scale_block and group[0] == "contiguous" and f.takes.scale_block % group[1] == 0:
+        scaled = [Multiply(to="products"), *bad, Sum(of=one, to="groups", group=group, exponent=0)]
+        inner["exact, then scaled"] = [*scaled, Scale(of=many)]
+    outer: dict[str, list[Step]] = {
+        "aligned with c": [align(("groups", "c")), Sum(of=("groups", "c"), to="total"), f.last()],
+        "aligned, then c": [
+            align(many),
+            Sum(of=many, to="dot"),
+            align(("dot", "c"), bits=_WIDE_BITS),
+            Sum(of=("dot", "c"), to="total"),
+            f.last(),
+        ],
+        "added to c one by one": [f.adds(("c", "groups"), "sequential")],
+        "added one by one, then c": [f.adds(("groups", "c"), "sequential")],
+        "added as a tree, then c": [f.adds(many, "tree", "dot"), f.adds(("c", "dot"), "sequential")],
+        "added exactly with c": [Sum(of=("groups", "c"), to="total"), f.last()],
+    }
+    if f.d.is_float:
+        meet: list[Step] = [_by_its_leading_bit(f, "groups"), Sum(of=("groups", "c"), to="total")]
+        outer |= dict(_once_and_twice(f, "aligned with c by its leading bit", meet))
+    for first, steps in inner.items():
+        for second, rest in outer.items():
+            yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
+    if f.d.is_float:  # products cut by magnitude, and sums, which are in two's complement, down
+        down = [replace(s, rounding="down") if isinstance(s, Align) else s for s in outer["aligned, then c"]]
+        yield f"groups ({group[0]} {group[1]}) aligned, those down, then c", [*inner["aligned"], *down]
+
+
+def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
+    """The same with the last addition in the inner format and one rounding to d after it."""
+    last = steps[-1]
+    assert isinstance(last, Additions | Fma)
+    inner = replace(last, to="total", format=f.inner)
+    if isinstance(inner, Additions) and f.inner.is_float:
+        inner = replace(inner, overflow="ieee")
+    return [
+        *steps[:-1],
+        inner,
+        *f.specials("total"),
+        replace(f.last(), zero="signed"),
+    ]
+
+
+def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Every head, alignment and end of a sum with c beside each other, also those that no datapath is known
+    to have: terms that were rounded before an exact sum, terms that are aligned before rounded additions."""
+    for name, head, term in _heads(f):
+        of = (term, "c")
+        start = [*head, *f.specials(*of)]
+        for cut, middle in {
+            "exact": [],
+            "aligned": [align(of)],
+            "aligned before c": [align((term,))],
+            "aligned, and with c": [align((term,)), align(of)],
+        }.items():
+            for end, steps in _ends(f, of):
+                yield f"{name}, {cut}, {end}", [*start, *middle, *steps]
+
+
+def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
+    """(what, steps, register of the terms): products, rounded ones, and chains of multiply-adds."""
+    scaled, (inner, mode) = bool(f.takes.scale_block), f.first or (f.inner, _RNE)
+    rounded = Multiply(to="products", format=inner, rounding=mode)
+    if f.first is None:
+        yield "products", f.products, "products"
+    yield "rounded products", [rounded, *f.products[1:]], "products"
+    for start in ("product", "zero"):
+        chain = Fma(to="dot", format=inner, rounding=mode, start=start)
+        yield f"multiply-adds from {start}", [chain, *([Scale(of=("dot",))] if scaled else [])], "dot"
+
+
+def _ends(f: _Frame, of: tuple[str, ...]) -> Iterator[tuple[str, list[Step]]]:
+    """An exact sum that is rounded, and additions that are each, alone and with one more rounding."""
+    yield "one sum", [Sum(of=of, to="total"), f.last()]
+    for order in ("sequential", "tree"):
+        yield f"{order} additions", [f.adds(of, order)]
+        yield f"{order} additions, rounded", [f.adds(of, order, "total"), replace(f.last(), zero="signed")]
+
+
+# Operations one after the other -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Link:
+    """The terms that one level of a chain adds to the result before it."""
+
+    products: tuple[int, ...]
+    c: bool
+
+
+def _links(tree: Node) -> list[_Link] | None:
+    """The levels of a tree that is a chain, the first one first; None of other trees."""
+    inner = [one for one in tree.children if isinstance(one, Node)]
+    if len(inner) > 1:
+        return None
+    before = _links(inner[0]) if inner else []
+    own = [one for one in tree.children if isinstance(one, int)]
+    link = _Link(tuple(one for one in own if one != _C), _C in own)
+    return None if before is None else [*before, link]
+
+
+def _chain(f: _Frame, links: list[_Link], form: str, inner: Format, levels: _Levels) -> Candidate | None:
+    """One operation for each level, each from the result before; `inner`: the format of earlier results,
+    `form`: that of the steps (`_levels`)."""
+    operations: list[Operation] = []
+    for index, link in enumerate(links):
+        last = index == len(links) - 1
+        before = operations[-1].to if operations else None
+        out, to = (f.d, "d") if last else (inner, f"r{index}")
+        if not link.products:
+            if not link.c or before is None:
+                return None
+            add: list[Step] = [replace(f.adds(("c", "addends"), "sequential"), format=out)]
+            operations.append(operation(f.takes, add, (), "c", (before,), out, to))
+            continue
+        late = link.c and before is not None
+        addends = (before,) if late and before is not None else ()
+        bodies = levels(len(link.products), late)
+        if form not in bodies:
+            return None
+        steps = [*bodies[form][:-1], _to(bodies[form][-1], out)]
+        seed = "c" if link.c else before or "zero"
+        operations.append(operation(f.takes, steps, link.products, seed, addends, out, to))
+    return candidate(f.takes, operations, f"chain of {len(links)} operations: {form}")
+
+
+def _to(step: Step, out: Format) -> Step:
+    """The last step of an operation that has results of another format."""
+    assert isinstance(step, Additions | Fma | Round)
+    return replace(step, format=out)
+
+
+def _levels(f: _Frame) -> _Levels:
+    """Forms of a level by how many products it has and whether c meets the result before in it, each made
+    once: all chains are made of them."""
+
+    @cache
+    def made(n: int, late: bool) -> Forms:
+        return dict(_flat(f, ("c", "addends"))) if late else _bodies(f, n)
+
+    return made
+
+
+def _bodies(f: _Frame, n: int) -> Forms:
+    """Forms of a level of n products, by name, whose terms are all fused before one rounding."""
+    found = dict(_flat(f))
+    for group in _divisions(n):
+        found |= {name: steps for name, steps in _grouped(f, group) if "lign" in name}
+    return {name: steps for name, steps in found.items() if isinstance(steps[-1], Round)}
+
+
+_EACH_ROUNDED = "exact, of rounded products"
+
+
+def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
+    """One operation for every node, earlier results as addends."""
+    operations: list[Operation] = []
+
+    def enter(node: Node, last: bool) -> str | None:
+        inner = [enter(one, last=False) for one in node.children if isinstance(one, Node)]
+        products = tuple(one for one in node.children if isinstance(one, int) and one != _C)
+        names = [name for name in inner if name is not None]
+        if len(names) != len(inner) or len(names) > 4:
+            return None
+        with_c = _C in node.children
+        terms = "groups" if kind == _EACH_ROUNDED else "products"
+        of = (
+            *(("c",) if with_c else ()),
+            *((terms,) if products else ()),
+            *(("addends",) if names else ()),
+        )
+        out = f.d if last else f.inner
+        to = "d" if last else f"r{len(operations)}"
+        steps: list[Step] = [*(f.products if products else [])]
+        if kind == "rounded":
+            steps.append(replace(f.adds(of, "sequential"), format=out))
+        else:
+            if products and kind == _EACH_ROUNDED:
+                steps.append(replace(f.last("products"), to="groups", format=f.inner))
+            exact = node.exact or kind in ("exact", _EACH_ROUNDED)
+            middle: list[Step] = [] if exact else [align(of)]
+            total = replace(f.last(), format=out)
+            steps += [*f.specials(*of), *middle, Sum(of=of, to="total"), total]
+        seed = "c" if with_c else "zero"
+        operations.append(operation(f.takes, steps, products, seed, tuple(names), out, to))
+        return to
+
+    return (
+        candidate(f.takes, operations, f"an operation for each node, {kind}") if enter(tree, True) else None
+    )
+
+
+# All of them ------------------------------------------------------------------------------------------------
+
+
+def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
+    """The candidates for a unit, those that the tree suggests first; each can be run."""
+    f = _Frame(takes)
+    if not f.d.is_float:
+        return list(filter(None, _of_integers(f)))
+    return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
+
+
+def uncommon(
+    takes: Signature, first: tuple[Format, str] | None = None, plain: bool = False
+) -> list[Candidate]:
+    """Candidates of one operation that are worth a try where no other is near; `first`: those alone whose
+    products, or chains of them, are rounded so; `plain`: those that are summed exactly with c."""
+    f = _Frame(takes, first)
+    everything = tuple(range(takes.stored_k))
+    forms = (one for one in _uncommon(f) if not plain or one[0].endswith(_PLAIN_END))
+    return list(filter(None, (_one(f, name, steps, everything) for name, steps in forms)))
+
+
+def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
+    """Those that sum the products of these groups first, with an exponent left of a sum that cancels and
+    without."""
+    f, everything = _Frame(takes), tuple(range(takes.stored_k))
+    found: list[Candidate | None] = []
+    for group in _divisions(takes.stored_k):
+        if sorted(_members(takes.stored_k, group)) == sorted(groups):
+            found += _both(f, _grouped(f, group), everything)
+            for met in (("dot",), ("groups", "dot")):
+                found += _both(f, _without_trace(_grouped(f, group), met), everything)
+    return list(filter(None, found))
+
+
+def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = None) -> Candidate | None:
+    k = tuple(range(f.takes.stored_k)) if order is None else tuple(order)
+    return candidate(f.takes, [operation(f.takes, steps, k, "c", (), f.d, "d")], name)
+
+
+def _both(
+    f: _Frame, forms: Iterator[tuple[str, list[Step]]], order: Sequence[int]
+) -> Iterator[Candidate | None]:
+    """Each form, and where d is narrower than the inner format, each with one more rounding at the end."""
+    for name, steps in forms:
+        yield _one(f, name, steps, order)
+        if isinstance(steps[-1], Additions | Fma) and f.inner != f.d:
+            yield _one(f, f"{name}, then rounded to {f.d.name}", _narrowed(f, steps), order)
+
+
+def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
+    everything = tuple(range(f.takes.stored_k))
+    links = _links(tree)
+    order = everything if links is None else tuple(k for link in links for k in link.products)
+    binary = links is not None and all(len(one.products) + one.c <= 1 for one in links[1:])
+    if (links is not None and len(links) == 1) or _products_first(tree):
+        yield from _both(f, _flat(f), everything)
+        yield from _dot_then_c(f)
+    if _products_first(tree):
+        yield from _both(f, _without_trace(_late_and_grouped(f), ("dot",)), everything)
+        yield from _both(f, _in_fixed_point(_late_and_grouped(f), ("dot",)), everything)
+    if is_binary(tree):
+        yield from rounded_trees(f.takes, tree)
+    if binary or f.takes.stored_k <= 2 or is_binary(tree):
+        yield from _both(f, _chains(f), order)
+    met = ("groups", "dot") if _products_first(tree) else ("groups",)
+    for group in _groups(f, tree):
+        yield from _both(f, _grouped(f, group), everything)
+        yield from _both(f, _without_trace(_grouped(f, group), met), everything)
+    if links is not None and len(links) > 1:
+        levels = _levels(f)
+        for inner in dict.fromkeys((f.d, f.inner)):
+            for form in levels(max(len(link.products) for link in links), False):
+                yield _chain(f, links, form, inner, levels)
+    yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
+    beside = _beside(tree)
+    if beside:
+        yield from _slices(f, [node.terms for node in beside], _levels(f))
+    if links is not None and len(links) == 1:
+        yield from _of_none(f)
+
+
+def _beside(tree: Node) -> list[Node]:
+    """The nodes of a tree that are nothing but two or more beside each other, each the sum of products, and
+    c. Where many y together are not lost beside M, masks show that of results that are handed on."""
+    inner = [one for one in tree.children if isinstance(one, Node)]
+    if len(inner) == 1 and tree.children == (_C, inner[0]):
+        return _beside(inner[0])
+    flat = all(isinstance(one, int) for node in inner for one in node.children)
+    alone = {one for one in tree.children if isinstance(one, int)} <= {_C}
+    return inner if alone and flat and len(inner) > 1 else []
+
+
+def _slices(f: _Frame, members: Sequence[Sequence[int]], levels: _Levels) -> Iterator[Candidate | None]:
+    """One slice of products after the other, each added to the result before it; c in the first one, or in
+    the end."""
+    if len(members) > _MOST_SLICES:
+        return
+    plain = [name for name, _ in _flat(f) if name.startswith("one aligned sum") or name == "one exact sum"]
+    links = [_Link(tuple(one), index == 0) for index, one in enumerate(members)]
+    after = [*(_Link(tuple(one), False) for one in members), _Link((), True)]
+    for chain, inner in product((links, after), dict.fromkeys((f.d, f.inner))):
+        yield from (_chain(f, chain, form, inner, levels) for form in plain)
+
+
+def _products_first(tree: Node) -> bool:
+    """Whether c meets the sum of all products."""
+    return len(tree.children) == 2 and _C in tree.children
+
+
+def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """The products are summed exactly, by groups or at once; then c meets them."""
+    yield from _late(f)
+    for group in _divisions(f.takes.stored_k):
+        for name, steps in _grouped(f, group):
+            if name.endswith("aligned, then c") and any(isinstance(s, Sum) and s.group for s in steps):
+                yield name, steps
+
+
+def _without_trace(
+    forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...]
+) -> Iterator[tuple[str, list[Step]]]:
+    """Those in which exact sums are aligned to something, with nothing left of a sum that cancels: masks
+    showed that what they meet is not lost, which the exponent of what has gone would do."""
+    for name, steps in forms:
+        aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
+        changed = [
+            replace(step, cancelled="zero")
+            if isinstance(step, Sum) and step.to in met and step.to in aligned
+            else step
+            for step in steps
+        ]
+        if changed != steps:
+            yield f"{name}, nothing left of what cancels", changed
+
+
+def _in_fixed_point(
+    forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...] = ()
+) -> Iterator[tuple[str, list[Step]]]:
+    """Those in which exact sums of products, or the sums `met`, are aligned to something, as fixed-point
+    numbers: whatever they hold, what is aligned with them sees the exponent of their point. Masks show no
+    order then, where a small c or product is lost beside nothing large, or that c meets all products."""
+    for name, steps in forms:
+        aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
+        changed = [
+            replace(step, exponent=0)
+            if isinstance(step, Sum)
+            and (step.to in met if met else "products" in step.of)
+            and step.to in aligned
+            else step
+            for step in steps
+        ]
+        if changed != steps and "leading" not in name:
+            yield f"{name}, in fixed point", changed
+
+
+def _groups(f: _Frame, tree: Node) -> Iterator[Group]:
+    """Divisions of k of which every group is all that is below one node."""
+    nodes = set(_below(tree))
+    for group in _divisions(f.takes.stored_k):
+        if all(tuple(sorted(members)) in nodes for members in _members(f.takes.stored_k, group)):
+            yield group
+
+
+def _below(tree: Node) -> Iterator[tuple[int, ...]]:
+    for one in tree.children:
+        yield terms_of(one)
+        if isinstance(one, Node):
+            yield from _below(one)
+
+
+def _divisions(k: int) -> Iterator[Group]:
+    """Contiguous and interleaved groups of two and more."""
+    for size in range(2, k):
+        if k % size == 0:
+            yield "contiguous", size
+            yield "interleaved", k // size
+
+
+def _members(k: int, group: Group) -> list[tuple[int, ...]]:
+    kind, n = group
+    if kind == "contiguous":
+        return [tuple(range(start, start + n)) for start in range(0, k, n)]
+    return [tuple(range(start, k, n)) for start in range(n)]
+
+
+def _alternating(k: int) -> Iterator[list[tuple[int, ...]]]:
+    """Two slices that take pairs or fours of neighbours in turns, as the halves of wide units do."""
+    for size in (2, 4):
+        if k % (2 * size) == 0 and k > 2 * size:
+            yield [tuple(i for i in range(k) if i // size % 2 == half) for half in (0, 1)]
+
+
+def _of_none(f: _Frame) -> Iterator[Candidate | None]:
+    """Orders that datapaths have, where nothing is known of it."""
+    k = f.takes.stored_k
+    everything = tuple(range(k))
+    yield from _both(f, _flat(f), everything)
+    yield from _dot_then_c(f)
+    levels = _levels(f)
+    for members in (*_alternating(k), *(_members(k, group) for group in _divisions(k))):
+        yield from _slices(f, members, levels)
+        if len(members) <= _MOST_SLICES and f.d.is_float:
+            yield _any_tree(f, _one_by_one(members), _EACH_ROUNDED)
+    if f.d.is_float:
+        yield _any_tree(f, _one_by_one([everything]), _EACH_ROUNDED)
+    for group in _divisions(k):
+        wanted = "then c", "with c", "with c by its leading bit", f"to {f.inner.name} first", "one by one"
+        yield from _both(f, (one for one in _grouped(f, group) if one[0].endswith(wanted)), everything)
+    yield from _both(f, _chains(f), everything)
+
+
+def _unseen(f: _Frame) -> Iterator[Candidate | None]:
+    """More orders, where masks show nothing at all: of one that they show as a flat sum these are none."""
+    everything = tuple(range(f.takes.stored_k))
+    yield from _both(f, _descending(f), everything[::-1])
+    yield from _both(f, _in_fixed_point(_late(f)), everything)
+    for group in _divisions(f.takes.stored_k):
+        yield from _both(f, _in_fixed_point(_grouped(f, group)), everything)
+
+
+def _dot_then_c(f: _Frame) -> Iterator[Candidate | None]:
+    """The products' sum as an operation of its own, and another that adds c to its result."""
+    everything = tuple(range(f.takes.stored_k))
+    for inner in dict.fromkeys((f.d, f.inner)):
+        for name, middle in (("aligned", [align(("products",))]), ("exact", [])):
+            total: list[Step] = [*middle, Sum(of=("products",), to="total"), replace(f.last(), format=inner)]
+            dot = operation(
+                f.takes, [*f.products, *f.specials("products"), *total], everything, "zero", (), inner, "r0"
+            )
+            of = "c", "addends"
+            exact: list[Step] = [*f.specials(*of), Sum(of=of, to="total"), f.last()]
+            add = operation(f.takes, exact, (), "c", ("r0",), f.d, "d")
+            yield candidate(f.takes, [dot, add], f"{name} dot product in {inner.name}, then c")
+
+
+def _one_by_one(members: list[tuple[int, ...]]) -> Node:
+    """The tree of sums of groups that are added to c one after the other."""
+    tree: Node | int = _C
+    for group in members:
+        tree = Node((tree, Node(group)))
+    assert isinstance(tree, Node)
+    return tree
+
+
+def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
+    of = ("products", "c")
+    plain: list[Step] = [*f.products, Sum(of=of, to="total"), f.last()]
+    for overflow in ("wrap", "saturate"):
+        last = replace(f.last(), overflow=overflow)
+        yield _one(f, f"one sum that {overflow}s", [*plain[:-1], last])
+        dot, total = Sum(of=("products",), to="dot"), Sum(of=("dot", "c"), to="total")
+        two = [*f.products, dot, total, last]
+        yield _one(f, f"sum of the products, then one with c that {overflow}s", two)
+    for operation_ in ("and", "xor"):
+        multiply = Multiply(to="products", operation=operation_)
+        yield _one(f, f"sum of bits ({operation_})", [multiply, *plain[1:]])
+    steps = [*f.products, replace(f.adds(("c", "products"), "sequential"), overflow="saturate")]
+    yield _one(f, "products added one after the other, clamped each time", steps)
+    if has_special(f.takes):
+        everything = tuple(range(f.takes.stored_k))
+        yield from _both(f, _flat(f), everything)
+        yield from _both(f, _chains(f), everything)
+    for kind, size in _divisions(f.takes.stored_k):
+        for overflow in ("saturate", "wrap"):
+            yield _integer_chain(f, _members(f.takes.stored_k, (kind, size)), overflow, f"{kind} {size}")
+
+
+def _integer_chain(f: _Frame, slices: list[tuple[int, ...]], overflow: str, name: str) -> Candidate | None:
+    of, operations = ("products", "c"), list[Operation]()
+    for index, members in enumerate(slices):
+        seed, last = operations[-1].to if operations else "c", index == len(slices) - 1
+        steps: list[Step] = [
+            *f.products,
+            Sum(of=of, to="total"),
+            replace(f.last(), overflow=overflow),
+        ]
+        operations.append(operation(f.takes, steps, members, seed, (), f.d, "d" if last else f"r{index}"))
+    return candidate(f.takes, operations, f"chain of sums ({name}), {overflow} after each")

@@ -1,0 +1,490 @@
+"""Changes of what a program is made of, not of the values of its keys: any step put in at any place, taken
+out with what it wrote, rounded additions for exact ones, other registers read, other links of operations.
+
+Nothing here knows a datapath: the registers that can be read at a place are followed from the steps before
+it, and what a step needs to be put in is one plain value for each key without a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, product
+from typing import Any
+
+from golden.identify.blackbox.candidates import Candidate, with_results
+from golden.number.formats import Format, get_format
+from golden.number.frozen import replace
+from golden.program.compiling import holds
+from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
+from golden.program.steps import Fma as _Fma
+
+Steps = tuple[Step, ...]
+_BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
+"""Widths of a step that is put in; those between are near one, and are found next."""
+_MODES = ("toward_zero", "nearest_even")
+_BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
+_TABLES = ("fraction_bits",)
+_SCALED = ("products", "groups", "dot")
+_NARROWED, _WHOLE = "narrowed", "whole"
+_F32_BITS = 23
+
+
+# Registers --------------------------------------------------------------------------------------------------
+
+
+def readable(operation: Operation, before: int, scaled: bool) -> tuple[str, ...]:
+    """The registers that hold something in front of a step."""
+    found = ["a", "b", "c"] if operation.k_index else ["c"]
+    found += ["scales"] * (scaled and bool(operation.k_index)) + ["addends"] * bool(operation.addends)
+    found += [step.to for step in operation.steps[:before] if step.to]
+    return tuple(dict.fromkeys(found))
+
+
+def with_registers(step: Step, of: tuple[str, ...]) -> Step:
+    """The step on other registers; what it says of a register that it no longer reads goes."""
+    changed: dict[str, Any] = {"of": of}
+    for name in _BY_REGISTER:
+        table = dict(getattr(step, name, ()))
+        if table:
+            rest = next(iter(table.values()))
+            fill = name in _TABLES
+            changed[name] = tuple((one, table.get(one, rest)) for one in of if fill or one in table)
+    if isinstance(step, Align):
+        kept = (replace(one, of=tuple(n for n in one.of if n in of)) for one in step.maximum)
+        changed["maximum"] = tuple(one for one in kept if one.of)
+    if getattr(step, "group", None) is not None and len(of) > 1:
+        changed["group"] = None
+    return replace(step, **changed)
+
+
+def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:
+    """Steps that read one register in the place of another, until that is written again."""
+    found: list[Step] = []
+    active = True
+    for step in steps:
+        of = getattr(step, "of", ())
+        if active and old in of and not isinstance(step, Multiply | _Fma):
+            names = tuple(dict.fromkeys(new if one == old else one for one in of))
+            step = with_registers(relabelled(step, old, new), names)
+        active = active and step.to != old
+        found.append(step)
+    return tuple(found)
+
+
+def relabelled(step: Step, old: str, new: str) -> Step:
+    """A step whose tables speak of another register."""
+    changed: dict[str, Any] = {
+        name: tuple((new if one == old else one, value) for one, value in getattr(step, name))
+        for name in _BY_REGISTER
+        if getattr(step, name, ())
+    }
+    if isinstance(step, Align):
+        changed["maximum"] = tuple(
+            replace(one, of=tuple(new if n == old else n for n in one.of)) for one in step.maximum
+        )
+    return replace(step, **changed) if changed else step
+
+
+def other_registers(step: Step, known: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Other registers that a step could read, of those that hold something: fewer, more, in another order."""
+    rule = next((key for name, key, _ in declared(step) if isinstance(key, Registers)), None)
+    if rule is None or isinstance(step, _Fma | Multiply):
+        return
+    allowed = [name for name in known if name in rule.allowed]
+    now = list(step.of)
+    sets = [tuple(n for n in now if n != one) for one in now if len(now) > 1]
+    sets += [(*now, one) for one in allowed if one not in now and len(now) < rule.most]
+    sets += [tuple(one if n == old else n for n in now) for old in now for one in allowed if one not in now]
+    if isinstance(step, Additions | SpecialValues) and len(now) > 1:
+        sets += [tuple(now[::-1]), *((*now[:i], *now[i + 1 :], now[i]) for i in range(len(now) - 1))]
+    yield from dict.fromkeys(sets)
+
+
+# Steps put in -----------------------------------------------------------------------------------------------
+
+
+def put_in(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+    """(what, steps of an operation, the same with one more step), for every step that can stand at every
+    place where it may matter."""
+    scaled = bool(one.takes.scale_block)
+    for operation in {o.steps: o for o in one.operations}.values():
+        for place in range(len(operation.steps)):
+            known = readable(operation, place, scaled)
+            for register in _touched(operation.steps, place, known):
+                rest = operation.steps[place:]
+                for what, new, to in _new_steps(one, operation, register, place):
+                    after = rest if to == register else renamed(rest, register, to)
+                    changed = (*operation.steps[:place], *new, *after)
+                    yield f"{what} of {register}, {_where(operation.steps, place)}", operation.steps, changed
+
+
+def _touched(steps: Steps, place: int, known: Sequence[str]) -> Iterator[str]:
+    """The registers that a step at this place would change something of: read behind it, and written or read
+    by the step before it (elsewhere it could as well stand further up)."""
+    for register in known:
+        if place and register not in (steps[place - 1].to, *steps[place - 1].of):
+            continue
+        for step in steps[place:]:
+            if register in step.of or (register == "c" and isinstance(step, _Fma)):
+                yield register
+                break
+            if step.to == register:
+                break
+
+
+def _where(steps: Steps, place: int) -> str:
+    return f"before {steps[place].op} {place}"
+
+
+def _new_steps(
+    one: Candidate, operation: Operation, register: str, place: int
+) -> Iterator[tuple[str, Steps, str]]:
+    """(what, steps, the register that holds the numbers then)."""
+    of = (register,)
+    if register in ("a", "b", "c") and place == 0:
+        fmt = operation.seed_format if register == "c" else one.formats[register]
+        if fmt.is_float and fmt.has_subnormals:
+            yield "hidden bit", (HiddenBit(of=of),), register
+    if register in ("scales", "addends"):
+        return
+    for sign in FLUSH.words[1:]:
+        yield f"flush ({sign})", (Flush(of=of, sign=sign),), register
+    if register == "b":
+        return
+    if one.takes.scale_block and register in _SCALED:
+        yield "scale", (Scale(of=of),), register
+    for mode in _MODES:
+        for bits in _BITS:
+            widths = ((register, bits),)
+            normal = Normalize(of=of, fraction_bits=widths, rounding=mode)
+            yield f"normalize ({bits}, {mode})", (normal,), register
+    for bits in _BITS:
+        aligned = Align(of=of, fraction_bits=((register, bits),), rounding="toward_zero")
+        yield f"align ({bits})", (aligned,), register
+    if register == "a":
+        return
+    yield from _roundings(one, register)
+    if register == "products" and len(operation.k_index) > 1:
+        yield from _sums(one, register, len(operation.k_index))
+
+
+def _roundings(one: Candidate, register: str) -> Iterator[tuple[str, Steps, str]]:
+    for fmt in inner_formats(one):
+        overflow = "infinity" if fmt.is_float else "saturate"
+        for mode in _MODES:
+            step = Round(
+                to="partial", of=(register,), format=fmt, rounding=mode, overflow=overflow, zero="signed"
+            )
+            yield f"round ({fmt.name}, {mode})", (step,), "partial"
+
+
+def _sums(one: Candidate, register: str, k: int) -> Iterator[tuple[str, Steps, str]]:
+    """Products summed, or summed by groups, before what reads them: exactly, or rounded."""
+    of = (register,)
+    for group in (None, *groups(k)):
+        to = "dot" if group is None else "groups"
+        said = "" if group is None else f" by {group[0]} {group[1]}"
+        yield f"sum{said}", (Sum(of=of, to=to, group=group),), to
+        for fmt in inner_formats(one):
+            for order in ORDER.words:
+                step = Additions(of=of, to=to, group=group, order=order, format=fmt, rounding="nearest_even")
+                yield f"additions{said} ({order}, {fmt.name})", (step,), to
+
+
+def groups(k: int) -> Iterator[tuple[str, int]]:
+    """Divisions of k terms, those that leave a smaller last group, too."""
+    for size in range(2, k):
+        yield "contiguous", size
+        yield "interleaved", size
+
+
+def inner_formats(one: Candidate) -> list[Format]:
+    """Formats that numbers inside may be rounded to."""
+    names = ("f32", "f16", "bf16", "f64", "tf32", "s32")
+    known = [one.formats["d"], *map(get_format, names)]
+    whole = all(one.formats[name].is_float is False for name in "ab")
+    return [fmt for fmt in dict.fromkeys(known) if fmt.is_float or whole]
+
+
+# Steps taken out, and others in their place -----------------------------------------------------------------
+
+
+def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+    """Steps that write a register of their own, left out: what read it reads what they read."""
+    for steps in dict.fromkeys(o.steps for o in one.operations):
+        for place, step in enumerate(steps[:-1]):
+            if step.to and not isinstance(step, Multiply | _Fma) and len(step.of) == 1:
+                rest = renamed(steps[place + 1 :], step.to, step.of[0])
+                yield f"{step.op} of {step.of[0]}", steps, (*steps[:place], *rest)
+
+
+def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+    """Rounded sums for exact ones, and the other way round."""
+    for steps in dict.fromkeys(o.steps for o in one.operations):
+        for place, step in enumerate(steps):
+            for what, new in _other_sums(one, step):
+                said = f"{what} of {' and '.join(step.of)}"
+                yield said, steps, (*steps[:place], *new, *steps[place + 1 :])
+        if len(steps) > 1 and isinstance(steps[-2], Sum) and isinstance(steps[-1], Round):
+            yield from _rounded_sums(steps, steps[-2], steps[-1])
+
+
+def _other_sums(one: Candidate, step: Step) -> Iterator[tuple[str, Steps]]:
+    """What a sum can be instead."""
+    if isinstance(step, Sum):
+        for fmt, order, mode in product(inner_formats(one), ORDER.words, _MODES):
+            rounded = Additions(
+                of=step.of, to=step.to, group=step.group, order=order, format=fmt, rounding=mode
+            )
+            yield f"{order} additions ({fmt.name}, {mode})", (rounded,)
+    elif isinstance(step, Additions) and step.to != "d":
+        yield "exact sum", (Sum(of=step.of, to=step.to, group=step.group),)
+    elif isinstance(step, Additions):
+        overflow = "ieee" if step.format.is_float else "saturate"
+        last = Round(
+            of=("total",), format=step.format, rounding=step.rounding, overflow=overflow, zero="signed"
+        )
+        yield "exact sum, rounded", (Sum(of=step.of, to="total"), last)
+
+
+def _rounded_sums(steps: Steps, total: Sum, last: Round) -> Iterator[tuple[str, Steps, Steps]]:
+    """Additions that each round, where there was one sum and one rounding."""
+    if last.of == (total.to,) and total.group is None:
+        for order in ORDER.words:
+            for of in dict.fromkeys((total.of, total.of[::-1])):
+                new = Additions(of=of, to="d", order=order, format=last.format, rounding=last.rounding)
+                yield f"{order} additions of {' and '.join(of)} to d", steps, (*steps[:-2], new)
+
+
+# Links ------------------------------------------------------------------------------------------------------
+
+
+def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Other seeds, addends and formats of single operations."""
+    operations = one.operations
+    for index, operation in enumerate(operations) if len(operations) > 1 else ():
+        before = [o.to for o in operations[:index]]
+        for seed in ("c", "zero", *before):
+            if seed != operation.seed:
+                yield f"{operation.to}: c is {seed}", _with(operations, index, seed=seed)
+        for size in range(0, min(len(before), 4) + 1):
+            for names in combinations(before, size):
+                if names != operation.addends:
+                    yield f"{operation.to}: addends {names}", _with(operations, index, addends=names)
+        if index < len(operations) - 1:
+            for fmt in dict.fromkeys((one.formats["d"], *map(get_format, ("f32", "f16", "bf16")))):
+                if fmt != operation.out_format and fmt.is_float == one.formats["d"].is_float:
+                    changed = with_results(operation, fmt)
+                    yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
+
+
+def uncounted(one: Candidate, name: str, linked: bool = False) -> Candidate | None:
+    """A candidate whose sums leave c out, or all that they add to c: what it does with special values, and
+    what it aligns to, stays. `linked`: what stands in the place of c, too."""
+
+    def changed(step: Step) -> Step:
+        if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
+            return step
+        return with_registers(step, tuple(n for n in step.of if n != "c") if name == "c" else ("c",))
+
+    return _where_c_is_read(one, changed, linked)
+
+
+def _where_c_is_read(one: Candidate, changed: Callable[[Step], Step], linked: bool) -> Candidate | None:
+    """A candidate with other steps in the operations that read c; `linked`: in those with products that read
+    c, or an earlier result in its place. None where that is no other unit."""
+    seeds = {"c", *(o.to for o in one.operations)} if linked else {"c"}
+    operations = (
+        o.with_steps(map(changed, o.steps)) if o.seed in seeds and (o.k_index or not linked) else o
+        for o in one.operations
+    )
+    found = one.with_operations(operations)
+    return None if found is None or found.operations == one.operations else found
+
+
+def overflowing(one: Candidate, end: int | None = None) -> Candidate | None:
+    """A candidate whose products are infinite from 2^end on; by default all but zeros."""
+    least = _all_products(one) if end is None else end
+
+    def changed(step: Step) -> Step:
+        return replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
+
+    return one.with_each_step(changed)
+
+
+def _all_products(one: Candidate) -> int:
+    """The exponent of the least product."""
+    factors = (one.takes.formats[name] for name in "ab")
+    return sum(fmt.min_exponent - fmt.fraction_bits for fmt in factors if fmt.is_float)
+
+
+def in_complement(one: Candidate) -> Iterator[Candidate]:
+    """A candidate that subtracts what has not c's sign in one's complement, in every exact sum, or in one of
+    them alone."""
+    sums = dict.fromkeys(step for operation in one.operations for step in operation.steps_of(Sum))
+    found: dict[object, Candidate] = {}
+    for those in (tuple(sums), *((step,) for step in sums)):
+
+        def changed(step: Step, those: Steps = those) -> Step:
+            return replace(step, complement="c") if isinstance(step, Sum) and step in those else step
+
+        new = one.with_each_step(changed)
+        if those and new is not None:
+            found.setdefault(new.operations, new)
+    yield from found.values()
+
+
+def in_complement_without_c(one: Candidate) -> Candidate | None:
+    """A candidate whose exact sums are in one's complement where c does not enter: what is negative is taken
+    for that. None where c enters everywhere."""
+
+    def changed(step: Step, seed: str) -> Step:
+        return replace(step, complement="c") if isinstance(step, Sum) and seed != "c" else step
+
+    found = one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
+    return None if found is None or found.operations == one.operations else found
+
+
+def dropped_above(one: Candidate, linked: bool = False) -> Candidate | None:
+    """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
+    their maximum has a floor, below which no result is. None where c is aligned with nothing. `linked`: what
+    stands in the place of c, too."""
+    return _left_out(one, "dropped", _least(one), linked)
+
+
+def unshifted(one: Candidate, floor: int | None) -> Candidate | None:
+    """A candidate whose alignments add c, or what stands in its place, where it stands when it lies above all
+    that it is aligned with: alone, at a floor, by default one that no result shows. None where c is aligned
+    with nothing."""
+    least = min(_least(one) - 2, _all_products(one)) if floor is None else floor
+    return _left_out(one, "unshifted", least, linked=True)
+
+
+def _least(one: Candidate) -> int:
+    """The exponent of the least number that a result is."""
+    d = one.formats["d"]
+    return d.min_exponent - d.fraction_bits if d.is_float else 0
+
+
+def _left_out(one: Candidate, rule: str, floor: int, linked: bool) -> Candidate | None:
+    rest: dict[str, Any] = {"maximum": (), "left_out": (("c", rule),), "floor": floor}
+
+    def changed(step: Step) -> Step:
+        return replace(step, **rest) if isinstance(step, Align) and {"c"} < set(step.of) else step
+
+    return _where_c_is_read(one, changed, linked)
+
+
+def twins(one: Candidate) -> Iterator[Candidate]:
+    """The same in more operations, which have keys for special values and results of their own: what a unit
+    does between two of them one operation cannot say."""
+    yield from filter(None, (_apart(one), *converted(one)))
+
+
+def _apart(one: Candidate) -> Candidate | None:
+    """The sum of products, which is rounded before c is added to it, and that addition."""
+    whole, *others = one.operations
+    body, ends = whole.steps[:-2], whole.steps[-2:]
+    if others or len(ends) < 2:
+        return None
+    first, last = ends
+    if not isinstance(first, Round) or not isinstance(last, Additions) or set(last.of) != {"c", first.to}:
+        return None
+    if any("c" in step.of for step in body if isinstance(step, Align | Sum | Additions)):
+        return None
+    inner: list[Step] = [
+        with_registers(step, tuple(name for name in step.of if name != "c")) if "c" in step.of else step
+        for step in body
+        if step.of != ("c",)
+    ]
+    operands = (s for s in body if "c" in s.of and not isinstance(s, SpecialValues))
+    dot = replace(whole.with_steps((*inner, replace(first, to="d"))), seed="zero", to="r0")
+    add = _exact(("c", "addends"), last.format, last.rounding, last.nan)
+    steps = (*(with_registers(step, ("c",)) for step in operands), *add)
+    both = replace(whole.with_steps(steps), k_index=(), addends=("r0",))
+    return one.with_operations((replace(dot, out_format=first.format), both))
+
+
+def converted(one: Candidate) -> Iterator[Candidate]:
+    """The same with c and the result converted by operations of their own, from and to c's format or f32."""
+    inner = dict.fromkeys((one.takes.formats["c"], get_format("f32")))
+    yield from filter(None, (_converted(one, fmt) for fmt in inner))
+
+
+def _converted(one: Candidate, inner: Format) -> Candidate | None:
+    """c converted by an operation of its own before anything reads it, and the result by another one, with
+    all between them in one format."""
+    c, d = (one.takes.formats[name] for name in "cd")
+    used = {operation.to for operation in one.operations} | {operation.seed for operation in one.operations}
+    if not (c.is_float and d.is_float and holds(inner, c)) or used & {_NARROWED, _WHOLE}:
+        return None
+    *head, last = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+    alone = replace(last.with_steps(_exact(("c",), inner, "nearest_even")), k_index=(), addends=())
+    first = replace(alone, seed="c", out_format=inner, to=_NARROWED)
+    end = replace(alone.with_steps(_exact(("c",), d, "nearest_even")), seed=_WHOLE, out_format=d, to="d")
+    middle = [*head, replace(last, to=_WHOLE)]
+    return one.with_operations((first, *(with_results(o, inner) for o in middle), end))
+
+
+def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:
+    """The steps of an exact sum of numbers that are there, rounded once."""
+    last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
+    return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)
+
+
+def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """c converted by an operation of its own before anything reads it, and rounded to fewer bits in that."""
+    c = one.takes.formats["c"]
+    if not c.is_float or _NARROWED in {operation.to for operation in one.operations}:
+        return
+    for fmt in dict.fromkeys((c, get_format("f32"))) if c.fraction_bits <= _F32_BITS else (c,):
+        for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
+            *body, last = _exact(("c",), fmt, mode)
+            assert isinstance(last, Round)
+            steps: Steps = (*body, replace(last, result_fraction_bits=bits))
+            first = replace(one.operations[0].with_steps(steps), k_index=(), seed="c", addends=())
+            rest = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+            yield f"{bits} bits of {fmt.name}, {mode}", (replace(first, out_format=fmt, to=_NARROWED), *rest)
+
+
+def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[Operation, ...]:
+    """The operations with one changed; its steps read earlier results where it has them."""
+    changed = replace(operations[index], **changes)
+    if "addends" in changes:
+        steps = _reading(changed.steps, bool(changes["addends"]))
+        changed = changed.with_steps(steps) if steps else changed
+    return _put(operations, index, changed)
+
+
+def _reading(steps: Steps, addends: bool) -> Steps | None:
+    """Steps whose last sum (and what is aligned for it) reads earlier results, or does not."""
+    sums = [step for step in steps if isinstance(step, Sum | Additions)]
+    if not sums:
+        return None
+    last = sums[-1]
+
+    def changed(step: Step) -> Step:
+        if step.of != last.of or not isinstance(step, Sum | Additions | Align):
+            return step
+        rest = tuple(name for name in step.of if name != "addends")
+        return with_registers(step, (*rest, "addends") if addends else rest)
+
+    return tuple(changed(step) for step in steps) if addends or len(last.of) > 1 else None
+
+
+def _put(operations: Sequence[Operation], index: int, changed: Operation) -> tuple[Operation, ...]:
+    return (*operations[:index], changed, *operations[index + 1 :])

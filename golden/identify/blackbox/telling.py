@@ -1,0 +1,406 @@
+"""Questions that tell a candidate from its rivals: other programs that answer all so far as it does.
+
+Rivals are its neighbours, one key away, and other orders of the sum, fitted to the same answers. Operands are
+drawn in plenty and run through both: only those that the two answer otherwise are worth asking.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import pairwise, takewhile
+
+import numpy as np
+
+from golden import stimuli
+from golden.identify.blackbox import few_terms, fitting
+from golden.identify.blackbox.between import Between
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.moves import Hints, Move, moves, resets
+from golden.identify.blackbox.settled import settled
+from golden.identify.blackbox.simple import among_zeros, beside_overflow
+from golden.identify.blackbox.taken import Taken
+from golden.identify.blackbox.vanishing import vanishing
+from golden.model.trials import Trials
+from golden.number.frozen import replace
+from golden.program.keys import declared
+from golden.program.signature import Operands
+from golden.program.steps import Align, Step, Sum
+from golden.yamlfile import MISSING
+
+Rng = Callable[..., np.random.Generator]
+_FLOORS = ("floor", "min_exponent")
+_MAXIMUM = ": maximum"
+TIES = "beside_tie"
+_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
+"""Kinds that tell least exponents, which few operands reach, and how many of each."""
+_OF_SCALED = 128
+"""Operands at the floor of either program of units with scales, which have one at few places."""
+_TINY = ": tiny"
+_AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
+"""The same for what is tiny before a number is rounded and not after: of 148,695 questions of one
+dissection none told the two where c was not added."""
+_CAUSES = ": nans"
+_WORDS_OF_NANS = (": nan", _CAUSES)
+_AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
+"""The same for words of NaNs: which cause comes first shows only where two meet."""
+_FAR_BELOW = (": window", ": spared")
+_AT_FAR_BELOW = {TIES: 4096, "cancelling": 4096}
+"""The same for terms far below the others, of which one bit decides a tie, or what cancels."""
+_AIMED = dict.fromkeys(
+    (
+        *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
+        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each", TIES),
+    ),
+    24,
+)
+"""The same for all other keys."""
+_AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
+"""Kinds of which two products alone are asked, too."""
+_ALIGN = "align of "
+_MANY, _SOME = 12, 4
+"""How many times more of them, and of operands near overflow and between links."""
+_LINKS = "between_links"
+_OWN = 8
+"""Values of one key that have operands aimed at them; of least exponents all have."""
+_TAKEN, _ENOUGH = 8, 4
+"""Questions for one rival, and how many of those for others are enough for it, too."""
+_PARTS = (16, 4, 1)
+"""Shares of operands that a rival is held against one after the other, until some tell it."""
+_MORE_BITS = (6, 8)
+"""By how much alignments are wider that a candidate is told from on every kind of operands."""
+_OF_ORDERS = 4
+"""Of the operands that are drawn for the candidate, one of so many for another order."""
+_PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
+"""Time to fit a candidate without one of its keys, and how many of those are told apart."""
+_MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
+"""Starts of which those of each shape come first; other orders that are looked at, time to fit each, and
+what is too far off: wrong on one in so many."""
+
+
+ORDER = "order of the sum"
+OTHER_WORDS = "other keys"
+"""The keys of rivals that are other programs: with another order of the sum, or with some other keys."""
+
+
+def is_extra(key: str) -> bool:
+    """Whether a change adds what few units have, rather than another value of what every unit has."""
+    return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key
+
+
+def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Move]:
+    """Single changes of a candidate: all floors of exponents, others near what they are.
+
+    Args:
+        words: NaNs that the box answered.
+        causes: also tables of causes of NaNs with one more entry.
+    """
+    wide = _FLOORS + (_CAUSES,) * causes
+    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
+    return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
+
+
+def alike(
+    candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
+) -> list[tuple[str, Candidate]]:
+    """Neighbours that answer the whole bank right, by the key that they change; least exponents, and what
+    every unit has, before what few have: the time may end."""
+    ordered = sorted(changes, key=lambda one: is_extra(one.key) and not one.key.endswith(_FLOORS))
+    made = ((move.key, move.apply(candidate)) for move in ordered)
+    within = takewhile(lambda _: time.monotonic() < deadline, made)
+    return [(key, new) for key, new in within if new is not None and bank.explained(new.program)]
+
+
+def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list[tuple[str, Candidate]]:
+    """Rivals that can answer otherwise than a candidate, as far as bounds show, and one of each that answer
+    alike among themselves."""
+    seen = {settled(candidate)}
+    found = []
+    for key, one in rivals:
+        now = settled(one)
+        if now not in seen:
+            seen.add(now)
+            found.append((key, one))
+    return found
+
+
+def other_starts(
+    candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
+) -> list[fitting.Fit]:
+    """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
+    in the same place, the best first. All, that of the candidate's own order, too, also with what they align
+    to: a candidate that explained what was asked before may say that otherwise and be far from what does now.
+    """
+    seen, found = set[str](), list[fitting.Fit]()
+    for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
+        if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
+            break
+        if one.order not in seen:
+            seen.add(one.order)
+            starts = _starts(one, candidate)
+            if starts:
+                made = (fitting.Fit(new, fitting.wrong_of(bank, new)) for new in starts)
+                found.append(min(made, key=_wrong))
+    return sorted(found, key=_wrong)
+
+
+def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
+    """A skeleton as it is, and with steps of a candidate; of its own order what aligns otherwise."""
+    found = [_with_steps_of(one, candidate, aligned=False)]
+    alike = len({o.steps for o in candidate.operations}) == 1
+    if one.order != candidate.order:
+        found += [_with_steps_of(one, candidate), one]
+        found += few_terms.with_ends(one, candidate) if alike else ()
+    return [new for new in found if new is not None and new.operations != candidate.operations]
+
+
+def other_orders(
+    candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
+) -> Iterator[Candidate]:
+    """Skeletons of other orders that explain the whole bank, too, once they are fitted."""
+    for start in other_starts(candidate, ranked, bank, deadline):
+        if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
+            break
+        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
+        if not found.wrong:
+            yield found.candidate
+
+
+def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
+    """Programs that say in as many words or fewer what explains the whole bank, too: what is found from a
+    candidate without one of the keys that it sets, those first that explain least. Keys can say, on all that
+    was asked, what another one says alone."""
+    found: dict[object, fitting.Fit] = {}
+    most = words(fit.candidate)
+    starts = []
+    for reset in resets(fit.candidate):
+        new = reset.apply(fit.candidate)
+        if new is not None and time.monotonic() < deadline:
+            told = [*fit.told, Taken(reset.text, fit.candidate, new)]
+            start = fitting.Fit(new, fitting.wrong_of(bank, new), told)
+            if start.wrong or words(new) < most:  # else it is a neighbour like all others
+                starts.append(start)
+    for start in sorted(starts, key=_wrong):
+        if time.monotonic() > deadline or len(found) >= _MOST_PLAINER:
+            break
+        until = min(deadline, time.monotonic() + _PLAINER_SECONDS)
+        for now in _instead(start, bank, until):
+            if not now.wrong and words(now.candidate) <= most and now.candidate.key != fit.candidate.key:
+                found.setdefault(now.candidate.key, now)
+    return sorted(found.values(), key=lambda one: words(one.candidate))
+
+
+def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.Fit]:
+    """What explains the bank from a start: one for each key that alone does; where none does, what a fit
+    leads to."""
+    seen: set[str] = set()
+    if start.wrong <= len(bank) // _FAR:
+        for key, one in fitting.explaining(bank, start, until):
+            if key not in seen:
+                seen.add(key)
+                yield one
+    if not seen:
+        yield fitting.fit_near(bank, start, until)
+
+
+def words(candidate: Candidate) -> int:
+    """How much a program says: its steps, and what is set of their keys beside what is theirs unless told."""
+    steps = dict.fromkeys(s for operation in candidate.operations for s in operation.steps)
+    given = (
+        getattr(step, name)
+        for step in steps
+        for name, _, default in declared(step)
+        if default is not MISSING and getattr(step, name) not in (default, None)
+    )
+    converted = any(operation.operand_format is not None for operation in candidate.operations)
+    said = sum(len(value) if isinstance(value, tuple) else 1 for value in given)
+    return sum(len(o.steps) for o in candidate.operations) + said + converted
+
+
+def _wrong(fit: fitting.Fit) -> int:
+    return fit.wrong
+
+
+def _with_steps_of(one: Candidate, other: Candidate, aligned: bool = True) -> Candidate | None:
+    """A candidate with the steps of another one that have the same registers; groups stay as they are, and
+    what is aligned to what and how it is cut where it is not `aligned` as that."""
+    known = {(type(s), s.of, s.to): s for o in other.operations for s in o.steps}
+
+    def changed(step: Step) -> Step:
+        found = known.get((type(step), step.of, step.to), step)
+        if isinstance(step, Align) and isinstance(found, Align) and not aligned:
+            found = replace(found, maximum=step.maximum, floor=step.floor, rounding=step.rounding)
+        if isinstance(step, Align | Sum) and isinstance(found, Align | Sum):
+            return replace(found, group=step.group)
+        return found
+
+    return one.with_each_step(changed)
+
+
+def questions(
+    candidate: Candidate,
+    rivals: list[tuple[str, Candidate]],
+    each: int,
+    rng: Rng,
+    deadline: float,
+) -> Operands | None:
+    """Operands (n, ...) that the candidate and its rivals answer otherwise; None where none was drawn.
+
+    Args:
+        rivals: by the key that they change, `ORDER` or `OTHER_WORDS`; operands are aimed at each, too.
+        each: operands of each kind that are aimed at the candidate.
+        rng: of some numbers, which say what it is for.
+    """
+    takes, pools = candidate.takes, _pools(candidate, rivals, each, rng)
+    of_alignments = pools[:1]  # what is aligned to what shows among many terms, if it does among few
+    found: list[Operands] = []
+    aimed: Counter[str] = Counter()
+    between = Between(candidate, [rival for _, rival in rivals])
+    for index in between.order:
+        key, rival = rivals[index]
+        if time.monotonic() > deadline:
+            break
+        if not between.is_between(index):
+            asked = of_alignments if key.startswith(_ALIGN) else pools
+            told = any(pool.tells(rival, rng(index)) for pool in asked)
+            between.note(index, told)
+            if told:
+                continue
+        floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
+        target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
+        aimed[key] += 1
+        if aimed[key] > _OWN and not key.endswith(_FLOORS):
+            continue
+        own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
+        own = _joined(
+            [
+                own,
+                among_zeros(takes, own, rng(1000 + index, 1)),
+                *_at_scaled_floors(key, target, candidate, rng),
+            ]
+        )
+        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
+        found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
+    found += [pool.taken for pool in pools if pool.chosen.any()]
+    return _joined(found) if found else None
+
+
+def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
+    """Operands of every kind, with many terms, and those with few, where nothing else has a say."""
+    others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
+    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
+    orders = [(one, counts[key]) for key, one in rivals if key in counts]
+    drawn = [
+        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: _SOME * count}, partial(rng, place))
+        for place, (target, count) in enumerate([(candidate, each), *orders])
+    ]
+    takes = candidate.takes
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
+    few = among_zeros(takes, few, rng(len(drawn), 1))
+    over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
+    few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
+    none = vanishing(candidate.instruction, _SOME * each, rng(len(drawn), 4))
+    few = few if none is None else _joined([few, none])
+    pools = (_joined(drawn), few)
+    return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
+
+
+def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:
+    """Operands (n, ...) of every kind that a candidate with wider alignments answers otherwise, some of each:
+    a unit that keeps more bits beside some operands shows it among those of one kind, and is no rival, as it
+    does not beside others. None where there are no alignments."""
+    found: list[Operands] = []
+    for place, more in enumerate(_MORE_BITS):
+        wider = fitting.widened(candidate, more)
+        if wider is None or wider.key == candidate.key:
+            continue
+        for index, kind in enumerate(stimuli.KINDS):
+            drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
+            told = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
+            found += [{name: codes[told] for name, codes in drawn.items()}] if len(told) else []
+    return _joined(found) if found else None
+
+
+class _Pool:
+    """Operands that were drawn for a candidate, and those of them that are worth asking."""
+
+    def __init__(self, candidate: Candidate, operands: Operands, rng: np.random.Generator) -> None:
+        count = len(operands["a"])
+        mixed = rng.permutation(count)
+        self.operands = {name: codes[mixed] for name, codes in operands.items()}
+        ends = sorted({count // share for share in _PARTS})
+        self.parts = [slice(start, end) for start, end in pairwise((0, *ends))]
+        self.trials = [
+            Trials(candidate.takes, {name: codes[part] for name, codes in self.operands.items()})
+            for part in self.parts
+        ]
+        self.answers = [trials.answers(candidate.program).copy() for trials in self.trials]
+        self.chosen = np.zeros(count, bool)
+
+    def tells(self, rival: Candidate, rng: np.random.Generator) -> bool:
+        """Whether a rival answers any of them otherwise; then some that do are among the chosen. What a few
+        tell is not held against all."""
+        told = asked = 0
+        for part, trials, answers in zip(self.parts, self.trials, self.answers, strict=True):
+            some = np.flatnonzero(trials.answers(rival.program) != answers)
+            chosen = self.chosen[part]
+            told, asked = told + len(some), asked + int(chosen[some].sum())
+            if asked < _ENOUGH:
+                chosen[rng.permutation(some)[:_TAKEN]] = True
+            if told >= _TAKEN:
+                break
+        return bool(told)
+
+    @property
+    def taken(self) -> Operands:
+        """The operands that were chosen."""
+        return {name: codes[self.chosen] for name, codes in self.operands.items()}
+
+
+def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
+    """Operands that are aimed at a candidate, so many of each kind."""
+    return _joined(
+        [
+            stimuli.generate(target.instruction, kind, count, rng(place))
+            for place, (kind, count) in enumerate(counts.items())
+        ]
+    )
+
+
+def _joined(parts: list[Operands]) -> Operands:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rng) -> Iterator[Operands]:
+    """Questions between floors of units with scales, aimed at that of either."""
+    for place, one in enumerate((target, candidate) if key.endswith(_FLOORS) else ()):
+        if one.instruction.scale_block is not None:
+            yield stimuli.generate(one.instruction, "floor_edge", _OF_SCALED, rng(2000, place))
+
+
+def _leasts_as_floors(one: Candidate) -> Candidate | None:
+    """A candidate whose alignments have the least values of their exponents as floors: operands are aimed at
+    floors. None where there is no such value."""
+
+    def floored(step: Step) -> Step:
+        if not isinstance(step, Align):
+            return step
+        leasts = [m.least + m.plus for m in step.maximum if m.least is not None]
+        return replace(step, maximum=(), floor=max(leasts)) if leasts else step
+
+    found = one.with_each_step(floored)
+    return None if found is None or found.key == one.key else found
+
+
+def _aims(key: str) -> dict[str, int]:
+    """Kinds of operands, and how many of each, that tell values of a key apart."""
+    if key.endswith(_FLOORS):
+        return _AT_FLOORS
+    if key.endswith(_TINY):
+        return _AT_LEAST
+    if key.endswith(_FAR_BELOW):
+        return _AIMED | _AT_FAR_BELOW
+    return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED

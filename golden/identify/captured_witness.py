@@ -1,0 +1,267 @@
+"""Captured results that show a property: recorded on hardware, and wrong in every unit that has the property
+otherwise.
+
+The other units are the hypotheses of the diagnosis (golden/identify/hypotheses.py): the same program with one
+thing changed. The recorded operands are run through each; a result that differs from the hardware's refutes
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.catalog import architectures
+from golden.catalog.lookup import instructions
+from golden.catalog.relatives import arithmetic
+from golden.errors import DocsError, FileFormatError
+from golden.identify.hypotheses import Change, changes, rewrite
+from golden.identify.minimising import cost
+from golden.instruction import Instruction
+from golden.number.formats import Format
+from golden.paths import vector_file
+from golden.program.steps import Fma, Multiply, Round
+from golden.vectors import captured
+from golden.vectors.captured import Captured
+
+Bits = npt.NDArray[Any]
+_PLACES = 3
+"""At most so many results are shown for one property."""
+_CANDIDATES = 64
+_PEERS = 12
+"""Files of other instructions with the same program that are searched when the first does not tell
+everything."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One recorded result, and what other units would have answered: (what is changed, code)."""
+
+    instruction: Instruction
+    tile: int
+    row: int
+    column: int
+    kind: str
+    operands: dict[str, Bits]
+    recorded: int
+    others: tuple[tuple[str, int], ...]
+
+    @property
+    def file(self) -> str:
+        """The file of the result, from the site's root."""
+        return f"vectors/{self.instruction.architecture}/{vector_file(self.instruction.name)}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the recorded results of one program say of a property.
+
+    results: how many were looked at, of how many instructions. places: few of them that together refute all
+    that can be refuted. told: the changed units that they refute. silent: those that no recorded result tells
+    from the real one.
+    """
+
+    results: int
+    instructions: int
+    places: tuple[Place, ...]
+    told: tuple[str, ...]
+    silent: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def recorded(ins: Instruction) -> Captured | None:
+    """The recorded results of an instruction, or None: never captured, or an installation without vectors.
+
+    Raises:
+        DocsError: the model gives another result than the hardware.
+    """
+    if ins.name not in architectures.captures(ins.architecture).vectors:
+        return None
+    try:
+        vector = captured.load_one(ins.architecture, ins.name)
+    except FileFormatError:
+        return None
+    wrong = int((ins(**vector.operands) != vector.d).sum())
+    if wrong:
+        raise DocsError(
+            f"{ins.architecture}:{ins.name}: the model differs from {wrong:,} of {vector.d.size:,} captured "
+            "results"
+        )
+    return vector
+
+
+def evidence(ins: Instruction, against: str) -> Evidence | None:
+    """Searches recorded results for those that refute changed units: of the instruction, then of others of
+    its program.
+
+    Args:
+        against: a regular expression for the names of the changes.
+
+    Returns:
+        None where nothing was recorded or no change of these names makes another function of the instruction.
+    """
+    tried = [*changes(ins, _another_nan(ins)), *_other_bit_operations(ins)]
+    left = [change for change in tried if against and re.fullmatch(against, change.slug)]
+    left = [change for change in left if change.apply(ins) is not None and _another_function(ins, change)]
+    if recorded(ins) is None or not left:
+        return None
+    places: list[Place] = []
+    told: list[Change] = []
+    results = instructions = 0
+    for other in (ins, *_peers(ins)):
+        vector = recorded(other)
+        if vector is not None and left:
+            results, instructions = results + vector.d.size, instructions + 1
+            found, refuted = _search(other, vector, left)
+            places += found
+            told += refuted
+            left = [change for change in left if change not in refuted]
+    return Evidence(
+        results,
+        instructions,
+        tuple(places),
+        tuple(change.text for change in told),
+        tuple(change.text for change in left),
+    )
+
+
+def _other_bit_operations(ins: Instruction) -> list[Change]:
+    """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell
+    it."""
+    operation = ins.program.bit_operation
+    return [_bits(other) for other in ("and", "xor") if operation is not None and other != operation]
+
+
+def _bits(operation: str) -> Change:
+    apply = rewrite(
+        lambda step, _: replace(step, operation=operation) if isinstance(step, Multiply) else step
+    )
+    return Change(f"bits-{operation}", f"two bits become their {operation}", apply)
+
+
+def unseen_tf32_nan(ins: Instruction) -> str:
+    """Says that no recorded tf32 operand is a NaN by its ignored bits alone, where that is so."""
+    for other in (ins, *_peers(ins)):
+        vector = recorded(other)
+        if vector is not None and any(
+            _nan_by_ignored_bits(other.formats[name], vector.operands[name]) for name in "ab"
+        ):
+            return ""
+    return (
+        "the low bits are ignored in numbers, but looked at to see a NaN (no recorded operand is such a NaN)"
+    )
+
+
+def _nan_by_ignored_bits(fmt: Format, codes: Bits) -> bool:
+    low, sign = (1 << fmt.ignored_low) - 1, 1 << fmt.sign_shift
+    magnitudes = codes.astype(np.int64) & ~sign
+    return bool(((magnitudes & ~low == fmt.infinity) & (magnitudes & low != 0)).any())
+
+
+def _peers(ins: Instruction) -> list[Instruction]:
+    """Other instructions of the chip that run the same program on the same formats, the small ones first."""
+    found = [
+        other
+        for other in instructions(ins.architecture)
+        if other.sparse == ins.sparse
+        and other.formats == ins.formats
+        and arithmetic(other) == arithmetic(ins)
+    ]
+    return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[
+        :_PEERS
+    ]
+
+
+def _another_function(ins: Instruction, change: Change) -> bool:
+    """Whether a change can make a difference at all: some name what the unit does already, by its formats
+    or its steps."""
+    operations, last = ins.program.operations, ins.program.operations[-1].final
+    kept = ins.program.operations[-1].result_fraction_bits
+    if change.slug == f"result-bits-{kept}" or (change.slug.startswith("chain-of") and isinstance(last, Fma)):
+        return False
+    one_sum = len(operations) == 1 and not isinstance(last, Fma)
+    if change.slug in ("k-reversed", "chain-halves-swapped") and one_sum:
+        return False
+    if change.slug == "overflow-ieee" and last.rounding == "nearest_even":
+        return False
+    return ins.formats["a"].infinity is not None or not change.slug.startswith(("zero-times", "opposite"))
+
+
+def _search(ins: Instruction, vector: Captured, tried: list[Change]) -> tuple[list[Place], list[Change]]:
+    """The places of one file that refute changes, and which are refuted."""
+    wrong, answers = _run(ins, vector, tried)
+    told = [change for change in tried if change.slug in wrong and wrong[change.slug].any()]
+    return _cover(ins, vector, told, wrong, answers), told
+
+
+def _another_nan(ins: Instruction) -> int | None:
+    """A NaN word that the unit does not answer: the format's default one, or the same with its sign
+    changed."""
+    fmt = ins.formats["d"]
+    if not fmt.is_float or fmt.nan is None:
+        return None
+    used = {
+        getattr(step, "nan", None)
+        for operation in ins.program.operations
+        for step in operation.steps
+        if not isinstance(step, Round)
+    }
+    return fmt.nan if fmt.nan not in used else fmt.nan | 1 << fmt.sign_shift
+
+
+def _run(
+    ins: Instruction, vector: Captured, tried: list[Change]
+) -> tuple[dict[str, npt.NDArray[np.bool_]], dict[str, Bits]]:
+    """For each change that exists and is another program: where it differs from the hardware, and what it
+    answers."""
+    wrong, answers = {}, {}
+    for change in tried:
+        other = change.apply(ins)
+        if other is not None:
+            answers[change.slug] = other(**vector.operands)
+            wrong[change.slug] = answers[change.slug] != vector.d
+    return wrong, answers
+
+
+def _cover(
+    ins: Instruction,
+    vector: Captured,
+    told: list[Change],
+    wrong: dict[str, npt.NDArray[np.bool_]],
+    answers: dict[str, Bits],
+) -> list[Place]:
+    """The results that refute most, then those that refute most of the rest; of equals the one with the
+    least to read."""
+    left = list(told)
+    places: list[Place] = []
+    while left and len(places) < _PLACES:
+        counts = np.sum([wrong[change.slug] for change in left], axis=0)
+        best = np.argwhere(counts == counts.max())[:_CANDIDATES]
+        tile, row, column = min(
+            (tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p))
+        )
+        where = (tile, row, column)
+        others = tuple(
+            (change.text, int(answers[change.slug][where])) for change in left if wrong[change.slug][where]
+        )
+        places.append(
+            Place(ins, *where, vector.classes[tile], dot_of(vector, *where), int(vector.d[where]), others)
+        )
+        left = [change for change in left if not wrong[change.slug][where]]
+    return places
+
+
+def dot_of(vector: Captured, tile: int, row: int, column: int) -> dict[str, Bits]:
+    """The operands of one recorded dot product, as `ins.dot` takes them."""
+    found = {}
+    for name, codes in vector.operands.items():
+        if name in ("b", "scale_b"):
+            found[name] = np.asarray(codes[tile, :, column])
+        else:
+            found[name] = np.asarray(codes[tile, row, column] if name == "c" else codes[tile, row])
+    return found

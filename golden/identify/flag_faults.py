@@ -1,0 +1,389 @@
+"""What a unit's status flags are instead, where its results are right: each flag that differs by itself.
+
+for fault in flag_faults(ins, operands, flags, judged):
+    print(fault.sentence())
+
+A flag is a bit for each dot product, so every hypothesis about it is one more way to compute that bit; the
+flags of a unit are independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from golden.identify import datapath
+from golden.identify.datapath import Tap, decoded
+from golden.identify.hypotheses import rewrite
+from golden.identify.mode_wires import mode_skews
+from golden.identify.taps import taps
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.keys import TINY
+from golden.program.signature import Bits, Operands
+
+Mask = Any
+_ACCEPTED = 0.2
+"""As of golden/identify/diagnosis.py: what leaves more of the wrong flags is not called what the flag is."""
+_FEWEST = 16
+"""Dot products below which a flag of another one explains too much by chance."""
+_CLASS = 4
+"""Wrong flags below which a class of results or operands holds them all by chance: there are forty."""
+_ROUNDS = ((500, 64), (5000, 32))
+"""Faults of the datapath take longer: on how many dot products they are tried, and how many go on from
+there."""
+_DELAYS = {"late-by-one": 1, "early-by-one": -1}
+"""By how many vectors a flag may be off."""
+_PICKED = 4000
+"""Dot products on which two faults of a flag are tried first, half of them wrong ones."""
+_SPARE = 2
+"""Misses that a fault may have more than the best one and still go on."""
+
+
+_HALF_UNSEEN = Tap(
+    "half-is-exact",
+    "the round bit is not among the bits that make a result inexact",
+    "rounding",
+    lambda s: setattr(s, "half_is_inexact", False),
+)
+"""A fault of the flag alone: results know their round bit."""
+
+
+@dataclass(frozen=True)
+class FlagFault:
+    """A flag that is wrong, and what explains it best.
+
+    Attributes:
+        flag: its name. wrong: dot products of `total` in which it differs.
+        slug, text: the hypothesis; empty where none explains enough. remaining: what it leaves.
+        others: slugs that explain as much.
+    """
+
+    flag: str
+    wrong: int
+    total: int
+    slug: str = ""
+    text: str = ""
+    remaining: int = 0
+    others: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """One sentence without a full stop."""
+        differ = f"flag {self.flag} differs in {self.wrong:,} of {self.total:,}"
+        if not self.slug:
+            return f"{differ}; no hypothesis explains it"
+        left = f", but for {self.remaining:,}" if self.remaining else ""
+        return f"{differ}: {self.text}{left}{self._also()}"
+
+    def _also(self) -> str:
+        if len(self.others) < 2:
+            return "".join(f" ({other} explains as much)" for other in self.others)
+        return f" ({len(self.others)} more explain as much, {self.others[0]} to {self.others[-1]})"
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way to compute a flag; `bits` (n,) for the dot products that it is given."""
+
+    slug: str
+    text: str
+    bits: Callable[[], Mask]
+
+
+def _both(one: _Way, two: _Way, bits: Mask) -> _Way:
+    return _Way(f"{one.slug}+{two.slug}", f"{one.text}, and {two.text}", lambda: bits)
+
+
+def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask) -> list[FlagFault]:
+    """What explains the flags that differ, the first flag of the unit first.
+
+    Args:
+        ins: a unit with status flags and with c given; of one with modes the mode counts in which most flags
+            differ, where no operand of another vector explains a flag in all of them.
+        operands: as `ins.dot` takes them, (n, ...). flags: the unit's codes (n,).
+        judged: (n,), which dot products count: those whose results are right.
+    """
+    expected = _bits(ins.flags(**operands), len(ins.status))
+    actual = _bits(flags, len(ins.status))
+    differ = [
+        _Flag(ins, operands, expected, actual, judged, place, name)
+        for place, name in enumerate(ins.status)
+        if (expected[place] != actual[place])[judged].any()
+    ]
+    if ins.modes is None:
+        return [one.fault() for one in differ]
+    found = {one.name: one.of_another_vector() for one in differ}
+    if not all(fault.slug for fault in found.values()):
+        wrong = (expected != actual).any(axis=0) & judged
+        unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(wrong[mode[2]].sum()))
+        of_mode = {fault.flag: fault for fault in flag_faults(unit, own, flags[index], judged[index])}
+        found = {name: found[name] if found[name].slug else of_mode.get(name, found[name]) for name in found}
+    return list(found.values())
+
+
+def flag_names(ins: Instruction) -> set[str]:
+    """The names of all hypotheses about the status flags of a unit, but for faults of its datapath."""
+    zeros = {
+        name: np.zeros((_FEWEST, *shape), ins.formats[name].dtype)
+        for name, shape in ins.operand_shapes(False).items()
+    }
+    flags = _bits(np.zeros(_FEWEST, np.uint8), len(ins.status))
+    units = (_Flag(ins, zeros, flags, flags, flags[0], i, name) for i, name in enumerate(ins.status))
+    return {way.slug for unit in units for way in unit._ways()}
+
+
+def _bits(codes: Bits, count: int) -> Mask:
+    return np.array([codes >> np.uint8(bit) & 1 for bit in range(count)]).astype(np.bool_)
+
+
+@dataclass
+class _Flag:
+    """One flag of a unit."""
+
+    ins: Instruction
+    operands: Operands
+    expected: Mask
+    actual: Mask
+    judged: Mask
+    index: int
+    name: str
+
+    @property
+    def own(self) -> Mask:
+        """What the flag should be, (n,)."""
+        return self.expected[self.index]
+
+    def of_another_vector(self) -> FlagFault:
+        """What explains all of it with an operand of the vector before or behind, if that does."""
+        found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._of_neighbours())]
+        return self._named([one for one in found if not one[0]])
+
+    def fault(self) -> FlagFault:
+        """The best explanation."""
+        wrong = self._left(self.own)
+        found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._ways())]
+        if not any(left == 0 for left, *_ in found):
+            found += [(self._left(way.bits()), len(found) + i, way) for i, way in enumerate(self._slow())]
+        if not any(left == 0 for left, *_ in found) and wrong >= _FEWEST:
+            found += [(0, len(found) + i, way) for i, way in enumerate(self._by_two())]
+        return self._named(found)
+
+    def _named(self, found: Sequence[tuple[int, int, _Way]]) -> FlagFault:
+        """With the explanation that leaves least, the first of several."""
+        wrong = self._left(self.own)
+        fault = FlagFault(self.name, wrong, int(self.judged.sum()))
+        if not found:
+            return fault
+        left, _, best = min(found, key=lambda one: one[:2])
+        if left > _ACCEPTED * wrong:
+            return fault
+        others = tuple(way.slug for own, _, way in found if own == left and way is not best)
+        return replace(fault, slug=best.slug, text=best.text, remaining=left, others=others)
+
+    def _by_two(self) -> list[_Way]:
+        """Two faults of one flag, where both together explain all of it: what each adds and takes away, and a
+        flag that has a fault and is that of another vector."""
+        stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
+        ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
+        delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
+        picked = self._some(_PICKED)
+        own, actual, few = self.own, self.actual[self.index][picked], [bits[picked] for _, bits in ways]
+        found = []
+        for at, (one, bits) in enumerate(ways):
+            for rule in _DELAYS if len(own) >= _FEWEST else ():
+                late = np.roll(bits, _DELAYS[rule])
+                if (late[picked] == actual).all() and not self._left(late):
+                    found.append(_both(delays[rule], one, late))
+            for other, (two, more) in enumerate(ways[:at]):
+                if (np.where(own[picked], few[at] & few[other], few[at] | few[other]) == actual).all():
+                    bits_of_both = np.where(own, bits & more, bits | more)
+                    found += [] if self._left(bits_of_both) else [_both(two, one, bits_of_both)]
+        return found
+
+    def _left(self, bits: Mask) -> int:
+        return int((bits != self.actual[self.index])[self.judged].sum())
+
+    def _ways(self) -> Iterator[_Way]:
+        yield from self._stuck()
+        yield from self._with_others()
+        yield from self._of_neighbours()
+        if self.name == "underflow":
+            yield from self._tininess()
+        if self.name == "invalid":
+            yield from self._invalid()
+        yield from self._with_facts()
+
+    def _way(self, rule: str, text: str, bits: Mask) -> _Way:
+        return _Way(f"flag-{self.name}-{rule}", text, lambda: bits)
+
+    def _stuck(self) -> Iterator[_Way]:
+        own = self.own
+        yield self._way("low", "it is never raised", np.zeros_like(own))
+        yield self._way("high", "it is always raised", np.ones_like(own))
+        yield self._way("inverted", "it is inverted", ~own)
+        if len(own) >= _FEWEST:
+            yield self._way("late-by-one", "it is that of the vector before", np.roll(own, 1))
+            yield self._way("early-by-one", "it is that of the vector behind", np.roll(own, -1))
+
+    def _of_neighbours(self) -> Iterator[_Way]:
+        """What the flag would be with an operand of the vector before or behind; the first and the last
+        vector have no neighbour on one side and do not count."""
+        for wire in mode_skews(self.ins) if len(self.own) >= _FEWEST else ():
+            assert wire.operands is not None
+            bits = _bits(self.ins.flags(**wire.operands(self.operands)), len(self.ins.status))[self.index]
+            bits[[0, -1]] = self.actual[self.index][[0, -1]]
+            yield self._way(f"with-{wire.slug}", f"it is made with {wire.text}", bits)
+
+    def _with_others(self) -> Iterator[_Way]:
+        for index, other in enumerate(self.ins.status):
+            bits = self.expected[index]
+            if index != self.index:
+                yield self._way(f"is-{other}", f"it is {other}", bits)
+                yield self._way(f"not-with-{other}", f"it is not raised beside {other}", self.own & ~bits)
+                yield self._way(f"only-with-{other}", f"it is raised beside {other} only", self.own & bits)
+                yield self._way(f"with-{other}", f"it is raised with {other}, too", self.own | bits)
+        for index, other in enumerate(self.ins.status):
+            if index != self.index and (self.actual[index] != self.expected[index]).any():
+                text = f"it is raised beside the unit's own {other} only"
+                yield self._way(f"only-with-own-{other}", text, self.own & self.actual[index])
+
+    def _with_facts(self) -> Iterator[_Way]:
+        """A condition that lacks a term, or has one too many: what the unit knows of results and operands."""
+        if 0 < self._left(self.own) < _CLASS:
+            return
+        for fact, (text, mask) in _facts(self.ins, self.operands).items():
+            article = "an" if text[0] in "aeiou" else "a"
+            yield self._way(f"with-{fact}", f"it is raised for every {text}, too", self.own | mask)
+            yield self._way(f"not-with-{fact}", f"it is not raised for any {text}", self.own & ~mask)
+            yield self._way(f"only-with-{fact}", f"it is raised for {article} {text} only", self.own & mask)
+
+    def _tininess(self) -> Iterator[_Way]:
+        texts = {
+            "subnormal_result": "a result is tiny where it is subnormal once it is rounded",
+            "unbounded": "a result is tiny where it would be with any exponent, once it is rounded",
+            "before_rounding": "a result is tiny where it is before it is rounded",
+        }
+        for tiny in TINY.words:
+            other = rewrite(lambda s, _, t=tiny: replace(s, tiny=t) if hasattr(s, "tiny") else s)(self.ins)  # type: ignore[misc]
+            if other is not None:
+                bits = _bits(other.flags(**self.operands), len(self.ins.status))[self.index]
+                yield self._way(f"tiny-{tiny.replace('_', '-')}", texts[tiny], bits)
+
+    def _invalid(self) -> Iterator[_Way]:
+        kinds = _Kinds(self.ins, self.operands)
+        more = {
+            "beside-nan": (
+                "it is raised for opposite infinities beside a NaN, too",
+                kinds.opposites_beside_nan,
+            ),
+            "quiet-nan": ("it is raised for quiet NaNs, too", kinds.nan),
+        }
+        less = {
+            "not-opposites": ("it is not raised for opposite infinities", kinds.opposites),
+            "not-zero-times-infinity": (
+                "it is not raised for infinity times zero",
+                kinds.zero_times_infinity,
+            ),
+            "not-nan": ("it is not raised for signalling NaNs", kinds.nan),
+            "not-beside-nan": (
+                "it is not raised for infinity times zero beside a NaN",
+                kinds.zero_times_infinity & kinds.nan,
+            ),
+        }
+        names = [name for name in "abc" if name not in self.ins.absent]
+        for name in names:
+            less[f"not-nan-{name}"] = f"it is not raised for a signalling NaN as {name}", kinds.alone(name)
+            more[f"quiet-nan-{name}"] = f"it is raised for a quiet NaN as {name}, too", kinds.quiet[name]
+        for rule, (text, mask) in more.items():
+            yield self._way(rule, text, self.own | mask)
+        for rule, (text, mask) in less.items():
+            yield self._way(rule, text, self.own & ~mask)
+        for those, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
+            quiet = np.any([kinds.quiet[name] for name in those], axis=0)
+            where = f" as {those[0]}" if rule else ""
+            text = f"it is raised for quiet NaNs{where} in the place of signalling ones"
+            yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*those) | quiet)
+
+    def _slow(self) -> Iterator[_Way]:
+        """What a fault of the datapath makes of inexact results, tried on some first."""
+        if self.name != "inexact" or not datapath.runs(self.ins):
+            return
+        left = [_HALF_UNSEEN, *(one for one in taps(self.ins) if not one.in_order)]
+        for count, kept in _ROUNDS:
+            picked = self._some(count)
+            few = {name: codes[picked] for name, codes in self.operands.items()}
+            actual = self.actual[self.index][picked]
+            misses = [int((datapath.inexact(self.ins, (tap,), few) != actual).sum()) for tap in left]
+            least = min([*misses, int((self.own[picked] != actual).sum()) - 1])
+            left = [tap for tap, missed in zip(left, misses, strict=True) if missed <= least + _SPARE][:kept]
+        for tap in left:
+            bits = datapath.inexact(self.ins, (tap,), self.operands)
+            yield _Way(tap.slug, tap.text, lambda b=bits: b)  # type: ignore[misc]
+
+    def _some(self, count: int) -> Bits:
+        """Indices of dot products in which the flag differs, and of as many others as there is room for."""
+        differ = (self.own != self.actual[self.index]) & self.judged
+        wrong, right = np.flatnonzero(differ), np.flatnonzero(~differ & self.judged)
+        return np.concatenate([wrong[: count // 2], right[:count]])
+
+
+def _facts(ins: Instruction, operands: Operands) -> dict[str, tuple[str, Mask]]:
+    """What a unit knows of each dot product beside its flags, (n,), with words for it."""
+    d = decoded(ins.formats["d"], ins.dot(**operands)[:, None])
+    words = {"zero": d.kind == Kind.ZERO, "infinite": d.kind == Kind.INFINITY, "negative": d.sign}
+    words |= {"subnormal": _subnormal(ins, "d", d)}
+    found = {f"{word}-result": (f"{word} result", mask[:, 0]) for word, mask in words.items()}
+    for name in (name for name in "abc" if name not in ins.absent):
+        codes = operands[name].reshape(len(d.kind), -1)
+        one = decoded(ins.formats[name], codes)
+        masks = {"subnormal": _subnormal(ins, name, one), "zero": one.kind == Kind.ZERO}
+        masks |= {"infinite": one.kind == Kind.INFINITY, "nan": one.kind == Kind.NAN}
+        for word, mask in masks.items():
+            said = f"{'NaN' if word == 'nan' else word} {name}"
+            found[f"{word}-{name}"] = (said, mask.any(axis=1))
+    return found
+
+
+def _subnormal(ins: Instruction, name: str, numbers: Any) -> Mask:
+    fmt = ins.formats[name]
+    small = numbers.significand < (1 << fmt.fraction_bits)
+    return (numbers.kind == Kind.FINITE) & small.astype(np.bool_)
+
+
+class _Kinds:
+    """Which dot products have NaNs, infinities and zeros where they matter to `invalid`."""
+
+    def __init__(self, ins: Instruction, operands: Operands) -> None:
+        zeros = {
+            name: np.zeros((len(operands["a"]), *[ins.k] * (name != "c")), np.uint8) for name in ins.absent
+        }
+        codes = {**operands, **zeros}
+        a, b = (decoded(ins.formats[name], codes[name]) for name in "ab")
+        c = decoded(ins.formats["c"], codes["c"][:, None])
+        infinite = (a.kind == Kind.INFINITY) | (b.kind == Kind.INFINITY)
+        invalid = infinite & ((a.kind == Kind.ZERO) | (b.kind == Kind.ZERO))
+        self.zero_times_infinity = invalid.any(axis=1)
+        nans = {name: one.kind == Kind.NAN for name, one in zip("abc", (a, b, c), strict=True)}
+        self.nan = np.hstack(list(nans.values())).any(axis=1)
+        upper = {
+            name: one.significand >> max(ins.formats[name].fraction_bits - 1, 0) & 1
+            for name, one in zip("abc", (a, b, c), strict=True)
+        }
+        self.quiet = {name: (nans[name] & (upper[name] == 1)).any(axis=1) for name in "abc"}
+        self.signalling = {name: (nans[name] & (upper[name] == 0)).any(axis=1) for name in "abc"}
+        signs = np.hstack([a.sign ^ b.sign, c.sign])
+        all_infinite = np.hstack([infinite, c.kind == Kind.INFINITY])
+        both = (all_infinite & signs).any(axis=1) & (all_infinite & ~signs).any(axis=1)
+        self.opposites, self.opposites_beside_nan = both & ~self.nan, both & self.nan
+
+    def alone(self, *names: str) -> Bits:
+        """Where these operands alone are a reason to raise it: a signalling NaN."""
+        nothing = np.zeros_like(self.nan)
+        those, others = (
+            [self.signalling[one] for one in "abc" if (one in names) == own] for own in (True, False)
+        )
+        reason = np.any([nothing, *those], axis=0) & ~np.any([nothing, *others], axis=0)
+        return np.asarray(reason & ~self.zero_times_infinity)

@@ -1,0 +1,390 @@
+"""Where a unit is wrong: conditions on operands and results that tell the wrong answers from the right ones.
+
+Every plain condition, as a person would try it (the sign of c, a bit of one element, how far the largest
+product lies above c), is held against all answers; the one that says most about which are wrong is taken,
+then what leaves out half of the right ones among those. A condition counts only where it says more than the
+best of so many conditions says by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.explain.numbers import hex_text
+from golden.identify.classes import (
+    Formats,
+    Mask,
+    classes,
+    products_present,
+    special,
+    subnormal,
+    term_words,
+    zero_codes,
+)
+from golden.number.formats import Format, Kind, to_float
+from golden.program.signature import Bits, Operands
+
+_MOST = 12_000
+"""Dot products on which conditions are compared; what is said of one counts all."""
+_TOGETHER, _SENTENCES = 3, 3
+"""Conditions that are said together, and sentences."""
+_BY_CHANCE = 12.0
+"""Bits that a condition has to say beyond those that choose it among all."""
+_CLEARLY, _MOSTLY = 3.0, 0.5
+"""How many times more often a unit is wrong where a condition holds than elsewhere, at least, and how often
+there, where it is wrong elsewhere, too."""
+_SHARE = 0.2
+"""Of the wrong answers that are left, at least: a condition on fewer says where some of them are."""
+_THRESHOLDS, _OF_ELEMENTS = 300, 16
+"""Sizes of one quantity that are tried as a limit; of one element fewer."""
+_OFTEN = 0.3
+"""The share of wrong answers beside which one code has to stand to be a condition by itself."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition and its negation in words, and where it holds, (n,)."""
+
+    text: str
+    negated: str
+    mask: Mask
+
+
+def where(
+    formats: Formats, operands: Operands, expected: Bits, actual: Bits, wrong: Mask, of: str = "the right"
+) -> tuple[str, ...]:
+    """Sentences that say where a unit is wrong, with counts; none where no plain condition tells.
+
+    Args:
+        operands: (n, ...), as `dot` takes them; of a sparse unit those of the dense one.
+        expected, actual: codes of d, (n,); `wrong`: where they differ.
+        of: whose result `expected` is: "the candidate's".
+    """
+    some = _sample(wrong)
+    picked = {name: codes[some] for name, codes in operands.items()}
+    limits: _Limits = {}
+    every = _all(formats, picked, expected[some], wrong[some], of, limits)
+    listed = [one for one in every if one.mask.any() and not one.mask.all()]
+    left, rules = np.ones(len(some), np.bool_), list[dict[str, bool]]()
+    while len(rules) < _SENTENCES:
+        rule, holds = _rule(listed, wrong[some], left)
+        if not rule:
+            break
+        rules.append(rule)
+        left &= ~holds
+    if not rules:
+        return ()
+    named = {text for rule in rules for text in rule}
+    if len(some) < len(wrong):  # one after the other: all of them at once are too many bits
+        every = _all(formats, operands, expected, wrong, of, limits)
+        listed = [one for one in every if one.text in named]
+    by_text = {one.text: one for one in listed}
+    found, open_ = list[str](), np.ones(len(wrong), np.bool_)
+    for rule in rules:
+        parts = [(by_text[text], holds) for text, holds in rule.items()]
+        inside = np.logical_and.reduce([one.mask == holds for one, holds in parts]) & open_
+        said = " and ".join(one.text if holds else one.negated for one, holds in parts)
+        found.append(_sentence(said, inside, open_ & ~inside, wrong, len(found) > 0))
+        found[-1] += _answer(formats["d"], actual[inside & wrong])
+        open_ &= ~inside
+    return tuple(found)
+
+
+def _sample(wrong: Mask) -> npt.NDArray[np.int64]:
+    rng = np.random.default_rng(0)
+    parts = [np.flatnonzero(wrong), np.flatnonzero(~wrong)]
+    return np.sort(np.concatenate([rng.permutation(part)[: _MOST // 2] for part in parts]))
+
+
+# Which conditions -------------------------------------------------------------------------------------------
+
+
+def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, bool], Mask]:
+    """The conditions that hold together where most is wrong among what is left, and where they hold."""
+    inside, rule, needed = left.copy(), dict[str, bool](), _BY_CHANCE + np.log2(2 * len(listed) + 1)
+    masks = np.stack([one.mask for one in listed]) if listed else np.zeros((0, len(wrong)), np.bool_)
+    while len(rule) < _TOGETHER:
+        best: tuple[str, bool, Mask] | None = None
+        gains = _gains(masks[:, inside], wrong[inside])
+        if rule and not (wrong & left & ~inside).any():  # none is left out: what leaves some out says less
+            gains = np.where(_keeping_all(masks[:, inside], wrong[inside]), gains, 0)
+        elif len(rule) == _TOGETHER - 1:
+            break
+        for place in np.argsort(-gains, kind="stable")[:1].tolist():
+            if gains[place] > needed:
+                one = listed[place]
+                more = _rate(wrong, inside & one.mask) > _rate(wrong, inside & ~one.mask)
+                best = one.text, bool(more), inside & (one.mask == more)
+        if best is None or (rule and 2 * int((~wrong & best[2]).sum()) > int((~wrong & inside).sum())):
+            break
+        rule[best[0]], inside = best[1], best[2]
+        if wrong[inside].all():
+            break
+    outside = left & ~inside
+    hits, of = int((wrong & inside).sum()), int((wrong & left).sum())
+    here, there = _rate(wrong, inside), _rate(wrong, outside)
+    clear = hits >= _SHARE * of and here >= _CLEARLY * there and (not there or here >= _MOSTLY)
+    return (_without_implied(listed, rule, left, inside) if clear else {}), inside
+
+
+def _without_implied(
+    listed: list[Condition], rule: dict[str, bool], left: Mask, inside: Mask
+) -> dict[str, bool]:
+    """The conditions without those that the others imply: a limit below a smaller one."""
+    masks = {one.text: one.mask for one in listed if one.text in rule}
+    for text in list(rule):
+        others = {other: holds for other, holds in rule.items() if other != text}
+        held = np.logical_and.reduce([left, *(masks[other] == holds for other, holds in others.items())])
+        if others and np.array_equal(held, inside):
+            rule = others
+    return rule
+
+
+def _keeping_all(masks: Mask, wrong: Mask) -> Mask:
+    """Which masks have all that is wrong on one side, (conditions,)."""
+    hits = masks[:, wrong]
+    return np.asarray(hits.all(axis=1) | ~hits.any(axis=1))
+
+
+def _rate(wrong: Mask, inside: Mask) -> float:
+    return float(wrong[inside].mean()) if inside.any() else 0.0
+
+
+def _gains(masks: Mask, wrong: Mask) -> npt.NDArray[np.float64]:
+    """How many bits each mask (conditions, n) says about which are wrong (n,)."""
+    count, hits = len(wrong), int(wrong.sum())
+    inside = masks.sum(axis=1)
+    both = masks[:, wrong].sum(axis=1)
+    return np.asarray(_bits(hits, count) - _bits(both, inside) - _bits(hits - both, count - inside))
+
+
+def _bits(hits: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Bits that it takes to say which of `count` are hits."""
+    k, n = np.asarray(hits, np.float64), np.asarray(count, np.float64)
+    with np.errstate(all="ignore"):
+        found = -k * np.log2(k / n) - (n - k) * np.log2((n - k) / n)
+    return np.where((k > 0) & (k < n), found, 0.0)
+
+
+# The conditions ---------------------------------------------------------------------------------------------
+
+
+_Limits = dict[str, list[int]]
+"""The sizes and codes that conditions name, by what is compared with them: read off the dot products on which
+conditions are compared, and the same where all are counted."""
+
+
+def _all(
+    formats: Formats, operands: Operands, expected: Bits, wrong: Mask, of: str, limits: _Limits
+) -> Iterator[Condition]:
+    """All plain conditions, simple ones first."""
+    yield from _of_result(formats["d"], expected, of, limits)
+    for text, mask in classes(formats, operands, expected):
+        if text.startswith(("finite", "results")) or text.endswith("results"):
+            continue
+        if text.endswith("operands"):
+            yield Condition(f"there are {text}", f"there are no {text}", mask)
+        else:
+            yield Condition(f"there is {text}", f"there is not {text}", mask)
+    if "c" in operands:
+        yield from _of_code("c", formats["c"], operands["c"], limits)
+    yield from _of_signs(formats, operands)
+    yield from _of_sizes(formats, operands, limits)
+    for name in "ab":
+        if name in operands:
+            for place in range(operands[name].shape[1]):
+                one = f"{name}[{place}]" if operands[name].shape[1] > 1 else name
+                yield from _of_code(one, formats[name], operands[name][:, place], limits)
+            yield from _of_common_codes(name, formats[name], operands[name], wrong, limits)
+
+
+def _of_result(d: Format, expected: Bits, of: str, limits: _Limits) -> Iterator[Condition]:
+    value, named = to_float(d, expected), f"{of} result"
+    yield Condition(f"{named} is negative", f"{named} is not negative", value < 0)
+    yield Condition(f"{named} is zero", f"{named} is not zero", value == 0)
+    if d.is_float:
+        yield Condition(f"{named} is subnormal", f"{named} is not subnormal", subnormal(d, expected))
+        yield Condition(f"{named} is infinite", f"{named} is not infinite", np.isinf(value))
+        yield Condition(f"{named} is a NaN", f"{named} is not a NaN", np.isnan(value))
+    size = np.abs(np.where(np.isnan(value), 0, value))
+    for power in _spread(limits, named, np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
+        limit = np.ldexp(1.0, power)
+        yield Condition(
+            f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size", size >= limit
+        )
+
+
+def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[Condition]:
+    """Of one operand, or one element of it: its kind, its size, its bits."""
+    value = to_float(fmt, codes)
+    zero = zero_codes(fmt, codes)
+    yield Condition(f"{name} is zero", f"{name} is not zero", zero)
+    signed = fmt.signed and fmt.is_float
+    if fmt.signed:
+        yield Condition(f"{name} is negative", f"{name} is not negative", value < 0)
+    if fmt.is_float:
+        yield Condition(f"{name} is subnormal", f"{name} is not subnormal", subnormal(fmt, codes[:, None]))
+        yield Condition(f"{name} is a NaN or infinite", f"{name} is finite", special(fmt, codes[:, None]))
+    size = np.abs(np.where(np.isnan(value), 0, value))
+    powers = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
+    for power in _spread(limits, name, powers, _THRESHOLDS if name == "c" else _OF_ELEMENTS):
+        yield Condition(
+            f"{name} is 2^{power} or more in size",
+            f"{name} is less than 2^{power} in size",
+            size >= np.ldexp(1.0, power),
+        )
+    for bit in range(fmt.bits):
+        if not (signed and bit == fmt.sign_shift):
+            mask = ((codes >> codes.dtype.type(bit)) & codes.dtype.type(1)).astype(np.bool_)
+            yield Condition(f"bit {bit} of {name} is set", f"bit {bit} of {name} is not set", mask)
+
+
+def _of_common_codes(
+    name: str, fmt: Format, codes: Bits, wrong: Mask, limits: _Limits
+) -> Iterator[Condition]:
+    """Codes that stand beside many wrong answers, in one place and in any."""
+    if not wrong.any():
+        return
+    for place in range(codes.shape[1]):
+        one = f"{name}[{place}]" if codes.shape[1] > 1 else name
+        for code in _common(limits, f"{one} is", codes[wrong, place], _OFTEN):
+            there = codes[:, place] == code
+            yield Condition(f"{one} is {hex_text(fmt, code)}", f"{one} is not {hex_text(fmt, code)}", there)
+    if codes.shape[1] == 1:
+        return
+    rows = [np.unique(row) for row in codes[wrong][:_MOST]]
+    share = _OFTEN * len(rows) / max(sum(map(len, rows)), 1)
+    for code in _common(limits, f"some {name} is", np.concatenate(rows), share):
+        mask = (codes == code).any(axis=1)
+        yield Condition(f"some {name} is {hex_text(fmt, code)}", f"no {name} is {hex_text(fmt, code)}", mask)
+
+
+def _common(limits: _Limits, of: str, codes: Bits, share: float) -> list[int]:
+    if of not in limits:
+        found, counts = np.unique(codes, return_counts=True)
+        limits[of] = [int(code) for code in found[counts >= share * len(codes)]][:4]
+    return limits[of]
+
+
+def _of_signs(formats: Formats, operands: Operands) -> Iterator[Condition]:
+    """Whether factors, and the terms of the sum, have like signs."""
+    signs = {name: _sign(formats[name], operands[name]) for name in "abc" if name in operands}
+    if not all(formats[name].signed for name in signs) or len(signs) < 2:
+        return
+    if signs["a"].shape[1] > 1:
+        terms = signs["a"] ^ signs["b"] if "b" in signs else signs["a"]
+        present = products_present(formats, operands)
+        if "c" in signs:
+            terms = np.hstack([terms, signs["c"]])
+            present = np.hstack([present, ~zero_codes(formats["c"], operands["c"])[:, None]])
+        both = (terms & present).any(axis=1) & (~terms & present).any(axis=1)
+        yield Condition("terms of both signs are added", "all terms have the same sign", np.asarray(both))
+        return
+    first = "a"
+    if "b" in signs:
+        yield from _unlike("a", signs["a"], "b", signs["b"])
+        first, signs["a"] = "the product", signs["a"] ^ signs["b"]
+    if "c" in signs:
+        yield from _unlike(first, signs["a"], "c", signs["c"])
+
+
+def _unlike(one: str, sign: Mask, other: str, its: Mask) -> Iterator[Condition]:
+    names = f"{one} and {other}"
+    yield Condition(f"the signs of {names} differ", f"{names} have the same sign", (sign ^ its)[:, 0])
+
+
+def _sign(fmt: Format, codes: Bits) -> Mask:
+    """(n, elements): sign bits, of zeros and NaNs, too."""
+    place = fmt.sign_shift if fmt.sign_shift >= 0 else fmt.bits - 1
+    columns = codes if codes.ndim == 2 else codes[:, None]
+    return np.asarray((columns >> columns.dtype.type(place)) & columns.dtype.type(1), np.bool_)
+
+
+def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator[Condition]:
+    """How many products are not zero, how large the largest is, and how far it lies from c."""
+    one, several = term_words(operands)
+    k, one = operands["a"].shape[1], one.removeprefix("one ")
+    if "b" in operands and operands["b"].shape != operands["a"].shape:
+        return
+    if k > 1:
+        count, terms = products_present(formats, operands).sum(axis=1), several.removeprefix("several ")
+        for least in _spread(limits, "products", count[count > 1]):
+            text = f"{least} or more {terms} are not zero", f"fewer than {least} {terms} are not zero"
+            yield Condition(*text, count >= least)
+    sizes = _sizes(formats, operands)
+    largest, top = sizes.max(axis=1), np.frexp(sizes.max(axis=1))[1] - 1
+    named = f"the largest {one}" if k > 1 else f"the {one}" if "b" in operands else one
+    for power in _spread(limits, "largest", top[largest > 0]) if "b" in operands or k > 1 else ():
+        text = f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size"
+        yield Condition(*text, (largest > 0) & (top >= power))
+    if "c" not in operands:
+        return
+    c = _finite_size(formats["c"], operands["c"])
+    both, beside = (c > 0) & (largest > 0), top - (np.frexp(c)[1] - 1)
+    for distance in _spread(limits, "distance", beside[both]):
+        text = (
+            f"the exponent of {named} is that of c {distance:+d} or more",
+            f"the exponent of {named} is less than that of c {distance:+d}",
+        )
+        yield Condition(*text, both & (beside >= distance))
+
+
+_HUGE = 1e300
+"""Sizes of products that doubles hold; what is larger counts as this."""
+
+
+def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
+    """(n, k): the sizes of finite products with their scales; 0 for others."""
+    sizes = _finite_size(formats["a"], operands["a"])
+    with np.errstate(all="ignore"):
+        if "b" in operands:
+            sizes = sizes * _finite_size(formats["b"], operands["b"])
+        for name in ("scale_a", "scale_b"):
+            if name in operands:
+                scale = _finite_size(formats[name], operands[name])
+                sizes = sizes * np.repeat(scale, sizes.shape[1] // scale.shape[1], axis=1)
+    return np.minimum(sizes, _HUGE)
+
+
+def _finite_size(fmt: Format, codes: Bits) -> npt.NDArray[np.float64]:
+    value = np.abs(to_float(fmt, codes))
+    return np.where(np.isfinite(value), value, 0.0)
+
+
+def _spread(limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = _THRESHOLDS) -> list[int]:
+    """All of a few values; of many some, as many dot products between each two."""
+    if of not in limits:
+        distinct = np.unique(values)
+        if len(distinct) > most:
+            parts = np.linspace(0, 1, most + 2)[1:-1]
+            distinct = np.unique(np.quantile(values, parts, method="nearest"))
+        limits[of] = [int(one) for one in distinct]
+    return limits[of]
+
+
+# The words --------------------------------------------------------------------------------------------------
+
+
+def _sentence(said: str, inside: Mask, outside: Mask, wrong: Mask, further: bool) -> str:
+    """What is so where a condition holds, and elsewhere."""
+    hits, of = int((wrong & inside).sum()), int(inside.sum())
+    elsewhere, others = int((wrong & outside).sum()), int(outside.sum())
+    start = "of the others, wrong" if further else "wrong"
+    here = f"every one of {of:,}" if hits == of else f"{hits:,} of {of:,} there"
+    there = f"none of {others:,} others" if not elsewhere else f"{elsewhere:,} of {others:,} others"
+    how = {(True, True): "exactly where", (False, True): "only where", (True, False): "wherever"}
+    return f"{start} {how.get((hits == of, not elsewhere), 'mostly where')} {said}: {here}, {there}"
+
+
+def _answer(d: Format, answers: Bits) -> str:
+    """What the unit answers there, where that is one word."""
+    codes = np.unique(answers)
+    if len(codes) != 1:
+        return ""
+    number = d.decode(int(codes[0]))
+    zero = f" ({'-' if number.sign else '+'}0)" if d.is_float and number.kind == Kind.ZERO else ""
+    return f"; each wrong answer there is {hex_text(d, int(codes[0]))}{zero}"

@@ -1,0 +1,174 @@
+"""Plans in YAML: those of an architecture with names and evidence (spec/plans), and files of one's own."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from golden import yamlfile
+from golden.catalog.architectures import called
+from golden.catalog.families import fill
+from golden.catalog.lookup import instruction, resolve
+from golden.errors import MmagoldError, OperandError, SpecError
+from golden.files.escape import one_line
+from golden.instruction import CUSTOM, Evidence
+from golden.kernels.options import KEYS
+from golden.kernels.plan import OWN, Fail, Plan, build, plan
+from golden.paths import spec_folder
+from golden.yamlfile import Section
+
+KINDS = ("captured", "published", "derived")
+
+
+def plans(architecture: str) -> list[Plan]:
+    """The named plans of an architecture, each of what kernels were seen to do.
+
+    Raises:
+        UnknownNameError: no such architecture. SpecError: its file is wrong.
+    """
+    return list(_named(called(architecture)).values())
+
+
+def named(architecture: str, name: str) -> Plan | None:
+    """The plan of that name, None where there is none. Raises as `plans`."""
+    return _named(called(architecture)).get(name)
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Reads a plan from a file of one's own: the keys `plan` (its name), `instruction`
+    (architecture:instruction, or the .yaml file of a unit, from the folder of this one), `title`,
+    `source`, and those of golden.kernels.options.Options.
+
+    Raises:
+        SpecError: with file, line, key and what was expected.
+    """
+    document = yamlfile.read(path)
+    name, title = document.take_name("plan"), one_line(document.take("title", str, ""))
+    source = document.take("source", str, "")
+    wanted = document.take("instruction", str)
+    if wanted.endswith((".yaml", ".yml")):
+        wanted = str(Path(path).parent / wanted)
+    try:
+        unit = resolve(wanted)
+    except SpecError:
+        raise
+    except MmagoldError as error:
+        raise document.error(str(error), "instruction") from None
+    evidence = Evidence("derived", source) if source else OWN
+    return build(unit, _options(document), _fail(document), name=name, title=title, evidence=evidence)
+
+
+def any_plan(text: str) -> Plan:
+    """The plan of a word: the .yaml file of a plan or of a unit (then one chain of it), or
+    architecture:instruction, or architecture:plan.
+
+    Raises:
+        SpecError, UnknownNameError: of the file or the names. OperandError: the word is none of these.
+    """
+    if text.endswith((".yaml", ".yml")):
+        document = yamlfile.read(text)
+        return build(resolve(text), {}) if "unit" in document else load_plan(text)
+    architecture, colon, name = text.partition(":")
+    if not colon:
+        raise OperandError(
+            f"plan '{text}' has no architecture, expected architecture:plan, architecture:instruction or a "
+            f".yaml file"
+        )
+    return plan(architecture, name)
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as such a file.
+
+    Raises:
+        SpecError: its instruction is of a file of its own, whose name the plan does not know.
+    """
+    unit = plan.instruction
+    if unit.architecture == CUSTOM:
+        raise SpecError(f"the plan's unit {unit.name} is of a file: write its path as 'instruction' yourself")
+    lines = [f"plan: {_quoted(plan.name or 'own')}"]
+    lines += [f"title: {_quoted(plan.title)}"] if plan.title else []
+    lines += [f"source: {_quoted(plan.evidence.source)}"] if plan.evidence != OWN else []
+    lines += [f"instruction: {_quoted(plan.full_instruction)}"]
+    return "\n".join(lines + [f"{key}: {_value(value)}" for key, value in plan.given.items()]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return str(value)
+
+
+@lru_cache(maxsize=32)
+def _named(architecture: str) -> dict[str, Plan]:
+    path = spec_folder() / "plans" / f"{architecture}.yaml"
+    return read_plans(path, architecture) if path.exists() else {}
+
+
+def read_plans(path: str | Path, architecture: str) -> dict[str, Plan]:
+    """The plans of a file that is written as those of spec/plans, by name.
+
+    Raises:
+        SpecError: with file, line, key and what was expected.
+    """
+    document = yamlfile.read(path)
+    if document.take("architecture", str) != architecture:
+        raise document.error(
+            f"the file is of {document['architecture']}, expected {architecture}", "architecture"
+        )
+    source = document.take("source", str)
+    found: dict[str, Plan] = {}
+    for entry in document.take("plans", list):
+        if not isinstance(entry, Section):
+            raise document.error("each of 'plans' is a mapping with the key 'plan'", "plans")
+        for one in _variants(entry, architecture, source):
+            if one.name in found:
+                raise entry.error(f"plan '{one.name}' stands twice", "plan")
+            found[one.name] = one
+    document.done()
+    return found
+
+
+def _variants(entry: Section, architecture: str, source: str) -> list[Plan]:
+    """The plans of one entry: "{name}" in `plan`, `instruction` and the options stands for a variable."""
+    variants = entry.take("variants", list, [Section(entry.file, entry.line)])
+    words = {key: entry.take(key, str) for key in ("plan", "instruction")}
+    title = one_line(entry.take("title", str))
+    seen = tuple(entry.take_names("seen"))
+    evidence = _evidence(entry.take("evidence", Section), source)
+    options = _options(entry)
+    made = []
+    for variables in variants:
+        if not isinstance(variables, Section):
+            raise entry.error("each of 'variants' is a mapping of variables", "variants")
+        try:
+            name, of = (fill(words[key], dict(variables)) for key in ("plan", "instruction"))
+            filled = {key: fill(value, dict(variables)) for key, value in options.items()}
+            unit = instruction(architecture, of)
+        except KeyError as error:  # of str.format, or an unknown instruction
+            what = str(error) if isinstance(error, MmagoldError) else f"{error} is no variable of 'variants'"
+            raise entry.error(what, "instruction") from None
+        made.append(build(unit, filled, _fail(entry), name=name, title=title, seen=seen, evidence=evidence))
+    return made
+
+
+def _evidence(section: Section, source: str) -> Evidence:
+    found = Evidence(section.take_choice("kind", KINDS), section.take("source", str, source))
+    section.done()
+    return found
+
+
+def _options(document: Section) -> dict[str, Any]:
+    """The keys that are options of a plan; the last ones that anybody takes of a document."""
+    found = {key: document.take(key, (str, int, float, bool, list, Section), None) for key in KEYS}
+    document.done()
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _fail(document: Section) -> Fail:
+    return lambda message, key: document.error(message, key)

@@ -1,0 +1,119 @@
+"""Whole matrix products, bit for bit as a kernel with the plan computes them.
+
+D is made block by block; the core runs all tiles of a block through a stretch of K at a time. What stands
+beside the operands in memory is a block's sums and a stretch of its operands, never a copy of A, B or D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import DTypeError
+from golden.kernels.block import Block
+from golden.kernels.blocks import gemm_of_blocks, is_dask
+from golden.kernels.operands import Operands, check_operands
+from golden.kernels.order import steps_of
+from golden.kernels.plan import Plan
+from golden.model import core_library
+from golden.number.formats import native_dtype
+
+Bits = npt.NDArray[Any]
+Progress = Callable[[int, int], None]
+"""Told dot products of the instruction: how many are done, of how many."""
+LEAST_EDGE = 512
+MOST_GROUP_BYTES = 16 << 20
+
+
+def gemm(
+    A: npt.ArrayLike,
+    B: npt.ArrayLike,
+    plan: Plan,
+    C: npt.ArrayLike | None = None,
+    *,
+    metadata: npt.ArrayLike | None = None,
+    scale_a: npt.ArrayLike | None = None,
+    scale_b: npt.ArrayLike | None = None,
+    bias: npt.ArrayLike | None = None,
+    progress: Progress | None = None,
+) -> Bits:
+    """Computes D = A @ B, and what else the plan says, in the order of the plan.
+
+    Args:
+        A, B: (..., M, K) and (..., K, N), any sizes and strides, of `plan.formats`: raw codes, or numbers
+            of the dtype that NumPy or ml_dtypes has of the format. A of a sparse instruction is (..., M,
+            K/2). Matrices may be dask arrays; then D is one (golden.kernels.blocks).
+        plan: of `golden.plan`, `golden.plans` or `golden.find_plan`.
+        C: (..., M, N), codes of plan.formats["c"]: beta * C is added after the sum, or (plan's `c: seed`)
+            it is the first step's c.
+        metadata: of sparse instructions, nibbles (..., M, K/chunk).
+        scale_a, scale_b: of block-scaled instructions their codes (..., M, K/block), (..., K/block, N); of
+            plans with `scales` f32 numbers or codes: one; (..., M) and (..., N); or one a block.
+        bias: of plans with `bias`, codes of D's format (..., M) or (..., N).
+        progress: called as the product grows; what it raises ends the work.
+        Leading dimensions broadcast.
+
+    Returns:
+        D (..., M, N): raw codes of plan.formats["d"]; numbers where A and B came as numbers.
+
+    Raises:
+        ShapeError, DTypeError, OperandError, MetadataError: of the operands; nothing is computed.
+    """
+    if not isinstance(plan, Plan):
+        raise DTypeError(
+            f"plan: got {type(plan).__name__}, expected a plan of golden.plan, golden.plans or "
+            "golden.find_plan (which finds None where no plan fits), as in golden.gemm(A, B, plan)"
+        )
+    given = {"C": C, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "bias": bias}
+    if is_dask(A, B, *given.values()):
+        blocks: Bits = gemm_of_blocks(gemm, A, B, plan, given)
+        return blocks
+    operands = check_operands(plan, A, B, given)
+    fmt = plan.formats["d"]
+    result = np.empty((*operands.batch, operands.m, operands.n), fmt.dtype)
+    if result.size:
+        _fill(plan, operands, result, _Counter(plan, operands, progress))
+    native = native_dtype(fmt)
+    return result.view(native) if operands.native and native is not None else result
+
+
+class _Counter:
+    """Adds up what blocks did."""
+
+    def __init__(self, plan: Plan, operands: Operands, progress: Progress | None) -> None:
+        batch = int(np.prod(operands.batch, dtype=np.int64))
+        self.total = batch * operands.m * operands.n * steps_of(plan, operands.k)
+        self.done, self.progress = 0, progress
+
+    def __call__(self, dots: int) -> None:
+        self.done += dots
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+
+def _fill(plan: Plan, operands: Operands, result: Bits, counter: _Counter) -> None:
+    m, n = operands.m, operands.n
+    edge = _edge()
+    for where, arrays in operands.groups(_group(operands, edge)):
+        for i in range(0, m, edge):
+            for j in range(0, n, edge):
+                rows, columns = slice(i, min(i + edge, m)), slice(j, min(j + edge, n))
+                result[(*where, rows, columns)] = Block(
+                    plan, arrays, rows, columns, operands.k, counter
+                ).result()
+
+
+def _edge() -> int:
+    """Rows and columns of a block: the core spreads its tiles over threads, 16 at a time."""
+    tiles = int(np.ceil(np.sqrt(16 * core_library.threads())))
+    return max(LEAST_EDGE, 64 * tiles)
+
+
+def _group(operands: Operands, edge: int) -> int:
+    """Entries of the batch that are computed at once: of small matrices many."""
+    m, n, k = operands.m, operands.n, operands.k
+    size = (m * k + k * n) * 8
+    return int(max(1, min(edge * edge // max(m * n, 1), MOST_GROUP_BYTES // max(size, 1))))

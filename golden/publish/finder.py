@@ -1,0 +1,74 @@
+"""The index of the site's finder: which page the names and words of instructions mean.
+
+`static/finder.js` searches it as `mmagold list` searches the catalogue: every word means the architecture
+(h100), is a type of an operand (nvfp4), or is part of a name (PTX, SASS, AMD). The words come from the same
+specs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from golden.catalog import architectures, words
+from golden.number.format_words import format_words, plain_word
+from golden.publish.families import Group, groups
+from golden.publish.page import Page
+
+FILE = "finder_index.js"
+"""Beside the scripts of the site."""
+
+
+def script(pages: Sequence[Page]) -> str:
+    """The index as a script, which also pages opened as files can load.
+
+    `pages`: path, title, architecture, words for types with the share of the instructions that they mean,
+    names (with * for N) of each page of instructions.
+    `architectures`: path and words of each. `formats`: words that mean one format, and its page.
+    `others`: path and title of every page that is none of these.
+    """
+    known = architectures.architectures()
+    instructions = [_row(group) for name in known for group in groups(name)]
+    index = {
+        "pages": instructions,
+        "architectures": {name: _words(architectures.get_architecture(name)) for name in known},
+        "formats": {
+            word: meaning.formats[0]
+            for word, meaning in format_words().items()
+            if _is_one(meaning.formats, meaning.scales)
+        },
+        "others": [[_html(page.path), page.title] for page in pages if _is_other(page.path)],
+    }
+    return f"window.MMAGOLD_FINDER = {json.dumps(index, separators=(',', ':'))};\n"
+
+
+def names(group: Group) -> list[str]:
+    """Every name of a page's instructions, PTX, SASS and AMD, with * for N in the sweeps over it."""
+    chip = architectures.get_architecture(group.architecture)
+    found: dict[str, None] = {}
+    for ins in group.variants:
+        found |= dict.fromkeys(words.but_for_n(name) for name in (*chip.spellings(ins.name), *ins.sass))
+    return list(found)
+
+
+def _row(group: Group) -> list[object]:
+    counts = Counter(word for ins in group.variants for word in words.types_of(ins))
+    types = {word: round(counts[word] / len(group.variants), 2) for word in format_words() if counts[word]}
+    return [_html(group.path), group.title, group.architecture, types, names(group)]
+
+
+def _words(chip: architectures.Architecture) -> list[str]:
+    return list(dict.fromkeys(map(plain_word, (chip.name, *chip.words))))
+
+
+def _is_one(formats: Iterable[str], scales: str | None) -> bool:
+    return scales is None and len(list(formats)) == 1
+
+
+def _is_other(path: str) -> bool:
+    return not path.startswith(("instructions/", "sources/", "vectors/"))
+
+
+def _html(path: str) -> str:
+    return path.removesuffix(".md") + ".html"

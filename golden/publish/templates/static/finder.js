@@ -1,0 +1,156 @@
+/* Finds instructions, cards, formats and guides by the words that people use, in the index that golden/publish/finder.py
+   writes: above the results of the search page, and under every <input data-mg-finder> while one types. */
+"use strict";
+(() => {
+  const here = document.currentScript.src; // .../_static/finder.js?v=...
+  const root = here.replace(/_static\/finder\.js.*$/, "");
+  const SHOWN = 12;
+
+  /* Names and words without regard to case and to how they are spelt, as golden/catalog/words.py has them. */
+  const plainWord = (word) => word.toLowerCase().replace(/[\s_-]/g, "");
+  const plainName = (name) =>
+    name.toLowerCase().replace(/(m\d+n)\d+(k\d+)/g, "$1*$2").replace(/(?<=\d)x(?=\d)/g, "");
+
+  function prepared(index) {
+    const cards = new Map();
+    for (const [name, words] of Object.entries(index.architectures)) for (const word of words) cards.set(word, name);
+    const pages = index.pages.map(([path, title, arch, types, names], order) => ({
+      path, title, arch, order, types: new Map(Object.entries(types)), names: names.map(plainName), label: names[0],
+    }));
+    return { cards, pages, formats: new Map(Object.entries(index.formats)), others: index.others };
+  }
+
+  /* The words of a query; "rtx 5090" is one where all of it means a card, b200:nvfp4 are two. */
+  function split(query, cards) {
+    if (cards.has(plainWord(query))) return [query];
+    return query.trim().split(/\s+/).flatMap((word) => {
+      const colon = word.search(/(?<!:):(?!:)/);
+      const head = word.slice(0, Math.max(colon, 0));
+      return colon > 0 && cards.has(plainWord(head)) ? [head, word.slice(colon + 1)].filter(Boolean) : [word];
+    });
+  }
+
+  /* How well a page of instructions fits: 0 where some word does not. */
+  function fit(page, words, cards) {
+    let score = 0;
+    for (const word of words) {
+      const plain = plainWord(word), part = plainName(word);
+      if (cards.get(plain) === page.arch) score += 50;
+      else if (page.names.includes(part)) score += 100;
+      else if (page.types.has(plain)) score += 30 + 20 * page.types.get(plain);
+      else if (page.names.some((name) => name.split(/[.:_]+/).includes(part))) score += 30;
+      else if (page.names.some((name) => name.startsWith(part))) score += 40;
+      else if (page.names.some((name) => name.includes(part))) score += 10;
+      else return 0;
+    }
+    return score;
+  }
+
+  /* Guides and chapters: the query is their address, or every word of it in the title; the shorter that the better. */
+  function titled(path, title, query) {
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const lower = title.toLowerCase();
+    if (lower === words.join(" ") || path === `${words.join("-")}.html`) return 200;
+    return words.every((word) => lower.includes(word)) ? 5 + (80 * words.join("").length) / lower.length : 0;
+  }
+
+  function search(index, query) {
+    const { cards, pages, formats, others } = index;
+    const found = [], plain = plainWord(query);
+    if (!plain) return found;
+    const card = cards.get(plain);
+    if (card !== undefined) found.push([1000, -2, `architectures/${card}.html`, card, "architecture"]);
+    const format = formats.get(plain);
+    if (format !== undefined) found.push([900, -1, `formats/${format}.html`, format, "number format"]);
+    const words = split(query, cards);
+    for (const page of pages) {
+      const score = fit(page, words, cards);
+      if (score) found.push([score, page.order, page.path, page.title, page.arch]);
+    }
+    others.forEach(([path, title], order) => {
+      const score = titled(path, title, query);
+      if (score && !found.some((one) => one[2] === path)) found.push([score, order, path, title, ""]);
+    });
+    return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]);
+  }
+
+  let waiting = null;
+  function load() {
+    waiting ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = `${root}_static/finder_index.js`;
+      script.onload = () => resolve(prepared(window.MMAGOLD_FINDER));
+      script.onerror = reject;
+      document.head.append(script);
+    });
+    return waiting;
+  }
+
+  function item([, , path, title, where]) {
+    const entry = document.createElement("li"), link = document.createElement("a");
+    link.href = root + path;
+    link.textContent = title;
+    entry.append(link);
+    if (where) entry.append(Object.assign(document.createElement("span"), { textContent: ` ${where}` }));
+    return entry;
+  }
+
+  function list(found) {
+    const made = document.createElement("ul");
+    made.className = "mg-finder-results";
+    made.append(...found.slice(0, SHOWN).map(item));
+    return made;
+  }
+
+  async function onSearchPage(results) {
+    const query = new URLSearchParams(location.search).get("q") ?? "";
+    const found = search(await load(), query);
+    if (found.length === 0) return;
+    const section = document.createElement("section");
+    section.setAttribute("aria-label", "Pages by name");
+    section.append(list(found));
+    results.before(section);
+  }
+
+  /* The search page that was opened without words would be blank: a field stands there. */
+  function withoutWords(results) {
+    const title = document.createElement("h1"), field = document.createElement("div"), input = document.createElement("input");
+    title.textContent = "Search";
+    field.className = "mg-finder";
+    Object.assign(input, { type: "search", autocomplete: "off", placeholder: "h100 fp8, HMMA.16816.F32, nvfp4" });
+    input.setAttribute("aria-label", "Find an instruction, a card or a page");
+    input.setAttribute("data-mg-finder", "");
+    field.append(input);
+    results.before(title, field);
+  }
+
+  function onInput(input) {
+    const output = document.createElement("div");
+    output.setAttribute("role", "status");
+    input.after(output);
+    const update = async () => output.replaceChildren(...(input.value.trim() ? [list(search(await load(), input.value))] : []));
+    input.addEventListener("input", update);
+    input.addEventListener("keydown", (event) => {
+      const first = output.querySelector("a");
+      if (event.key === "Enter" && first) { location.href = first.href; event.preventDefault(); }
+      if (event.key === "ArrowDown" && first) { first.focus(); event.preventDefault(); }
+    });
+    output.addEventListener("keydown", (event) => { // arrows go along the list, and back into the field
+      const links = [...output.querySelectorAll("a")], place = links.indexOf(document.activeElement);
+      const to = { ArrowDown: place + 1, ArrowUp: place - 1 }[event.key];
+      if (to === undefined || place < 0) return;
+      event.preventDefault();
+      (to < 0 ? input : links[to] ?? links[place]).focus();
+    });
+    if (input.value) update();
+  }
+
+  function start() {
+    const results = document.getElementById("search-results");
+    if (results) (new URLSearchParams(location.search).get("q")?.trim() ? onSearchPage : withoutWords)(results);
+    for (const input of document.querySelectorAll("input[data-mg-finder]")) onInput(input);
+  }
+  window.mmagoldFinder = { load, search }; // for the tests
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

@@ -1,0 +1,102 @@
+"""Runs a unit's text with changes, each built by itself: for what has to stand before the unit runs.
+
+Icarus Verilog compiles and runs a unit in a tenth of a second, where it reads it; else Verilator builds it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import MmagoldError
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines import builds, fast, selfcheck
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import RtlError
+from rtl_tb.locate.budget import MEMORY, Budget
+from rtl_tb.locate.changes import Change, Changes, write
+from rtl_tb.simulators import simulators
+
+Flags = npt.NDArray[np.bool_]
+_ONE_BUILD = 20.0
+"""Seconds; a constant may make a design of any size."""
+_ONE_RUN = 5.0
+"""Seconds; a change that makes the unit hang is none."""
+
+
+def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:
+    """The DUT with some changes, their files written anew, each in a folder: two may have one name."""
+    written: dict[Path, Path] = {}
+    for number, (file, text) in enumerate(changes.applied(chosen).items()):
+        written[file] = folder / f"{number}" / file.name
+        written[file].parent.mkdir(parents=True, exist_ok=True)
+        write(written[file], text)
+    sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
+    beside = dict.fromkeys(file.parent for file in written)
+    return replace(dut, sources=sources, include=(*dut.include, *beside))
+
+
+class Texts:
+    """The vectors of a job, run with one text after the other; several threads may ask at a time.
+
+    Args:
+        folder: where the files of the runs lie; each run's own are removed behind it.
+    """
+
+    def __init__(self, changes: Changes, job: Job, budget: Budget, folder: Path) -> None:
+        self.changes, self.job, self.budget, self.folder = changes, job, budget, folder
+        self.count = 0
+        folder.mkdir(parents=True)
+        self.icarus = self._in_icarus()
+
+    def _in_icarus(self) -> selfcheck.Trial | None:
+        """Icarus Verilog, where it is installed and reads the unit."""
+        (self.folder / "icarus").mkdir()
+        try:
+            with self.budget.builds():
+                trial = selfcheck.Trial(self.job, self.folder / "icarus")
+        except MmagoldError:
+            return None
+        outcome = trial(self.job.dut, self._one_run, MEMORY)
+        return None if outcome is None or outcome.unknown.all() else trial
+
+    @property
+    def _one_run(self) -> float:
+        """Seconds of processor for one run: one that has to wait is ended after four times as long."""
+        return min(_ONE_RUN, max(self.budget.left() / 4, 0.5))
+
+    def wrong(self, chosen: Sequence[Change], part: float, name: str) -> Flags | None:
+        """Which vectors are wrong with some changes; None where the text is refused, or does not answer.
+
+        Args:
+            part: of the budget, after which a build ends.
+            name: of a folder that no other run has.
+        """
+        place = self.folder / name
+        try:
+            dut = with_changes(self.job.dut, self.changes, chosen, place / "rtl")
+            if self.icarus is None:
+                return self._in_verilator(dut, part, place)
+            outcome = self.icarus(dut, self._one_run, MEMORY)
+            return None if outcome is None else judge(self.job.vectors, outcome, dut.compare).failed
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _in_verilator(self, dut: Dut, part: float, place: Path) -> Flags | None:
+        job = replace(self.job, dut=dut, build=place / "build")
+        try:
+            with self.budget.builds(part, _ONE_BUILD):
+                program = fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
+            came = fast.Trial(job, program, place, simulators.verilator().env)({}, self._one_run)
+        except (MmagoldError, RtlError):
+            return None
+        finally:
+            builds.forget(place)
+        fmt = dut.instruction.formats["d"]
+        return None if came is None else ~dut.compare.right(fmt, job.vectors.results, came)

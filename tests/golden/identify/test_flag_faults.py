@@ -1,0 +1,227 @@
+"""Status flags that are wrong are named, each by itself, and only where results are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import golden
+import rtl_tb
+from golden.catalog.unit_files import build_instruction
+from golden.identify.diagnosis import diagnose
+from golden.identify.flag_faults import flag_faults
+from golden.instruction import Instruction
+from golden.number.formats import to_float
+from golden.program.signature import Bits, Operands
+from golden.vectors.vectorset import default_set
+from golden.yamlfile import parse
+
+FMA = golden.load_instruction(
+    Path(rtl_tb.__file__).parent / "mutants" / "units" / "status_flags" / "unit.yaml"
+)
+OPERANDS = default_set(FMA, 6000, seed=4).operands
+ALL = np.ones(6000, np.bool_)
+
+
+def changed(name: str, bits: Bits, ins: Instruction = FMA, operands: Operands = OPERANDS) -> Bits:
+    """The flags of the unit with those bits of one of them turned."""
+    return np.asarray(ins.flags(**operands) ^ (bits.astype(np.uint8) << np.uint8(ins.status.index(name))))
+
+
+def flag(name: str) -> Bits:
+    return (FMA.flags(**OPERANDS) >> np.uint8(FMA.status.index(name)) & 1).astype(np.bool_)
+
+
+def infinite(name: str) -> Bits:
+    return np.isinf(to_float(FMA.formats[name], OPERANDS[name])).reshape(-1)
+
+
+def a_nan() -> Bits:
+    return np.any([np.isnan(to_float(FMA.formats[n], OPERANDS[n])).reshape(-1) for n in "abc"], axis=0)
+
+
+def zero_times_infinity() -> Bits:
+    zero = {name: OPERANDS[name][:, 0] & 0x7FFFFFFF == 0 for name in "ab"}
+    return np.asarray((infinite("a") & zero["b"]) | (infinite("b") & zero["a"]))
+
+
+def subnormal_result() -> Bits:
+    magnitude = FMA.dot(**OPERANDS) & 0x7FFFFFFF
+    return np.asarray((magnitude > 0) & (magnitude < 0x00800000))
+
+
+def negative_result() -> Bits:
+    return np.asarray(FMA.dot(**OPERANDS) >> 31 == 1)
+
+
+def signalling(name: str) -> Bits:
+    codes = OPERANDS[name].reshape(-1)
+    return np.isnan(to_float(FMA.formats[name], codes)) & (codes >> 22 & 1 == 0)
+
+
+def quiet(name: str) -> Bits:
+    codes = OPERANDS[name].reshape(-1)
+    return np.isnan(to_float(FMA.formats[name], codes)) & (codes >> 22 & 1 == 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "turned"),
+    [
+        ("inexact", "flag-inexact-not-with-overflow", lambda: flag("overflow")),
+        ("underflow", "flag-underflow-low", lambda: flag("underflow")),
+        ("invalid", "flag-invalid-quiet-nan", lambda: a_nan() & ~flag("invalid")),
+        (
+            "invalid",
+            "flag-invalid-not-nan-c",
+            lambda: signalling("c") & ~(signalling("a") | signalling("b") | zero_times_infinity()),
+        ),
+        (
+            "invalid",
+            "flag-invalid-quiet-for-signalling",
+            lambda: (
+                a_nan() & (flag("invalid") ^ (zero_times_infinity() | quiet("a") | quiet("b") | quiet("c")))
+            ),
+        ),
+        (
+            "invalid",
+            "flag-invalid-quiet-for-signalling-c",
+            lambda: (
+                a_nan()
+                & (flag("invalid") ^ (zero_times_infinity() | signalling("a") | signalling("b") | quiet("c")))
+            ),
+        ),
+        ("overflow", "flag-overflow-late-by-one", lambda: flag("overflow") ^ np.roll(flag("overflow"), 1)),
+        (
+            "underflow",
+            "flag-underflow-with-subnormal-result",
+            lambda: subnormal_result() & ~flag("underflow"),
+        ),
+        ("inexact", "flag-inexact-not-with-negative-result", lambda: negative_result() & flag("inexact")),
+        (
+            "invalid",
+            "flag-invalid-not-zero-times-infinity",
+            lambda: zero_times_infinity(),
+        ),
+    ],
+)
+def test_a_flag_is_named(name: str, slug: str, turned: object) -> None:
+    bits = turned()  # type: ignore[operator]
+    (fault,) = flag_faults(FMA, OPERANDS, changed(name, bits), ALL)
+    assert (fault.flag, fault.wrong, fault.remaining) == (name, int(bits.sum()), 0)
+    assert slug in (fault.slug, *fault.others)
+    assert f"flag {name} differs in" in fault.sentence()
+
+
+@pytest.mark.parametrize(
+    ("slugs", "bits"),
+    [
+        (
+            {"flag-invalid-early-by-one", "flag-invalid-not-zero-times-infinity"},
+            lambda: np.roll(flag("invalid") & ~zero_times_infinity(), -1),
+        ),
+        (
+            {"flag-invalid-not-zero-times-infinity", "flag-invalid-quiet-nan-c"},
+            lambda: np.where(flag("invalid"), ~zero_times_infinity(), quiet("c")),
+        ),
+    ],
+)
+def test_two_faults_of_one_flag_are_named(slugs: set[str], bits: object) -> None:
+    (fault,) = flag_faults(FMA, OPERANDS, changed("invalid", flag("invalid") ^ bits()), ALL)  # type: ignore[operator]
+    assert fault.remaining == 0
+    assert slugs in [set(slug.split("+")) for slug in (fault.slug, *fault.others)], fault
+    assert ", and " in fault.sentence()
+
+
+def test_a_half_that_no_flag_sees_is_named() -> None:
+    """c is exactly half a unit of the last place of 1: inexact by that alone, and not raised."""
+    ones = {name: np.full((600, 1), 0x3F800000, np.uint32) for name in "ab"}
+    c = np.repeat(np.array([0x33800000, 0x33800001, 0x34000000], np.uint32), 200)  # 2^-24, more, 2^-23
+    operands = ones | {"c": c}
+    half = c == 0x33800000
+    assert (FMA.flags(**operands) >> FMA.status.index("inexact") & 1).tolist() == [1] * 400 + [0] * 200
+    (fault,) = flag_faults(FMA, operands, changed("inexact", half, operands=operands), np.ones(600, np.bool_))
+    assert fault.remaining == 0 and "half-is-exact" in (fault.slug, *fault.others)
+
+
+def test_two_flags_are_two_faults_and_noise_is_none() -> None:
+    flags = changed("underflow", flag("underflow"))
+    flags ^= np.random.default_rng(1).integers(0, 2, 6000, np.uint8) << np.uint8(FMA.status.index("invalid"))
+    found = {fault.flag: fault for fault in flag_faults(FMA, OPERANDS, flags, ALL)}
+    assert set(found) == {"underflow", "invalid"} and found["underflow"].slug == "flag-underflow-low"
+    assert found["invalid"].slug == "" and "no hypothesis explains it" in found["invalid"].sentence()
+
+
+def test_only_right_results_count() -> None:
+    """Of a result that is wrong the flags say nothing."""
+    wrong = flag("overflow")
+    flags = changed("inexact", wrong)
+    assert flag_faults(FMA, OPERANDS, flags, ~wrong) == []
+
+
+def test_lost_bits_show_in_inexact() -> None:
+    """Bits of c more than 48 places below the product leave no sticky bit: of these no d is wrong."""
+    a, b = (np.full((300, 1), 0x3F800000, np.uint32) for _ in "ab")
+    exponents = np.arange(300, dtype=np.uint32) % 110 + 1
+    c = (127 - exponents) << np.uint32(23) | np.uint32(1)
+    operands = {"a": a, "b": b, "c": c}
+    lost = exponents + 23 > 48  # the last bit of c lies so far below 1
+    visible = exponents <= 48  # its first one does not
+    exact = lost & ~visible
+    flags = changed("inexact", exact, operands=operands)
+    (fault,) = flag_faults(FMA, operands, flags, np.ones(300, np.bool_))
+    assert "c-bits-lost-below-48" in (fault.slug, *fault.others) and fault.remaining == 0
+
+
+def test_a_few_wrong_flags_are_of_no_class() -> None:
+    """Three of the negative results that are inexact: no class is said to be what they have in common."""
+    some = np.flatnonzero(negative_result() & flag("inexact"))[:3]
+    judged = np.ones(6000, np.bool_)
+    judged[negative_result() & flag("inexact")] = False
+    judged[some] = True
+    bits = np.zeros(6000, np.bool_)
+    bits[some] = True
+    (fault,) = flag_faults(FMA, OPERANDS, changed("inexact", bits), judged)
+    assert fault.wrong == 3 and not any("negative-result" in slug for slug in (fault.slug, *fault.others))
+
+
+@pytest.mark.parametrize(("late", "word"), [(1, "late"), (-1, "early")])
+def test_a_flag_of_another_vectors_operand_is_named(late: int, word: str) -> None:
+    mixed = OPERANDS | {"c": np.roll(OPERANDS["c"], late)}
+    bit = np.uint8(1 << FMA.status.index("inexact"))
+    flags = FMA.flags(**OPERANDS) & ~bit | FMA.flags(**mixed) & bit
+    (fault,) = flag_faults(FMA, OPERANDS, flags, ALL)
+    assert (fault.flag, fault.slug, fault.remaining) == ("inexact", f"flag-inexact-with-c-{word}-by-one", 0)
+
+
+IN_MODES = """\
+unit: in_modes
+shape: {k: 1}
+formats: {a: f16, b: f16, c: f16, d: f16}
+flags: [inexact, underflow]
+modes:
+  rm: [nearest_even, toward_zero, up, down]
+  sub: [none, product]
+steps:
+  - multiply: {to: products, negate: $sub}
+  - special_values: {of: [products, c], nan: 0x7E00}
+  - sum: {of: [products, c], to: total, rounding: $rm}
+  - round: {of: total, rounding: $rm, overflow: ieee, zero: signed, tiny: unbounded}
+"""
+
+
+@pytest.mark.parametrize(("late", "word"), [(1, "late"), (-1, "early")])
+def test_what_takes_the_mode_of_another_vector_is_named(late: int, word: str) -> None:
+    ins = build_instruction(parse(IN_MODES))
+    operands = default_set(ins, 6000, seed=4).operands
+    rounding = operands["mode"] & 4 | np.roll(operands["mode"] & 3, late)
+    mixed = operands | {"mode": rounding}
+    found = diagnose(ins, operands, ins.dot(**mixed))
+    assert found.explaining and found.explaining[0].slug == f"mode-rm-{word}-by-one", found.sentence()
+    flags = ins.flags(**operands) & 1 | ins.flags(**mixed) & 2
+    every = np.ones(len(flags), np.bool_)
+    (fault,) = flag_faults(ins, operands, flags, every)
+    assert (fault.flag, fault.slug) == ("underflow", f"flag-underflow-with-mode-rm-{word}-by-one")
+    late_c = diagnose(ins, operands, ins.dot(**(operands | {"c": np.roll(operands["c"], late)})))
+    assert late_c.explaining and late_c.explaining[0].slug == f"c-{word}-by-one", late_c.sentence()

@@ -1,0 +1,148 @@
+"""What a dissection says: the questions that show the order of the sum and forced each change."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.identify.blackbox import fitting
+from golden.identify.blackbox.box import Bank, Box
+from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.meetings import meetings
+from golden.identify.blackbox.order import C, Node, find_order
+from golden.identify.blackbox.taken import Forced, Taken, forced, shrunk
+from golden.identify.blackbox.views import dense_view
+from golden.number.frozen import replace
+from golden.program.steps import Round
+from golden.unit import FunctionUnit
+
+FORMATS = {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
+
+
+def values(codes: Any, name: str) -> Any:
+    dtype = np.float16 if name == "f16" else np.float32
+    return codes.view(dtype).astype(np.float32)
+
+
+def as_unit(summed: Callable[[Any, Any], Any], k: int = 4) -> FunctionUnit:
+    """A unit from products (n, k) and c (n,), both FP32, to FP32; NaNs are 0x7fc00000."""
+
+    def answer(a: Any, b: Any, c: Any) -> Any:
+        with np.errstate(all="ignore"):
+            d = np.asarray(summed(values(a, "f16") * values(b, "f16"), values(c, "f32")), np.float32)
+        return np.where(np.isnan(d), np.uint32(0x7FC00000), d.view(np.uint32))
+
+    return FunctionUnit(answer, FORMATS, k, "said")
+
+
+def pairwise(p: Any, c: Any) -> Any:
+    return ((p[:, 0] + p[:, 1]) + (p[:, 2] + p[:, 3])) + c
+
+
+def boxed(unit: FunctionUnit) -> Box:
+    return Box(dense_view(unit), 100_000, math.inf)
+
+
+def filled(box: Box, each: int = 20) -> Bank:
+    """A bank with questions of every kind."""
+    bank = Bank(box.takes)
+    for index, kind in enumerate(stimuli.KINDS):
+        operands = stimuli.generate(box.takes, kind, each, np.random.default_rng([1, index]))
+        bank.add(kind, *box.ask(operands))
+    return bank
+
+
+def test_each_node_of_the_tree_has_a_mask_that_would_be_answered_otherwise() -> None:
+    unit = as_unit(pairwise)
+    box = boxed(unit)
+    bank = Bank(box.takes)
+    tree = find_order(box, bank)
+    assert tree is not None
+    shown = meetings(tree, bank)
+    assert [one.node for one in shown] == [
+        "(c + ((0 + 1) + (2 + 3)))",
+        "((0 + 1) + (2 + 3))",
+        "(0 + 1)",
+        "(2 + 3)",
+    ]
+    assert [(one.left, one.otherwise_left) for one in shown] == [(0, 3), (1, 3), (3, 0), (3, 0)]
+    assert C in shown[0].pair and shown[0].questions == 16
+    other = as_unit(lambda p, c: ((c + p[:, 0]) + p[:, 1]) + (p[:, 2] + p[:, 3]))
+    for one in shown:
+        operands = {name: codes[None] for name, codes in one.operands.items()}
+        assert int(unit.dot(**operands)[0]) == one.box != one.otherwise
+    meets_c_first = {name: codes[None] for name, codes in shown[0].operands.items()}
+    assert int(other.dot(**meets_c_first)[0]) != shown[0].box  # c meets 0 elsewhere there
+
+
+def test_masks_that_do_not_show_a_tree_show_none_of_its_nodes() -> None:
+    box = boxed(as_unit(pairwise))
+    bank = Bank(box.takes)
+    find_order(box, bank)
+    wrong = Node((C, Node((0, Node((1, Node((2, 3))))))))
+    shown = {one.node for one in meetings(wrong, bank)}
+    assert "(1 + (2 + 3))" not in shown and "(2 + 3)" in shown
+    assert meetings(Node((C, 0)), Bank(box.takes)) == ()
+
+
+@pytest.mark.parametrize("k", [24])
+def test_of_many_terms_every_node_keeps_a_mask(k: int) -> None:
+    def chain(p: Any, c: Any) -> Any:
+        for index in range(k):
+            c = c + p[:, index]
+        return c
+
+    box = boxed(as_unit(chain, k))
+    bank = Bank(box.takes)
+    tree = find_order(box, bank)
+    assert tree is not None and len(meetings(tree, bank)) == k
+
+
+def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
+    volta = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    box = boxed(FunctionUnit.like(volta, volta.dot))
+    bank = filled(box, 8)
+    right = meant(box.takes, volta)
+    wrong = right.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
+    assert wrong is not None
+    fit = fitting.fit(bank, fitting.Fit(wrong, fitting.wrong_of(bank, wrong)), time.monotonic() + 60)
+    assert fit.wrong == 0 and all(isinstance(one, Taken) for one in fit.told)
+    found, asked = shrunk(forced(fit.told, bank), fit.told, bank, time.monotonic() + 60, box.ask)
+    assert asked is not None
+    (first,) = found
+    assert first.rule == "round of total: rounding = toward_zero" and first.old == "up"
+    assert int(wrong.dot(**first.operands)) == first.before != first.box == int(right.dot(**first.operands))
+    operands = {name: codes[None] for name, codes in first.operands.items()}
+    assert int(box.unit.dot(**operands)[0]) == first.box
+    assert np.count_nonzero(first.operands["a"]) <= 2
+    assert forced([str(one) for one in fit.told], bank) == []  # of a file: words alone
+
+
+def test_the_report_and_its_json_have_the_questions_that_show_order_and_changes() -> None:
+    volta = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    box = boxed(as_unit(pairwise))
+    bank = Bank(box.takes)
+    tree = find_order(box, bank)
+    assert tree is not None
+    operands = {name: codes[0] for name, codes in bank.operands.items()}
+    change = Forced("round of total: rounding = toward_zero", 0, "up", 3, operands, 0x3F800000, 0x3F800001)
+    shown: dict[str, Any] = {"order": tree.text(), "meetings": meetings(tree, bank), "forced": (change,)}
+    rules = ("one aligned sum", change.rule, "another change")
+    found = Found("a box", volta, None, {"masks": (0, 42)}, (), rules=rules, **shown)
+    nodes = [line for line in found.report.splitlines() if line.startswith("| (")]
+    assert len(nodes) == 4 and "had the two met after all others, it were 0x00000000, 0 left" in nodes[3]
+    assert "zero instead of up: " in found.report
+    assert "the box answers 0x3f800000, the candidate before 0x3f800001; 3 questions say so" in found.report
+    told = found.as_dict()
+    assert [one["node"] for one in told["order_shown"]] == [one.node for one in shown["meetings"]]
+    assert told["forced"][0]["instead_of"] == "up" and told["forced"][0]["before"] == 0x3F800001
+    json.dumps(told)

@@ -1,0 +1,772 @@
+"""What tells a candidate from its rivals, and what one counterexample leads to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.catalog.lookup import resolve
+from golden.identify.blackbox import dissecting, fitting, telling
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.dissecting import _Search
+from golden.identify.blackbox.moves import Hints, moves, resets
+from golden.identify.blackbox.simple import KINDS, among_zeros, simple
+from golden.identify.blackbox.skeletons import align, skeletons
+from golden.identify.blackbox.vanishing import vanishing
+from golden.instruction import Instruction
+from golden.program.keys import Candidate as MaximumOf
+from golden.program.program import Program
+from golden.program.signature import Bits, Operands
+from golden.program.steps import Additions, Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
+from golden.unit import FunctionUnit, signature_of
+
+CONVERTED = "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16"
+"""Its e4m3 is converted to f16 first, in which subnormal numbers have other exponents: of a million operands
+of every kind, four show it."""
+SHOWS: Operands = {
+    "a": np.array([[0, 0, 1, 244, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116]], np.uint8),
+    "b": np.array([[80, 32, 40, 4, 120, 40, 112, 120, 1, 8, 16, 112, 56, 8, 16, 4]], np.uint8),
+    "c": np.array([0x8000], np.uint16),
+}
+
+
+def candidate(ins: Instruction) -> Candidate:
+    return Candidate(signature_of(ins).stateless, ins.program.operations, "")
+
+
+def bank_of(ins: Instruction, each: int) -> Bank:
+    bank = Bank(signature_of(ins).stateless)
+    for index, kind in enumerate(stimuli.KINDS):
+        operands = stimuli.generate(ins, kind, each, np.random.default_rng([7, index]))
+        bank.add(kind, operands, ins.dot(**operands))
+    return bank
+
+
+def test_one_counterexample_that_many_changes_explain_leads_to_the_one_that_holds_elsewhere() -> None:
+    ins = golden.instruction("hopper", CONVERTED)
+    start = candidate(ins).with_operations(replace(o, operand_format=None) for o in ins.program.operations)
+    assert start is not None
+    bank = bank_of(ins, 100)
+    assert not bank.wrong(start.program).any()
+    bank.add("shrunk", SHOWS, ins.dot(**SHOWS))
+    found = fitting.fit(bank, fitting.Fit(start, 1), time.monotonic() + 60)
+    assert found.wrong == 0
+
+
+def test_questions_tell_what_the_bank_left_open() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    own = candidate(ins)
+
+    def wider(step: Step) -> Step:
+        more = [(name, bits + 1) for name, bits in step.fraction_bits] if isinstance(step, Align) else ()
+        return replace(step, fraction_bits=tuple(more)) if isinstance(step, Align) else step
+
+    rival = own.with_operations(o.with_steps([wider(s) for s in o.steps]) for o in ins.program.operations)
+    assert rival is not None
+    rivals = [("align of products and c: fraction_bits", rival), ("align of products and c: spared", own)]
+    asked = telling.questions(own, rivals, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None and 1 <= len(asked["a"]) <= 8
+    assert (rival.dot(**asked) != ins.dot(**asked)).all()
+    only = rivals[1:]
+    none = telling.questions(own, only, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert none is None
+
+
+def searched(ins: Instruction, kinds: tuple[str, ...], beside: tuple[str, ...]) -> _Search:
+    """A search that has asked some kinds of questions, and others in rounds that found nothing wrong."""
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    for place, (bank, asked) in enumerate(((search.bank, kinds), (search.checked, beside))):
+        for index, kind in enumerate(asked):
+            operands = stimuli.generate(ins, kind, 200, np.random.default_rng([7, place, index]))
+            bank.add(kind, operands, ins.dot(**operands))
+    return search
+
+
+def test_what_an_earlier_round_ruled_out_is_not_undecided() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    left = []
+    for beside in ((), stimuli.KINDS):
+        search = searched(ins, ("narrow",), beside)
+        found = search._weigh(fitting.Fit(candidate(ins), 0)).properties
+        left.append({(one.key, value) for one in found for value in one.undecided})
+        assert left[-1] == {(one.key, value) for one in found for value, _ in one.alike}
+        assert len(search.bank) < 1000, "the rounds stay where they are"
+    assert ("align of products and c: floor", "-123") in left[0] - left[1], "subnormal operands show it"
+    assert len(left[1]) < len(left[0])
+
+
+def test_a_candidate_is_held_against_earlier_rounds() -> None:
+    """Also where the time ended before it was asked about: the report counts what is known."""
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    down = [
+        o.with_steps([replace(s, rounding="down") if isinstance(s, Round) else s for s in o.steps])
+        for o in ins.program.operations
+    ]
+    other = candidate(ins).with_operations(down)
+    assert other is not None
+    search = searched(ins, ("zeros",), ("narrow", "below_power"))
+    search.state.fit = fitting.Fit(other, 0)
+    found = search._found()
+    assert set(found.differing) == {"zeros", "narrow", "below_power"}
+    assert found.differing["narrow"][0] > 0 and found.wrong and not found.explains and not found.properties
+    assert not search._recall(candidate(ins))
+    assert search.dense.asked == search.box.asked == 0
+
+
+@pytest.mark.parametrize("first", ["first to f32, nearest_even", "first to f32, toward_zero"])
+def test_a_sum_of_one_bit_more_than_f32_keeps_shows_that_it_is_rounded_twice(first: str) -> None:
+    """Only a carry above the largest exponent makes one, and only beside a tie of f16 does it show."""
+    own = candidate(golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16"))
+    made = (one.apply(own) for one in telling.neighbours(own, ()) if one.value == first)
+    rivals = [("round", one) for one in made if one is not None]
+    assert rivals
+    asked = telling.questions(
+        own, rivals, 1000, lambda *n: np.random.default_rng([1, *n]), time.monotonic() + 60
+    )
+    assert asked is not None and (rivals[0][1].dot(**asked) != own.dot(**asked)).any()
+
+
+def test_a_neighbour_is_a_rival_where_no_question_told_it() -> None:
+    """Ordinary operands show nothing of overflow and subnormal results; those of every kind do."""
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    own, narrow = candidate(ins), Bank(signature_of(ins).stateless)
+    operands = stimuli.generate(ins, "narrow", 200, np.random.default_rng(1))
+    narrow.add("narrow", operands, ins.dot(**operands))
+    far = time.monotonic() + 60
+    open_with = {
+        len(bank): {key for key, _ in telling.alike(own, bank, telling.neighbours(own, ()), far)}
+        for bank in (narrow, bank_of(ins, 100))
+    }
+    few, many = open_with.values()
+    assert "round of total: overflow" in few and "round of total: flush" in few
+    assert "round of total: flush" not in many
+
+
+def test_every_least_exponent_has_operands_aimed_at_it() -> None:
+    """-21 is what the chip has: operands aimed at the candidate, without any, or at floors far below show
+    nothing of it."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16")
+    bare = [
+        replace(s, floor=None) if isinstance(s, Align) else s for o in ins.program.operations for s in o.steps
+    ]
+    start = candidate(ins).with_operations(o.with_steps(bare) for o in ins.program.operations)
+    assert start is not None
+    floors = [m for m in telling.neighbours(start, ()) if m.key == "align of products and c: floor"]
+    rivals = [(move.key, new) for move in floors if (new := move.apply(start)) is not None]
+    asked = telling.questions(start, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None
+    assert (start.dot(**asked) != ins.dot(**asked)).any()
+
+
+def without_opposite_products(step: Step) -> Step:
+    if not isinstance(step, SpecialValues):
+        return step
+    return replace(step, nans=tuple(cause for cause in step.nans if cause[0] != "opposite_products"))
+
+
+def positive_flush_of_pairs(step: Step) -> Step:
+    if isinstance(step, Additions) and step.group is not None:
+        return replace(step, flush="positive")
+    return step
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "key"),
+    [
+        ("cdna2:v_mfma_f32_32x32x4bf16", positive_flush_of_pairs, "sum of products: flush"),
+        ("rdna4:v_dot4_f32_bf8_fp8", without_opposite_products, "special_values of products and c: nans"),
+        ("rdna4:v_wmma_bf16_16x16x16_bf16_w64", without_opposite_products, "special_values: nans"),
+    ],
+)
+def test_what_shows_only_where_nothing_else_has_a_say_is_asked(
+    name: str, change: Callable[[Step], Step], key: str
+) -> None:
+    """Of a million operands of every kind aimed at the unit, one, eleven and some thousand tell the two."""
+    true = candidate(resolve(name))
+    taken = true.with_operations(o.with_steps(map(change, o.steps)) for o in true.operations)
+    assert taken is not None and taken.key != true.key
+    asked = telling.questions(
+        taken, [(key, true)], 1000, lambda *n: np.random.default_rng([3, *n]), time.monotonic() + 60
+    )
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_a_table_of_causes_with_one_more_is_a_rival() -> None:
+    true = candidate(resolve("rdna4:v_dot4_f32_bf8_fp8"))
+    taken = true.with_operations(
+        o.with_steps(map(without_opposite_products, o.steps)) for o in true.operations
+    )
+    assert taken is not None
+    words = (0xFFC0FFFD,)
+    made = [move.apply(taken) for move in telling.neighbours(taken, words, causes=True)]
+    bank = Bank(true.takes)
+    for index in range(8):
+        operands = stimuli.generate(
+            true.instruction, "special_values", 4000, np.random.default_rng([9, index])
+        )
+        bank.add("special_values", operands, true.dot(**operands))
+    few = among_zeros(true.takes, bank.operands, np.random.default_rng(1))
+    bank.add("few", few, true.dot(**few))
+    assert bank.wrong(taken.program).any()
+    assert any(one is not None and not bank.wrong(one.program).any() for one in made)
+
+
+def test_first_questions_show_the_order_of_causes() -> None:
+    """Among all operands random ones have a NaN factor nearly always, and nothing else is seen."""
+    true = candidate(resolve("rdna4:v_wmma_bf16_16x16x16_bf16_w64"))
+    taken = true.with_operations(
+        o.with_steps(map(without_opposite_products, o.steps)) for o in true.operations
+    )
+    assert taken is not None
+    bank = Bank(true.takes)
+    for kind, operands in simple(true.takes, 20, np.random.default_rng(4)):
+        bank.add(kind, operands, true.dot(**operands))
+    assert bank.of_kinds(KINDS).wrong(taken.program).sum() > 4
+
+
+def test_a_cause_between_two_others_is_one_change() -> None:
+    """An infinity times zero beside a NaN c, and beside infinite products of both signs: neither in front of
+    all causes nor behind all of them explains both."""
+    true = candidate(resolve("rdna4:v_dot2_f16_f16"))
+    nans = (("opposite_products", 65024), ("factor", 65085), ("c", None))
+
+    def changed(step: Step) -> Step:
+        return replace(step, nans=nans) if isinstance(step, SpecialValues) else step
+
+    start = true.with_each_step(changed)
+    assert start is not None
+    bank, hints = Bank(true.takes), Hints((65024, 65085))
+    for kind in ("special_values", "special_pairs"):
+        operands = stimuli.generate(true.instruction, kind, 1000, np.random.default_rng(9))
+        for part in (operands, among_zeros(true.takes, operands, np.random.default_rng(1))):
+            bank.add(kind, part, true.dot(**part))
+    assert bank.wrong(start.program).any()
+    tried = [move.apply(start) for move in moves(start, hints) if move.key.endswith(": nans")]
+    assert any(one is not None and bank.explained(one.program) for one in tried)
+
+
+def test_what_fewer_words_explain_is_a_rival() -> None:
+    """The exponents of products and of all terms with a least one, beside the plain largest exponent and its
+    floor: the two are alike."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    plain = candidate(ins)
+    largest = MaximumOf(("products",), False, 0, None), MaximumOf(("products", "c"), False, 0, -133)
+
+    def changed(step: Step) -> Step:
+        return replace(step, floor=None, maximum=largest) if isinstance(step, Align) else step
+
+    wordy = plain.with_operations(o.with_steps([changed(s) for s in o.steps]) for o in plain.operations)
+    assert wordy is not None and telling.words(wordy) > telling.words(plain)
+    bank = bank_of(ins, 12)
+    assert not bank.wrong(wordy.program).any()
+    found = telling.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
+    assert found and telling.words(found[0].candidate) <= telling.words(plain)
+
+
+def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
+    """Normalised products and operands in f16 are alike but for eleven of a million operands."""
+    ins = golden.instruction("hopper", CONVERTED)
+
+    def changed(step: Step) -> Step:
+        return replace(step, normalize=True) if isinstance(step, Multiply) else step
+
+    taken = candidate(ins).with_operations(
+        replace(o.with_steps([changed(s) for s in o.steps]), operand_format=None)
+        for o in ins.program.operations
+    )
+    assert taken is not None
+    bank = bank_of(ins, 10)
+    bank.add("shrunk", SHOWS, ins.dot(**SHOWS))
+    assert not bank.wrong(taken.program).any()
+    found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
+    assert any(one.candidate.operations[0].operand_format == golden.get_format("f16") for one in found)
+
+
+def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many questions programs are held against, call by call."""
+    counts: list[int] = []
+    tried = Bank.answered
+
+    def counted(bank: Bank, program: Program) -> Bits:
+        counts.append(len(bank))
+        return tried(bank, program)
+
+    monkeypatch.setattr(Bank, "answered", counted)
+    return counts
+
+
+def test_what_a_few_questions_show_to_be_wrong_is_not_held_against_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    true, bank = candidate(ins), bank_of(ins, 30)
+    cut = [replace(s, rounding="up") if isinstance(s, Round) else s for s in true.operations[0].steps]
+    changed = true.with_operations(o.with_steps(cut) for o in true.operations)
+    assert changed is not None
+    counts = asked_of(monkeypatch)
+    assert not bank.explained(changed.program) and counts == [256]
+    counts.clear()
+    assert bank.explained(true.program) and counts == [256, len(bank) - 256]
+
+
+def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    search.bank = bank_of(ins, 20)
+    monkeypatch.setattr(telling, "plainer", lambda *_: [])
+    monkeypatch.setattr(telling, "other_orders", lambda *_: [])
+    fit = fitting.Fit(candidate(ins), 0)
+    before = search._rivals(fit, far=False)
+    assert before
+    part = bank_of(ins, 1)
+    search.bank.add("more", part.operands, part.answers)
+    counts = asked_of(monkeypatch)
+    assert len(search._rivals(fit, far=False)) <= len(before) and set(counts) == {len(part)}
+    odd = {name: codes[:1] for name, codes in part.operands.items()}
+    search.bank.add("odd", odd, ins.dot(**odd) ^ 1)
+    assert not search._rivals(fit, far=False)
+
+
+def test_what_is_more_than_a_key_away_is_looked_for_once_neighbours_were_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    search.bank, fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
+    up = [
+        replace(s, rounding="up") if isinstance(s, Additions) else s for s in ins.program.operations[0].steps
+    ]
+    other = fit.candidate.with_operations(o.with_steps(up) for o in fit.candidate.operations)
+    assert other is not None
+    monkeypatch.setattr(telling, "plainer", lambda *_: [fitting.Fit(other, 0)])
+    monkeypatch.setattr(telling, "other_orders", lambda *_: [])
+    near = search._rivals(fit, far=False)
+    far = search._rivals(fit, far=True)
+    assert telling.OTHER_WORDS not in dict(near)
+    assert [key for key, _ in far if key == telling.OTHER_WORDS] and len(far) == len(near) + 1
+
+
+def test_a_rival_that_few_operands_tell_is_not_held_against_all() -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    true = candidate(ins)
+    operands = stimuli.generate(ins, "wide", 1600, np.random.default_rng(0))
+    pool = telling._Pool(true, operands, np.random.default_rng(1))
+    asked: list[int] = []
+    for trials in pool.trials:
+        answers = trials.answers
+        trials.answers = lambda program, own=answers: asked.append(1) or own(program)  # type: ignore
+    cut = true.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
+    assert cut is not None
+    assert pool.tells(cut, np.random.default_rng(2)) and len(asked) == 1
+    told = pool.taken
+    assert len(told["a"]) == 8 and (cut.dot(**told) != true.dot(**told)).all()
+    asked.clear()
+    assert not pool.tells(true, np.random.default_rng(2)) and len(asked) == len(pool.parts) == 3
+    assert sum(part.stop - part.start for part in pool.parts) == 1600
+
+
+def stand_in(ins: Instruction) -> Candidate:
+    """Sums of CDNA 3 in two alignments of 24 bits: the dot product has eight bits more where it meets c."""
+    groups = (MaximumOf(("groups",), False, 0, None), MaximumOf(("c",), True, -7, -126))
+    of = ("groups", "c")
+    both = Align(
+        of=of,
+        fraction_bits=(("groups", 24), ("c", 24)),
+        rounding="down",
+        maximum=groups,
+        window=(("c", 25),),
+    )
+
+    def steps(old: tuple[Step, ...]) -> list[Step]:
+        last = old[-1]
+        assert isinstance(last, Round)
+        sums: list[Step] = [Sum(of=("products",), to="groups"), both, Sum(of=of, to="total")]
+        return [*old[:3], *sums, replace(last, zero="positive")]
+
+    found = candidate(ins).with_operations(o.with_steps(steps(o.steps)) for o in ins.program.operations)
+    assert found is not None
+    return found
+
+
+def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> None:
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    search.state.fit = fitting.Fit(stand_in(ins), 0)
+    assert any(search._round(256) for _ in range(6))
+    assert search.state.differing["below_power"][0]
+
+
+def test_other_orders_are_looked_for_once_and_held_against_what_is_asked_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    own, looked = candidate(ins), list[Candidate]()
+    other = own.with_operations(o.with_steps(o.steps) for o in reversed(own.operations))
+    other = other or own.with_operations(replace(o, to="d") for o in own.operations[:1])
+    assert other is not None
+
+    def found(one: Candidate, *_: object) -> list[Candidate]:
+        looked.append(one)
+        return [own, other]
+
+    monkeypatch.setattr(telling, "other_orders", found)
+    assert len(search._other_orders(own)) == 2
+    search.bank = bank_of(ins, 20)
+    assert [one.key for one in search._other_orders(own)] == [own.key] and len(looked) == 1
+
+
+def test_where_a_key_alone_explains_all_no_fit_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = golden.instruction("ampere", "HMMA.16816.F32")
+    fit, bank = fitting.Fit(candidate(ins), 0), bank_of(ins, 20)
+    monkeypatch.setattr(fitting, "fit_near", lambda *_: pytest.fail("a fit was made"))
+    assert [one.wrong for one in telling._instead(fit, bank, time.monotonic() + 60)] == [0]
+
+
+@pytest.mark.parametrize(("asks", "rounds"), [(100_000, 3), (8_000, 1)])
+def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
+    asks: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, asks, 0, None)
+    search.bank, search.state.fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
+    search.dense.meter.asked = 5_000
+    before: list[int] = []
+
+    def told(one: _Search, fit: fitting.Fit, each: int, far: bool) -> bool:
+        before.append(one.turn)
+        return False
+
+    monkeypatch.setattr(_Search, "_tell_apart", told)
+    assert search._check() and before[0] == rounds
+
+
+def test_questions_that_are_left_are_asked_where_the_time_for_fits_is_over() -> None:
+    """A candidate that they show to be wrong is not called explained."""
+    ins = golden.instruction("turing", "HMMA.1688.F32")
+    own = candidate(ins)
+    flushed = [replace(s, flush="signed") if isinstance(s, Round) else s for s in own.operations[0].steps]
+    other = own.with_operations(o.with_steps(flushed) for o in own.operations)
+    assert other is not None and other.key != own.key
+    for one, wrong in ((own, False), (other, True)):
+        search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+        search.reserve, search.pace = 1e9, 1e-6
+        search.state.fit, search.state.differing = fitting.Fit(one, 0), {"wide": (0, 96)}
+        assert search._check()
+        counts = search.state.differing.values()
+        assert sum(total for _, total in counts) > 10_000
+        assert (sum(count for count, _ in counts) > 0) == wrong
+
+
+def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -> None:
+    """Of all that the wider stand-in answers otherwise, a few of each kind show where it is the unit."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    own = stand_in(ins)
+    asked = telling.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
+    assert asked is not None and len(asked["a"]) < 500
+    assert (ins.dot(**asked) != own.dot(**asked)).any()
+    exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
+    assert telling.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
+
+
+def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has() -> None:
+    """c counts as 2^-14 at least where alignments are: of a million operands of every kind two show it."""
+    true = candidate(resolve("rdna3:v_dot2_f16_f16"))
+    together = MaximumOf(("products",), False, 0, None), MaximumOf(("products", "c"), True, -2, None)
+
+    def changed(step: Step) -> Step:
+        return replace(step, maximum=together) if isinstance(step, Align) else step
+
+    taken = true.with_operations(o.with_steps(map(changed, o.steps)) for o in true.operations)
+    assert taken is not None
+    key = "align of products and c: maximum"
+    made = [(m.key, m.apply(taken)) for m in telling.neighbours(taken, ()) if m.key == key]
+    rivals = [(key, one) for key, one in made if one is not None]
+    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_an_overflow_on_the_way_meets_a_special_value() -> None:
+    """The sum of two products, rounded, is an infinity against c's: of a million operands of every kind one
+    shows whether special values were looked for before the sum."""
+    true = candidate(resolve("cdna2:v_mfma_f32_32x32x2bf16"))
+    (own,) = true.operations
+    first = SpecialValues(of=("products", "c"), nan=0x7FC00000)
+    taken = true.with_operations([own.with_steps([*own.steps[:2], first, *own.steps[2:]])])
+    assert taken is not None
+    asked = telling.questions(
+        taken, [("special_values", true)], 1000, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def in_two_sums(old: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Products summed by themselves before they meet c."""
+    if not any(isinstance(step, Align) for step in old):
+        return old
+    own, meet = (align(of, bits=25) for of in (("products",), ("dot", "c")))
+    sums = Sum(of=own.of, to="dot"), Sum(of=meet.of, to="total")
+    return (*old[:2], own, sums[0], meet, sums[1], *old[4:])
+
+
+def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
+    """Of results of 11 bits few show which it is: of a million operands of every kind one."""
+    true = candidate(resolve("hopper:mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"))
+    taken = true.with_operations(o.with_steps(in_two_sums(o.steps)) for o in true.operations)
+    assert taken is not None and taken.key != true.key
+    bank = bank_of(true.instruction, 20)
+    assert not bank.wrong(taken.program).any()
+    made = [move.apply(taken) for move in telling.neighbours(taken, ()) if move.key == "products and c"]
+    assert len(made) == 1 and made[0] is not None and bank.explained(made[0].program)
+    found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
+    assert telling.words(found[0].candidate) < telling.words(taken)
+    steps = found[0].candidate.operations[0].steps
+    assert [s.of for s in steps if isinstance(s, Align)] == [("products", "c")]
+
+
+def test_the_result_of_an_earlier_link_is_asked_about_as_c_is() -> None:
+    """c itself is added last: products are aligned to the sum of the first half of them."""
+    true = candidate(resolve("hopper:mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"))
+    two = true.with_operations(o.with_steps(in_two_sums(o.steps)) for o in true.operations)
+    assert two is not None
+    for one, other in ((true, two), (two, true)):
+        asked = telling.questions(
+            one,
+            [("align of products and c", other)],
+            120,
+            lambda *n: np.random.default_rng(n),
+            time.monotonic() + 60,
+        )
+        assert asked is not None and (one.dot(**asked) != other.dot(**asked)).any()
+
+
+def kept_to_six_bits(ins: Instruction, change: Callable[[Step], list[Step]]) -> Candidate:
+    """An instruction whose results keep six bits, with other steps beside that."""
+
+    def changed(step: Step) -> list[Step]:
+        if isinstance(step, Round) and step.to == "d":
+            step = replace(step, result_fraction_bits=6)
+        return change(step)
+
+    found = candidate(ins).with_operations(
+        o.with_steps([new for step in o.steps for new in changed(step)]) for o in ins.program.operations
+    )
+    assert found is not None
+    return found
+
+
+def by_the_leading_bit_of_the_products(step: Step) -> list[Step]:
+    """Products and c aligned by what leads in the products, and by what c carries."""
+    if not isinstance(step, Align) or "c" not in step.of:
+        return [step]
+    largest = MaximumOf((step.of[0],), True, -2, None), MaximumOf(("c",), False, 1, -20)
+    return [replace(step, maximum=largest)]
+
+
+def normalised_behind(step: Step) -> list[Step]:
+    """The same to more bits, and the sum normalised and cut: nearly that where results keep few bits."""
+    if isinstance(step, Align) and "c" in step.of:
+        bits = tuple((name, 35) for name in step.of)
+        return [replace(step, maximum=(), floor=-8, fraction_bits=bits)]
+    if isinstance(step, Sum) and "c" in step.of:
+        return [step, Normalize(of=("total",), fraction_bits=(("total", 23),), rounding="down")]
+    return [step]
+
+
+def test_what_is_kept_beside_a_tie_is_asked_for() -> None:
+    """Of 118,911 questions of a dissection none told the two, of 9,300 fresh ones one: where results keep few
+    bits, what is cut far below them shows beside a tie alone, wherever the tie is."""
+    ins = resolve("rdna4:v_dot2_f32_f16")
+    box = kept_to_six_bits(ins, by_the_leading_bit_of_the_products)
+    search = _Search(FunctionUnit.like(ins, box.dot), 1e6, 200_000, 0, None)
+    search.state.fit = fitting.Fit(kept_to_six_bits(ins, normalised_behind), 0)
+    shown = (search._round(256) and search.state.differing.get("beside_tie", (0,))[0] for _ in range(8))
+    assert any(shown), "other kinds show it, too, now and then"
+
+
+@pytest.mark.parametrize("start", ["c", "product"])
+def test_what_is_tiny_before_it_is_rounded_is_asked_for(start: str) -> None:
+    """Of 148,695 questions of a dissection none told the two, of 9,300 fresh ones one: c was not added, and
+    sums of products are seldom so near to the least normal number."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
+    taken = candidate(ins).with_each_step(partial(replace, start=start, flush="signed"))
+    assert taken is not None
+    moves = [m for m in telling.neighbours(taken, ()) if m.key.endswith(": tiny")]
+    rivals = [(m.key, one) for m in moves if (one := m.apply(taken)) is not None]
+    assert {one.operations[0].steps[0].tiny for _, one in rivals} == {"unbounded", "before_rounding"}  # type: ignore[union-attr]
+    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None
+    for _, true in rivals:
+        assert (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_every_floor_in_the_reach_of_results_is_a_rival() -> None:
+    """-19 is told from no floor, -20 answers as none does: results keep six bits, and no sticky bit."""
+
+    def unseen(step: Step) -> list[Step]:
+        return [replace(step, sticky="left_out") if isinstance(step, Round) else step]
+
+    def floorless(step: Step) -> list[Step]:
+        return [replace(step, floor=None) if isinstance(step, Align) else s for s in unseen(step)]
+
+    ins = golden.instruction("volta", "HMMA.884.F16.F16")
+    true, taken = (kept_to_six_bits(ins, change) for change in (unseen, floorless))
+    assert next(s.floor for s in true.operations[0].steps if isinstance(s, Align)) == -19
+    floors = [m for m in telling.neighbours(taken, ()) if m.key == "align of products and c: floor"]
+    rivals = [(m.key, one) for m in floors if (one := m.apply(taken)) is not None]
+    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
+
+
+def test_numbers_that_are_not_normalised_are_a_start_where_that_stood_in_for_an_alignment() -> None:
+    ins = golden.instruction("volta", "HMMA.884.F16.F16")
+    first, then = (
+        Normalize(of=("total",), fraction_bits=(("total", 23),), rounding=mode, min_exponent=least)
+        for mode, least in (("nearest_even", -18), ("toward_zero", None))
+    )
+
+    def stands_in(step: Step) -> list[Step]:
+        if isinstance(step, Sum):
+            return [step, first, then]
+        return [] if isinstance(step, Align) else [step]
+
+    start = candidate(ins).with_operations(
+        o.with_steps([new for s in o.steps for new in stands_in(s)]) for o in ins.program.operations
+    )
+    assert start is not None
+    bare = [m.apply(start) for m in resets(start) if m.key == "normalize of total"]
+    assert [[s.op for s in one.operations[0].steps] for one in bare if one is not None] == [
+        ["multiply", "special_values", "sum", "round"]
+    ]
+
+
+def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
+    """What was found of special values and of cut bits stays; what stood in for leading bits goes."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    name = "dot product aligned down, then c aligned by its leading bit"
+    made = next(one for one in skeletons(signature_of(ins), None) if one.order == name)
+    own = made.operations[0].steps_of(Align)[-1]
+    found = replace(own, maximum=(), rounding="toward_zero", cut="sticky_or")
+    now = made.with_operations(
+        [made.operations[0].with_steps([found if s == own else s for s in made.operations[0].steps])]
+    )
+    assert now is not None
+    bank = bank_of(ins, 2)
+    (start,) = telling.other_starts(now, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
+    assert start.candidate.operations[0].steps_of(Align)[-1] == replace(own, cut="sticky_or")
+    assert not telling.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
+
+
+@pytest.mark.parametrize(("left", "most"), [(-1.0, 0.0), (4.0, 3.0), (60.0, 8.0)])
+def test_what_shows_a_candidate_is_looked_for_in_the_time_that_is_left(
+    left: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("turing", "HMMA.1688.F32")
+    search = _Search(FunctionUnit.like(ins, ins.dot), left, 100_000, 0, None)
+    given: list[float] = []
+
+    def weighed(
+        candidate: Candidate, bank: Bank, moves: object, limit: float, ask: object, end: float
+    ) -> None:
+        now = time.monotonic()
+        given.extend((limit - now, end - now))
+
+    monkeypatch.setattr(dissecting, "weigh", weighed)
+    search._evidence(candidate(ins))
+    assert given[0] <= given[1] <= most + 0.01 and (left < 0 or given[1] > most - 1)
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: int) -> None:
+    """Products, sums of four, and sums with c: each -0 shows where all that is added to it is -0, too."""
+    true = candidate(resolve("cdna2:v_mfma_f32_32x32x8bf16_1k"))
+    (operation,) = true.operations
+    steps = list(operation.steps)
+    steps[place] = replace(steps[place], flush="positive")
+    rival = true.with_operations([operation.with_steps(steps)])
+    assert rival is not None
+    asked = vanishing(true.instruction, 1000, np.random.default_rng(2))
+    assert asked is not None and (true.dot(**asked) != rival.dot(**asked)).sum() > 4
+    told = telling.questions(
+        true, [("flush", rival)], 50, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
+    )
+    assert told is not None and (true.dot(**told) != rival.dot(**told)).any()
+
+
+def test_units_without_signs_have_no_questions_that_vanish() -> None:
+    ins = resolve("ampere:mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32")
+    assert vanishing(candidate(ins).instruction, 10, np.random.default_rng(2)) is None
+
+
+def _flushing() -> tuple[_Search, Candidate]:
+    """A search that knows three hundred answers, and what is wrong on few of them: of
+    other operands hardly any show it."""
+    ins = resolve("cdna2:v_mfma_f32_32x32x8bf16_1k")
+    true = candidate(ins)
+    (operation,) = true.operations
+    steps = [replace(s, flush="positive") if s.to == "groups" else s for s in operation.steps]
+    near = true.with_operations([operation.with_steps(steps)])
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 25_000, 0, None)
+    operands = stimuli.generate(ins, "narrow", 300, np.random.default_rng(1))
+    asked = vanishing(ins, 1000, np.random.default_rng(2))
+    assert near is not None and asked is not None
+    told = np.flatnonzero(true.dot(**asked) != near.dot(**asked))[:6]
+    for kind, part in (
+        ("narrow", operands),
+        ("shrunk", {name: codes[told] for name, codes in asked.items()}),
+    ):
+        search.bank.add(kind, *search.dense.ask(part))
+    search.state.fit, search.kept_back = fitting.Fit(near, len(told)), 0
+    search.state.differing = {"narrow": (0, 1000)}
+    return search, near
+
+
+def test_what_the_last_questions_show_is_mended_and_not_called_asked() -> None:
+    search, near = _flushing()
+    assert search._fit_to_the_last()  # as long as there are questions, they come first
+    assert search.state.fit is not None and search.state.fit.candidate is near
+    search.given = search.dense.asked
+    assert not search._fit_to_the_last()
+    assert search.state.fit.wrong == 0 and not search.state.differing
+    assert search.state.fit.candidate is not near
+
+
+def test_a_candidate_that_is_wrong_on_a_handful_is_asked_about_after_all_efforts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search, near = _flushing()
+    for name in ("_shrink", "_refit"):
+        monkeypatch.setattr(_Search, name, lambda *given, **more: None)
+    assert search._check()
+    assert search.state.fit == fitting.Fit(near, 6) and search._share_left() < search._least
+
+
+SCALED = golden.instruction(
+    "blackwell",
+    "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X.m128n8k32.f32.e3m2.e3m2.ue8m0",
+)
+
+
+def with_floor(one: Candidate, floor: int | None) -> Candidate:
+    found = one.with_each_step(lambda s: replace(s, floor=floor) if isinstance(s, Align) else s)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("floor", [-140, -133, -129])
+def test_floors_of_units_with_scales_are_told_by_products_far_apart(floor: int) -> None:
+    """Beside a scale that puts all products at the lower end of what elements reach, no floor shows."""
+    free, floored = (with_floor(candidate(SCALED), one) for one in (None, floor))
+    for one, other in ((free, floored), (floored, free)):
+        told = telling.questions(
+            one, [("floor", other)], 1, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
+        )
+        assert told is not None and (one.dot(**told) != other.dot(**told)).sum() > 2

@@ -1,0 +1,137 @@
+"""Where a unit is wrong: the conditions that are found are those that were planted, and none by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.unexplained import unexplained
+from golden.identify.where import Condition, _without_implied, where
+from golden.unit import signature_of
+
+VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+OF = "the candidate's"
+
+
+@lru_cache(maxsize=1)
+def asked() -> tuple[dict[str, Any], Any]:
+    """Operands of every kind, and the right answers."""
+    kinds = enumerate(stimuli.KINDS)
+    parts = [stimuli.generate(VOLTA, kind, 60, np.random.default_rng([3, index])) for index, kind in kinds]
+    operands = {name: np.concatenate([part[name] for part in parts]) for name in "abc"}
+    return operands, VOLTA.dot(**operands)
+
+
+def said(answer: Callable[..., Any]) -> tuple[str, ...]:
+    operands, right = asked()
+    with np.errstate(all="ignore"):
+        actual = np.asarray(answer(right.copy(), **operands), np.uint32)
+    return where(VOLTA.formats, operands, right, actual, actual != right, OF)
+
+
+def relu(d: Any, **_: Any) -> Any:
+    return np.where(d.view(np.float32) < 0, 0, d)
+
+
+def stuck(d: Any, a: Any, b: Any, c: Any) -> Any:
+    held = a.copy()
+    held[:, 2] &= ~np.uint16(8)
+    return VOLTA.dot(a=held, b=b, c=c)
+
+
+def crowded(d: Any, a: Any, b: Any, c: Any) -> Any:
+    present = ((a & 0x7FFF) != 0) & ((b & 0x7FFF) != 0)
+    return np.where(present.sum(axis=1) >= 3, d ^ 1, d)
+
+
+def far_above_c(d: Any, a: Any, b: Any, c: Any) -> Any:
+    products = np.abs(a.view(np.float16).astype(float) * b.view(np.float16))
+    largest = np.where(np.isfinite(products), products, 0).max(axis=1)
+    size = np.abs(c.view(np.float32).astype(float))
+    exponents = [np.frexp(np.where(np.isfinite(one), one, 0))[1] for one in (largest, size)]
+    return np.where((largest > 0) & (size > 0) & (exponents[0] - exponents[1] >= 30), d ^ 1, d)
+
+
+def largest_number(d: Any, **_: Any) -> Any:
+    return np.where((d & 0x7FFFFFFF) == 0x7F800000, d - 1, d)
+
+
+def flushed(d: Any, a: Any, b: Any, c: Any) -> Any:
+    return VOLTA.dot(a=a, b=b, c=np.where((c & 0x7F800000) == 0, 0, c).astype(np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (
+            relu,
+            ("wrong exactly where the candidate's result is negative: every one of", "is 0x00000000 (+0)"),
+        ),
+        (stuck, ("wrong only where bit 3 of a[2] is set", "none of")),
+        (crowded, ("wrong exactly where 3 or more products are not zero",)),
+        (
+            far_above_c,
+            ("the exponent of the largest product is that of c +30 or more: every one of",),
+        ),
+        (largest_number, ("wrong exactly where the candidate's result is infinite",)),
+        (flushed, ("wrong exactly where the candidate's result is subnormal",)),
+    ],
+)
+def test_a_condition_that_was_planted_is_found(fault: Callable[..., Any], words: tuple[str, ...]) -> None:
+    (only,) = said(fault)
+    assert all(word in only for word in words), only
+
+
+def test_the_counts_are_those_of_the_answers() -> None:
+    _, right = asked()
+    negative = int((right.view(np.float32) < 0).sum())
+    (only,) = said(relu)
+    assert f"every one of {negative:,}, none of {len(right) - negative:,} others" in only
+
+
+def test_what_is_wrong_by_chance_has_no_condition() -> None:
+    _, right = asked()
+    assert said(lambda d, **_: d ^ (np.random.default_rng(1).random(len(right)) < 0.1)) == ()
+    assert said(lambda d, **_: d ^ (np.arange(len(right)) == 7)) == ()
+    assert said(lambda d, **_: d) == ()
+
+
+def test_what_a_candidate_does_not_explain_is_said_of_the_questions_kept() -> None:
+    operands, right = asked()
+    takes = signature_of(VOLTA)
+    banks = [Bank(takes), Bank(takes)]
+    for bank, rows in zip(banks, (slice(None, None, 2), slice(1, None, 2)), strict=True):
+        bank.add("wide", {name: codes[rows] for name, codes in operands.items()}, relu(right)[rows])
+    told = unexplained(meant(takes, VOLTA), *banks)
+    assert told[0].startswith("wrong exactly where the candidate's result is negative")
+    assert any("right: " in one for one in told)
+
+
+def test_what_is_said_of_many_answers_counts_them_all() -> None:
+    """Conditions are compared on some of them; elements have sizes that only all of them have."""
+    operands, right = asked()
+    many = {name: np.concatenate([codes] * 8) for name, codes in operands.items()}
+    expected = np.concatenate([right] * 8)
+    actual = stuck(expected, **many)
+    (only,) = where(VOLTA.formats, many, expected, actual, actual != expected, OF)
+    set_there = int(((many["a"][:, 2] >> 3) & 1).sum())
+    assert f"bit 3 of a[2] is set: {int((actual != expected).sum()):,} of {set_there:,} there" in only
+
+
+def test_a_limit_that_another_one_implies_is_not_said() -> None:
+    size = np.arange(64)
+    listed = [Condition(f"below {n}", f"{n} or above", size < n) for n in (8, 40)]
+    rule = {"below 40": True, "below 8": True}
+    every = np.ones(64, np.bool_)
+    assert _without_implied(listed, rule, every, size < 8) == {"below 8": True}
+    odd = Condition("odd", "even", size % 2 == 1)
+    both = {"below 8": True, "odd": True}
+    assert _without_implied([*listed, odd], both, every, (size < 8) & (size % 2 == 1)) == both

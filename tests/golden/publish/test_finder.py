@@ -1,0 +1,152 @@
+"""The finder of the site: queries as users type them, in the browser's own words, without the site."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from browser import Browser
+from explorer_page import ExplorerPage
+from long_run import long_after
+
+import golden
+from golden.catalog import words
+from golden.publish import finder, sphinx_domain, sphinx_source
+from golden.publish.families import group_of
+
+QUERIES = yaml.safe_load((Path(__file__).parent / "search_queries.yaml").read_text("utf-8"))
+SPHINX = ("golden.instruction",)
+"""Names of Python: Sphinx's own search has them, the finder says nothing."""
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[Any]:
+    return sphinx_source.all_pages()
+
+
+@pytest.fixture(scope="module")
+def found(
+    browser: Browser, pages: list[Any], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[Any]]:
+    """What the finder's script answers, by query: (score, order, path, title, where), the best first."""
+    folder = tmp_path_factory.mktemp("finder")
+    (folder / "_static").mkdir()
+    static = sphinx_source.TEMPLATES / "static"
+    (folder / "_static" / "finder.js").write_text((static / "finder.js").read_text("utf-8"), "utf-8")
+    (folder / "_static" / finder.FILE).write_text(finder.script(pages), "utf-8")
+    (folder / "index.html").write_text(
+        "<!doctype html><input data-mg-finder><script src='_static/finder.js'></script>", "utf-8"
+    )
+    browser.open(folder / "index.html")
+    asked = [one["query"] for one in QUERIES] + ["nothing of this name", "", "<b>", "RTX-5090", "b200:nvfp4"]
+    answers = browser.evaluate(
+        f"mmagoldFinder.load().then(index => {json.dumps(asked)}.map(q => mmagoldFinder.search(index, q)))"
+    )
+    assert not browser.errors
+    return dict(zip(asked, answers, strict=True))
+
+
+def test_there_are_forty_queries_of_pages_that_exist(pages: list[Any]) -> None:
+    paths = {page.path.removesuffix(".md") for page in pages}
+    assert len(QUERIES) >= 40
+    for one in QUERIES:
+        assert any(fnmatch.filter(paths, pattern) for pattern in one["first"]), one
+
+
+@pytest.mark.parametrize("query", [one["query"] for one in QUERIES if one["query"] not in SPHINX])
+def test_the_page_that_is_meant_comes_first(found: dict[str, list[Any]], query: str) -> None:
+    wanted = next(one["first"] for one in QUERIES if one["query"] == query)
+    assert found[query], "nothing found"
+    first = found[query][0][2].removesuffix(".html")
+    assert any(fnmatch.fnmatch(first, pattern) for pattern in wanted), found[query][:3]
+
+
+def test_what_is_meant_by_nothing_finds_nothing(found: dict[str, list[Any]]) -> None:
+    assert found["nothing of this name"] == found[""] == found["<b>"] == []
+    assert found["RTX-5090"][0][2] == "architectures/rtx_blackwell.html"
+    assert found["b200:nvfp4"] == found["b200 nvfp4"] != []
+
+
+@pytest.mark.parametrize("query", long_after(1, ["rtx5090 nvfp4", "h100 fp8", "mi300x fp8", "b200 mxfp8"]))
+def test_it_finds_what_the_command_line_does(
+    found: dict[str, list[Any]], browser: Browser, query: str
+) -> None:
+    """The same words, two programs: the pages are those of the instructions that `mmagold list` lists."""
+    listed = {
+        group_of(golden.instruction(name, full)).path.removesuffix(".md") + ".html"
+        for name in golden.architectures()
+        for full in words.matches(name, query)
+    }
+    asked = json.dumps(query)
+    answer = browser.evaluate(
+        f"mmagoldFinder.load().then(index => mmagoldFinder.search(index, {asked}).map(one => one[2]))"
+    )
+    assert {path for path in answer if path.startswith("instructions/")} == listed
+
+
+def test_typing_shows_pages_and_enter_opens_the_first(found: dict[str, list[Any]], browser: Browser) -> None:
+    browser.evaluate(
+        "(() => { const box = document.querySelector('input'); box.value = 'h100 fp8';"
+        " box.dispatchEvent(new Event('input')); })()"
+    )
+    shown = browser.evaluate(
+        "new Promise(done => setTimeout(() => done([...document.querySelectorAll('.mg-finder-results a')]"
+        ".map(a => a.getAttribute('href'))), 200))"
+    )
+    assert len(shown) == min(len(found["h100 fp8"]), 12) and shown[0].endswith(found["h100 fp8"][0][2])
+
+
+def test_the_finder_is_used_by_keyboard_alone(found: dict[str, list[Any]], browser: Browser) -> None:
+    """Tab into the field, type, arrows along the results and back, Enter on the second."""
+    keys = ExplorerPage(browser, Path())
+    browser.evaluate("document.querySelector('input').value = ''; document.activeElement.blur()")
+    keys.press("Tab")
+    assert browser.evaluate("document.activeElement.tagName") == "INPUT"
+    keys.type("h100 fp8")
+    keys.wait("document.querySelectorAll('.mg-finder-results a').length > 2")
+    active = "document.activeElement.getAttribute('href')"
+    links = browser.evaluate(
+        "[...document.querySelectorAll('.mg-finder-results a')].map(a => a.getAttribute('href'))"
+    )
+    for key, wanted in (
+        ("ArrowDown", links[0]),
+        ("ArrowDown", links[1]),
+        ("ArrowUp", links[0]),
+        ("ArrowUp", None),
+    ):
+        keys.press(key)
+        assert browser.evaluate(active) == wanted
+    keys.press("ArrowDown")
+    keys.press("ArrowDown")
+    browser.evaluate(
+        "document.querySelector('.mg-finder-results').addEventListener('click', e => {"
+        " window.went = e.target.getAttribute('href'); e.preventDefault(); })"
+    )
+    keys.press("Enter", text="\r")
+    assert browser.evaluate("window.went") == links[1]
+
+
+def test_every_name_is_an_object_of_the_domain() -> None:
+    """For the inventory: each listed name, other spelling and SASS name, on the page that has it."""
+    known = dict(sphinx_domain.objects())
+    for name in golden.architectures():
+        for ins in golden.instructions(name):
+            assert known[f"{name}:{ins.name}"] == group_of(ins).path.removesuffix(".md")
+    assert known["hopper:HMMA.16816.F32"] == "instructions/hopper/mma_f16-f32"
+    assert known["sapphire_rapids:tdpbf16ps"] == "instructions/sapphire_rapids/amx_bf16-f32"
+
+
+def test_the_search_page_without_words_has_a_field(site: Path, browser: Browser) -> None:
+    """It was blank."""
+    browser.open(site / "search.html")
+    assert browser.evaluate("document.querySelector('h1').textContent") == "Search" and not browser.errors
+    shown = browser.evaluate(
+        "(() => { const box = document.querySelector('article input[data-mg-finder]'); box.value = 'h100';"
+        " box.dispatchEvent(new Event('input')); return new Promise(done => setTimeout(() =>"
+        " done(document.querySelector('.mg-finder-results a').getAttribute('href')), 500)); })()"
+    )
+    assert shown.endswith("architectures/hopper.html")
