@@ -3,6 +3,7 @@
 # make test-all   and the same rules on every engine, simulator and compiler, and the website in a browser
 # make docs   the specs, studies and guides as a website in site/
 # make bench  speed, latency, import time and memory on this machine
+# make size   lines by folder, now and at the last release
 # make wheel  dist/*.whl and the source distribution
 # make wheels   wheels to hand on: manylinux x86-64 of this machine's compiler, checked by auditwheel, and aarch64 by zig
 # make clean  removes everything that was built
@@ -19,7 +20,7 @@ ifneq ($(words $(CURDIR)),1)
 $(error Verilator and make take no path with spaces: please clone into another folder than '$(CURDIR)')
 endif
 
-.PHONY: demo test test-all lint types check docs bench wheel wheels clean
+.PHONY: demo test test-all lint types check docs bench size wheel wheels clean
 .DELETE_ON_ERROR:
 
 # install PACKAGE...: with apt-get, where that is allowed.
@@ -138,7 +139,7 @@ demo: $(STAMP)
 
 # The types are checked beside the tests: mypy uses one core alone.
 test: $(STAMP)
-	@$(BIN)/mypy & types=$$!; $(MAKE) --no-print-directory lint check; tests=$$?; wait $$types && exit $$tests
+	@$(BIN)/mypy & types=$$!; $(MAKE) --no-print-directory size lint check; tests=$$?; wait $$types && exit $$tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -161,6 +162,9 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py
+
+size: $(STAMP)
+	$(BIN)/python bench/size.py
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --no-isolation
