@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("golden", "hw_capture", "rtl_tb", "bench", "docs")
+FOLDERS = ("golden", "hw_capture", "rtl_tb", "bench", "campaigns", "docs")
 NAMED = re.compile(
     rf"(?<![\w/.-])(?:{'|'.join(FOLDERS)}|spec|tests)(?:/[\w-]+)*/[\w-]+\.(?:py|c|h|md|css|js|sv|cpp|cu|mk)\b(?!\.\w)"
 )

@@ -1,6 +1,6 @@
 """Dissects RTL units and mutants of them, as `mmagold rtl check --dissect` does what no hypothesis explains.
 
-    .venv/bin/python bench/dissect_rtl.py --reference --mutants 2 --seconds 120 --out table.md
+    .venv/bin/python campaigns/dissect_rtl.py --reference --mutants 2 --seconds 120 --out table.md
 
 The units are those of rtl_tb/mutants/units, in styles of their own, and with `--reference` those of
 rtl_tb/rtl/duts; the mutants the arithmetic ones of rtl_tb/mutants. Of a sound unit the search knows formats
@@ -16,17 +16,15 @@ import argparse
 import tempfile
 import time
 import traceback
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import runner
 
 from golden import stimuli
 from golden.errors import MmagoldError, one_line
 from golden.explain import markdown
-from golden.files import output
 from golden.program.signature import Operands
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import dissection
@@ -147,14 +145,12 @@ def main() -> None:
     given = parser.parse_args()
     asked = [one for one in duts(given.mutants, given.reference) if given.match in one[0]]
     rows: dict[int, Row] = {}
-    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
-        tasks = {pool.submit(row, *one, given.seconds, given.each): i for i, one in enumerate(asked)}
-        for done in as_completed(tasks):
-            rows[tasks[done]] = done.result()
-            print(done.result(), flush=True)
-            text = table([rows[place] for place in sorted(rows)])
-            if given.out is not None:
-                output.write_text(given.out, text + "\n")
+    text = ""
+    for number, one in runner.results(row, [(*dut, given.seconds, given.each) for dut in asked], given.jobs):
+        rows[number] = one
+        print(one, flush=True)
+        text = table([rows[place] for place in sorted(rows)])
+        runner.write(given.out, text)
     print(text)
 
 

@@ -1,6 +1,6 @@
 """The two products of attention as fused kernels compute them, beside chains of instructions.
 
-    python bench/attention.py --seed 20261123 [--splits]
+    python campaigns/attention.py --seed 20261123 [--splits]
 
 Needs PyTorch with CUDA and Triton. QK: with one key the logarithm of the sum, which the kernels return as
 well, is the product of a query and the key; cuDNN's went to base 2 and back. PV: keys are unit vectors, so

@@ -1,6 +1,6 @@
 """Operands of every kind of golden/stimuli on the GPU in this machine, beside the model.
 
-    .venv/bin/python bench/stimuli_gpu.py --arch hopper --each 100000 --jobs 16 --out table.md
+    .venv/bin/python campaigns/stimuli_gpu.py --arch hopper --each 100000 --jobs 16 --out table.md
 
 Campaigns make their operands on the GPU, by plans of whole tiles; these are the kinds themselves, those that
 vectors have, aimed at each program, a dot product at a time. One instruction for each distinct program
@@ -10,21 +10,17 @@ of the architecture. Exit status 1: a result differs; the first one is printed.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import runner
 from dissect_catalog import distinct
 
-import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.files import output
 from hw_capture.kernels import build
 from hw_capture.record.black_box import open_chip
 
@@ -56,7 +52,7 @@ def table(
     rows = [f"| {kind} | {asked[kind]:,} | {differ[kind]:,} |" for kind in stimuli.KINDS]
     return "\n".join(
         [
-            f"{datetime.now(UTC):%Y-%m-%d}, mmagold {golden.__version__}, {chip}: {programs} programs of "
+            f"{runner.made()}, {chip}: {programs} programs of "
             f"{given.arch}, seed {given.seed}: {differ.total():,} of {asked.total():,} results differ.",
             "",
             "| Kind | Results | Differ |",
@@ -79,18 +75,15 @@ def main() -> None:
     given = parser.parse_args()
     units = [ins for ins in distinct() if ins.architecture == given.arch and build.supported(ins)]
     asked, differ, reached, end = Counter[str](), Counter[str](), 0, time.time() + given.until
-    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
-        names = [f"{ins.architecture}:{ins.name}" for ins in units]
-        for done in as_completed([pool.submit(compare, name, given.each, given.seed, end) for name in names]):
-            name, some, wrong, first = done.result()
-            asked += some
-            differ += wrong
-            reached += bool(some)
-            print(name, f"{wrong.total():,} of {some.total():,}", first, flush=True)
+    tasks = [(f"{ins.architecture}:{ins.name}", given.each, given.seed, end) for ins in units]
+    for _, (name, some, wrong, first) in runner.results(compare, tasks, given.jobs, seconds=given.until):
+        asked += some
+        differ += wrong
+        reached += bool(some)
+        print(name, f"{wrong.total():,} of {some.total():,}", first, flush=True)
     report = table(asked, differ, reached, open_chip().name, given)
     print(report)
-    if given.out is not None:
-        output.write_text(given.out, report)
+    runner.write(given.out, report)
     sys.exit(1 if differ.total() else 0)
 
 

@@ -1,7 +1,7 @@
 """Holds the C core against exact rational arithmetic for as long as you like,
 on fresh operands of every kind.
 
-    python bench/exact_campaign.py --minutes 60 --seed 7
+    python campaigns/exact_rationals.py --minutes 60 --seed 7
 
 The oracle is tests/golden/exact.py (fractions only, nothing of golden); the rows are those of
 tests/golden/model/test_reference.py. Prints how many dot products were compared and every difference; the

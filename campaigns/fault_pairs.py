@@ -1,6 +1,6 @@
 """Whether two faults in one unit are listed as two: mutants of the units in other styles, in pairs.
 
-.venv/bin/python bench/fault_pairs.py --every 3 --out pairs.json
+.venv/bin/python campaigns/fault_pairs.py --every 3 --out pairs.json
 
 Each pair is planted in the unit's RTL, built, and run on the default vectors; the diagnosis sees the results
 alone. A pair counts where a hypothesis that explains every result (or the nearest, where it is called what
@@ -12,7 +12,6 @@ products that are. Where one fault hides the other in every vector there is noth
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+
+import runner
 
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
@@ -96,8 +97,7 @@ def main() -> None:
             words = {"two": row["found"], "as two": row["as two"], "one": row["one"], "none": True}
             word = next(word for word, true in words.items() if true)
             print(f"{word:6} {row['seconds']:6.1f} s  {row['pair']}: {row['sentence'][:200]}", flush=True)
-    if arguments.out is not None:
-        arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    runner.write(arguments.out, rows)
     named, two = (sum(row[key] for row in rows) for key in ("found", "as two"))
     print(f"{two} of {len(rows)} pairs are listed as two, {named} by the names that the mutants give both")
 

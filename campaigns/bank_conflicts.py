@@ -1,8 +1,8 @@
 """Bank conflicts of the ablation kernels with mma.sync, counted by a GPU, beside those from addresses.
 
     ncu --clock-control none --metrics smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum \\
-        --csv python bench/bank_conflicts.py --launch > counted.txt
-    python bench/bank_conflicts.py --counted counted.txt --out docs/timing/bank_conflicts_h200.csv
+        --csv python campaigns/bank_conflicts.py --launch > counted.txt
+    python campaigns/bank_conflicts.py --counted counted.txt --out docs/timing/bank_conflicts_h200.csv
 
 The first needs PyCUDA, nvcc, Nsight Compute and a GPU; products of 2048. The second ends with status 1 where
 one differs.

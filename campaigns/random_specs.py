@@ -1,7 +1,7 @@
 """A campaign of random custom units: the reference against the core, over every key of every step.
 
-    python bench/unit_campaign.py --units 4000 --seed 0 --jobs 16 --out report.json
-    python bench/unit_campaign.py --units 2000 --seed 20261122 --out docs/reports/random-units.md
+    python campaigns/random_specs.py --units 4000 --seed 0 --jobs 16 --out report.json
+    python campaigns/random_specs.py --units 2000 --seed 20261122 --out docs/reports/random-units.md
 
 The second is the report that is committed; --out writes Markdown or JSON, as the file is called.
 
@@ -20,23 +20,21 @@ import os
 import platform
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
+sys.path[:0] = [str(ROOT), str(ROOT / "bench"), str(ROOT / "tests" / "golden")]
 
+import runner  # noqa: E402
 from cores import MAKERS, way  # noqa: E402
 from model_differences import differences  # noqa: E402
 from random_operands import draw_dots  # noqa: E402
 from random_units import accepted  # noqa: E402
 from witnesses import differences as other_registers  # noqa: E402
 
-from golden import __version__  # noqa: E402
 from golden.program.keys import declared  # noqa: E402
 from golden.program.steps import KINDS  # noqa: E402
 
@@ -73,13 +71,13 @@ def to_markdown(report: dict[str, Any]) -> str:
     lines = [
         "# Campaign: the reference beside the core on random units",
         "",
-        f"{report['date']}, mmagold {report['version']}, {report['machine']}: {report['units']:,} units "
+        f"{report['made']}, {report['machine']}: {report['units']:,} units "
         f"(seeds {report['first_seed']} to {last}), {report['differing']:,} differing.",
         "",
         f"Of each unit {DOTS} random dot products in the reference, in the general interpreter and as `dot` "
         "runs them, in the fast form or in blocks; more of them, and matrices, in the last two. As many in "
         "the reference and observed: every number of every register. The command is "
-        "`bench/unit_campaign.py`.",
+        "`campaigns/random_specs.py`.",
         "",
         f"How `dot` runs them: {', '.join(f'{how} {count:,}' for how, count in report['ways'].items())}.",
         "",
@@ -107,20 +105,19 @@ def main() -> int:
     used: Counter[str] = Counter()
     ways: Counter[str] = Counter()
     wrong: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(options.jobs) as pool:
-        seeds = range(options.seed, options.seed + options.units)
-        for done, (seed, found, text, keys, how) in enumerate(pool.map(run, seeds, chunksize=8), 1):
-            used.update(keys)
-            ways[how] += 1
-            if found:
-                wrong.append({"seed": seed, "found": found, "unit": text})
-                print(f"seed {seed}: {found[0]}\n{text}", file=sys.stderr)
-            if done % 200 == 0:
-                print(f"{done} of {options.units} units, {len(wrong)} differ", file=sys.stderr)
+    tasks = [(seed,) for seed in range(options.seed, options.seed + options.units)]
+    drawn = runner.results(run, tasks, options.jobs)
+    for done, (_, (seed, found, text, keys, how)) in enumerate(drawn, 1):
+        used.update(keys)
+        ways[how] += 1
+        if found:
+            wrong.append({"seed": seed, "found": found, "unit": text})
+            print(f"seed {seed}: {found[0]}\n{text}", file=sys.stderr)
+        if done % 200 == 0:
+            print(f"{done} of {options.units} units, {len(wrong)} differ", file=sys.stderr)
     every = {f"{kind.__name__}.{name}" for kind in KINDS for name, *_ in declared(kind)}
     report = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "version": __version__,
+        "made": runner.made(),
         "machine": platform.machine(),
         "units": options.units,
         "first_seed": options.seed,
@@ -131,11 +128,10 @@ def main() -> int:
         "wrong": wrong,
     }
     as_page = options.out is not None and options.out.suffix == ".md"
-    text = to_markdown(report) if as_page else json.dumps(report, indent=1) + "\n"
+    text = to_markdown(report) if as_page else json.dumps(report, indent=1)
     if options.out is None:
         print(text)
-    else:
-        options.out.write_text(text, "utf-8")
+    runner.write(options.out, text)
     return 1 if wrong else 0
 
 

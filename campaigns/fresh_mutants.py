@@ -1,6 +1,6 @@
 """What the check and the diagnosis say of faults that nobody chose: one-line mutants drawn by a seed.
 
-.venv/bin/python bench/fresh_mutants.py --seed 1 --out fresh.json
+.venv/bin/python campaigns/fresh_mutants.py --seed 1 --out fresh.json
 
 Each mutant changes one place of one source of one unit (the reference units in rtl_tb/rtl/duts and those in
 other styles in rtl_tb/mutants/units), by rtl_tb/qualify/mutator.py. Units take turns, the kind of change and
@@ -10,7 +10,7 @@ at all.
 
 Whether a sentence names the right step and cause is for a person to judge; a report holds the sentences.
 
-.venv/bin/python bench/fresh_mutants.py --file planted.yaml --repair 60 --out planted.json
+.venv/bin/python campaigns/fresh_mutants.py --file planted.yaml --repair 60 --out planted.json
 
 Of faults that a person planted (a file as those of rtl_tb/mutants) each runs through the whole of
 `rtl check`, as its users see it. Each row has an empty column `judged`. One who reads the sentences beside
@@ -28,9 +28,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
+
+import runner
 
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
@@ -162,8 +163,7 @@ def check_file(arguments: argparse.Namespace) -> None:
         rows.append(row)
         print(f"\n{row['mutant']} ({row['unit']}): {row['fault']}", *row["said"], sep="\n  ")
         print(f"  seconds: {row.get('began')}", flush=True)
-        if arguments.out is not None:
-            arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        runner.write(arguments.out, rows)
 
 
 def tally(file: Path) -> None:
@@ -224,27 +224,30 @@ def check_drawn(arguments: argparse.Namespace) -> None:
     """Prints and writes what is said of mutants drawn by a seed."""
     rows: list[dict[str, Any]] = []
     caught: list[dict[str, Any]] = []
-    broken, until = 0, time.monotonic() + arguments.seconds
+    broken = 0
     wanted = len(arguments.only) if arguments.only else arguments.mutants
     count, repair, chosen = arguments.count or 20_000, arguments.repair, _chosen(arguments)
-    running: set[Future[dict[str, Any] | None]] = set()
-    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs) as pool:
-        while True:
-            while len(caught) + len(running) < wanted and time.monotonic() < until:
-                mutant, kind = next(chosen)
-                running.add(pool.submit(examine, mutant, kind, count, Path(folder) / mutant.name, repair))
-            if not running:
-                break
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for row in (each.result() for each in ended):
-                broken += row is None
-                if row is None:
-                    continue
-                rows.append(row)
-                _say(row)
-                if arguments.out is not None:
-                    arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-            caught = [one for one in rows if one["wrong"] or one["protocol"]]
+
+    def more(running: int) -> bool:
+        return len(caught) + running < wanted
+
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = ((mutant, kind, count, Path(folder) / mutant.name, repair) for mutant, kind in chosen)
+        for _, row in runner.results(
+            examine,
+            tasks,
+            arguments.jobs,
+            seconds=arguments.seconds,
+            wanted=more,
+        ):
+            broken += row is None
+            if row is None:
+                continue
+            rows.append(row)
+            _say(row)
+            runner.write(arguments.out, rows)
+            if row["wrong"] or row["protocol"]:
+                caught.append(row)
     explained = sum(bool(one.get("slugs")) for one in rows)
     mended = sum(any(repair["whole"] for repair in one.get("repairs", ())) for one in rows)
     holes = sum(one.get("wrong_in_more", 0) > 0 for one in rows)

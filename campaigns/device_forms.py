@@ -1,6 +1,6 @@
 """Every program that the catalog has, as a kernel on an NVIDIA GPU (golden/tensors), beside the C core.
 
-    python bench/device_forms.py --dots 1e6 --seed 1 --out report.md
+    python campaigns/device_forms.py --dots 1e6 --seed 1 --out report.md
 
 Needs PyTorch with CUDA and NVRTC. Instructions that have the same program, formats, K, sparsity and block
 scales are one unit here. A unit's operands are of all kinds of golden/stimuli, 64 rows and 64 columns a
@@ -14,13 +14,12 @@ import argparse
 import os
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import runner
 
 import golden
 from golden import stimuli
@@ -120,7 +119,7 @@ def table(found: list[Found], device: str, seed: int) -> str:
     lines = [
         f"# Every program on a GPU, beside the core: {device}",
         "",
-        f"`python bench/device_forms.py`, seed {seed}, {time.strftime('%Y-%m-%d')}: {len(found)} units, "
+        f"`python campaigns/device_forms.py`, seed {seed}, {runner.made()}: {len(found)} units, "
         f"{total:,} dot products, {wrong} differences. A unit is what instructions of one program, formats, "
         "K, sparsity and block scales have in common; its operands are of all kinds of stimuli.",
         "",
@@ -176,12 +175,11 @@ def main() -> None:
     given = parser.parse_args()
     chosen = [unit for unit in units() if given.only in " ".join(unit)]
     chosen.sort(key=lambda unit: device_text.is_quick(*_program(unit)))  # what compiles long goes first
-    with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
-        jobs = [pool.submit(check, *unit, int(given.dots), given.seed) for unit in chosen]
-        found = []
-        for job in jobs:
-            found.append(job.result())
-            print(found[-1], flush=True)
+    found = []
+    tasks = [(*unit, int(given.dots), given.seed) for unit in chosen]
+    for _, one in runner.results(check, tasks, given.processes):
+        found.append(one)
+        print(one, flush=True)
     import torch
 
     text = table(
@@ -189,8 +187,7 @@ def main() -> None:
         torch.cuda.get_device_name(),
         given.seed,
     )
-    if given.out:
-        given.out.write_text(text)
+    runner.write(given.out, text)
     wrong = sum(one.differences for one in found)
     print(f"{len(found)} units, {sum(one.dots for one in found):,} dot products, {wrong} differences")
     raise SystemExit(1 if wrong else 0)

@@ -1,6 +1,6 @@
 """Changes of instructions that the default vectors hardly show: what a fault could hide in.
 
-    .venv/bin/python bench/rare_changes.py [--count 200000] [--rare 5] [NAME ...]
+    .venv/bin/python campaigns/rare_changes.py [--count 200000] [--rare 5] [NAME ...]
 
 Every change that the diagnosis knows (golden/identify/hypotheses.py) is made to one instruction of each of
 twelve families, or to those that are named, and run on the default set of vectors. Of those that fewer

@@ -1,6 +1,6 @@
 """Whole products with infinities, NaNs and any other words among the operands, beside their plans.
 
-    python bench/special_products.py --seed 1 --out special.md
+    python campaigns/special_products.py --seed 1 --out special.md
 
 Needs PyTorch with CUDA, and Triton. Of each call its plan is found on finite operands first, as
 `mmagold capture-products` finds it. Then a share of the elements of A and B, five shares in turn, becomes

@@ -1,6 +1,6 @@
 """Products of one row or one column as cuBLAS computes them, beside the order that questions told.
 
-    python bench/dot_kernel.py --seed 77
+    python campaigns/dot_kernel.py --seed 77
 
 Needs PyTorch with CUDA. The number of blocks is the profiler's. Prints every product that differs, and how
 many elements were compared; ends with status 1 where one differs.

@@ -1,6 +1,6 @@
 """CUTLASS's GemmSplitKParallel, K in slices that need not be of one length, beside plans with parts.
 
-    python bench/cutlass_slices.py PATH_OF_CUTLASS
+    python campaigns/cutlass_slices.py PATH_OF_CUTLASS
 
 Needs CUTLASS's source (its wheel `nvidia-cutlass` has it), nvcc and a GPU of compute capability 9.0. Each
 line is one product: how many elements differ from the plan, and from one with slices of one length.

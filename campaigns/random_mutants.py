@@ -1,6 +1,6 @@
 """Whether the vectors of `rtl check` meet every fault of one line: mutants of the reference units, by a seed.
 
-.venv/bin/python bench/random_mutants.py --count 1000 --seed 1 --jobs 16 --out mutants.json
+.venv/bin/python campaigns/random_mutants.py --count 1000 --seed 1 --jobs 16 --out mutants.json
 
 Units take turns; in a unit every place of its text that may be changed has the same chance
 (rtl_tb/qualify/mutator.py). What does not build, or has the netlist of its unit, is drawn anew. Each mutant
@@ -9,7 +9,7 @@ is diagnosed. A mutant that fewer than LEAST vectors meet is compared with its u
 (rtl_tb/qualify/equivalence.py): the two are proved to answer alike, or operands on which they differ are
 found, and run in the simulator.
 
-.venv/bin/python bench/random_mutants.py --again mutants.json --out again.json
+.venv/bin/python campaigns/random_mutants.py --again mutants.json --out again.json
 
 runs the mutants of a file again which fewer than LEAST vectors met and which are not proved equivalent,
 without drawing any: after a change of the stimuli these have to be met.
@@ -28,12 +28,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import runner
 
 from golden.errors import MmagoldError
 from golden.explain.numbers import hex_text, power_text
@@ -213,31 +213,30 @@ def spelled(fmt: Format, codes: Any) -> str:
 
 def campaign(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs mutants until so many built, prints a line for each, and writes all of them after each."""
-    until = time.monotonic() + arguments.seconds
     source = again(arguments.again) if arguments.again else fresh(arguments)
     rows: dict[int, dict[str, Any]] = {}
-    running: dict[Future[dict[str, Any]], int] = {}
-    built, submitted, ended, due = 0, 0, False, 0.0
-    with tempfile.TemporaryDirectory(prefix="mutants_") as name, ProcessPoolExecutor(arguments.jobs) as pool:
-        while True:
-            while len(running) < arguments.jobs and built + len(running) < arguments.count and not ended:
-                one = next(source, None)
-                ended = one is None or time.monotonic() > until
-                if one is not None and not ended:
-                    job = (*one, arguments.vectors, Path(name), arguments.prove)
-                    running[pool.submit(examine, *job)] = submitted
-                    submitted += 1
-            if not running:
-                break
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                row = done.result()
-                rows[running.pop(done)] = row
-                built += row["state"] not in DRAWN_ANEW
-                say(row)
-            if time.monotonic() > due or not running:
+    due = 0.0
+
+    def wanted(running: int) -> bool:
+        return running + sum(row["state"] not in DRAWN_ANEW for row in rows.values()) < arguments.count
+
+    with tempfile.TemporaryDirectory(prefix="mutants_") as name:
+        tasks = ((*one, arguments.vectors, Path(name), arguments.prove) for one in source)
+        for number, row in runner.results(
+            examine,
+            tasks,
+            arguments.jobs,
+            seconds=arguments.seconds,
+            wanted=wanted,
+        ):
+            rows[number] = row
+            say(row)
+            if time.monotonic() > due:
                 write(arguments, [rows[number] for number in sorted(rows)])
                 due = time.monotonic() + WRITES
-    return [rows[number] for number in sorted(rows)]
+    found = [rows[number] for number in sorted(rows)]
+    write(arguments, found)
+    return found
 
 
 def fresh(arguments: argparse.Namespace) -> Iterator[tuple[str, Path, Change]]:
@@ -270,12 +269,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def write(arguments: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
     """Writes the report, whole or not at all."""
-    if arguments.out is not None:
-        asked = {name: getattr(arguments, name) for name in ("seed", "count", "vectors", "prove")}
-        report = {"asked": asked, "summary": summary(rows), "mutants": list(rows)}
-        part = arguments.out.with_suffix(".part")
-        part.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        part.replace(arguments.out)
+    asked = {name: getattr(arguments, name) for name in ("seed", "count", "vectors", "prove")}
+    runner.write(arguments.out, {"asked": asked, "summary": summary(rows), "mutants": list(rows)})
 
 
 def say(row: dict[str, Any]) -> None:

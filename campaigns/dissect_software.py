@@ -1,6 +1,6 @@
 """Dissects float dot products of software: NumPy, its BLAS, PyTorch, math.fsum, a Kahan sum.
 
-    .venv/bin/python bench/dissect_software.py --k 16 40 --out docs/reports/dissected-software.md
+    .venv/bin/python campaigns/dissect_software.py --k 16 40 --out docs/reports/dissected-software.md
 
 Each is asked for c + a . b in f32; the order of the sum is of the library's version and of this processor.
 """
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import runner
 
 import golden
-from golden.files import output
 
 F32 = npt.NDArray[np.float32]
 Sum = Callable[[F32, F32, F32], F32]
@@ -156,8 +156,7 @@ def main() -> None:
                 f"| {name} | {k} | {found.wrong:,} of {found.compared:,} | {what} | {spent:.1f} | `{order}` |"
             )
             print(lines[-1], flush=True)
-    if given.out is not None:
-        output.write_text(given.out, "\n".join(lines) + "\n")
+    runner.write(given.out, "\n".join(lines))
 
 
 if __name__ == "__main__":

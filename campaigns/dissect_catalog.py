@@ -1,8 +1,8 @@
 """Dissects programs of the catalog as black boxes, and holds what is found against fresh operands.
 
-    .venv/bin/python bench/dissect_catalog.py --each 32500 --out table.md
+    .venv/bin/python campaigns/dissect_catalog.py --each 32500 --out table.md
 
-    .venv/bin/python bench/dissect_catalog.py --gpu hopper --all --jobs 16 --out dissected.md
+    .venv/bin/python campaigns/dissect_catalog.py --gpu hopper --all --jobs 16 --out dissected.md
 
 The second asks the GPU in this machine, nothing else. One unit for each class: instructions that differ in
 the width of a, the format of d, the algorithms and their widths, sparsity, scales, and whether K is above 16;
@@ -17,19 +17,17 @@ core.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import runner
 
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.files import output
 from golden.identify.blackbox.candidates import meant
 from golden.identify.blackbox.found import Found
 from golden.identify.blackbox.views import dense_view
@@ -121,10 +119,8 @@ class Row:
         return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {last}"
 
 
-def row(name: str, given: argparse.Namespace, end: float) -> Row | None:
-    """Dissects one instruction, the model of it or the GPU; None after the end, on time.time."""
-    if time.time() > end:
-        return None
+def row(name: str, given: argparse.Namespace) -> Row:
+    """Dissects one instruction, the model of it or the GPU."""
     time.monotonic = time.process_time
     ins = resolve(name)
     box = open_gpu(f"gpu:{name}") if given.gpu else FunctionUnit.like(ins, ins.dot)
@@ -141,15 +137,11 @@ def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
     """The table and what it amounts to; rows are printed and written to the file as they come."""
     names = [_name(ins) for ins in units]
     rows: list[Row] = []
-    end = time.time() + given.until
-    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(row, name, given, end) for name in names]):
-            one = done.result()
-            if one is not None:
-                rows.append(one)
-                print(one.text(), flush=True)
-                if given.out is not None:  # a run that is cut short has written what it found
-                    output.write_text(given.out, "\n".join(_lines(rows, names, given)) + "\n")
+    tasks = [(name, given) for name in names]
+    for _, one in runner.results(row, tasks, given.jobs, seconds=given.until):
+        rows.append(one)
+        print(one.text(), flush=True)
+        runner.write(given.out, "\n".join(_lines(rows, names, given)))
     lines = _lines(rows, names, given)
     print(lines[-1])
     return lines

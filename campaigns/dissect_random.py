@@ -1,10 +1,10 @@
 """Dissects random units of the language as black boxes, and holds what is found against fresh operands.
 
-    .venv/bin/python bench/dissect_random.py --draw altered any --units 100 --seed 1 --out random.md
+    .venv/bin/python campaigns/dissect_random.py --draw altered any --units 100 --seed 1 --out random.md
 
 Draws: `altered`, a unit of the catalog in which two to four keys of its steps have another value, faults
 included (tests/golden/changed_steps.py knows which values every key can have); `any`, steps, formats and keys
-all at random (tests/golden/faulty_units.py), as bench/unit_campaign.py draws them; `family`, one of the
+all at random (tests/golden/faulty_units.py), as campaigns/random_specs.py draws them; `family`, one of the
 families that have a fast form, with odd formats and widths (tests/golden/kernel_units.py).
 
 The search gets formats, K, and a function. What it finds counts as exact where none of the fresh dot
@@ -15,17 +15,13 @@ the box together, the limit, too: what else the machine does ends no search.
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
 import random
 import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +30,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
 
+import runner  # noqa: E402
 from changed_steps import alternatives, replace_step, step_lists  # noqa: E402
 from faulty_units import any_unit  # noqa: E402
 from kernel_units import kernel_unit  # noqa: E402
@@ -44,7 +41,6 @@ from golden import stimuli  # noqa: E402
 from golden.catalog.unit_files import build_instruction  # noqa: E402
 from golden.catalog.unit_text import unit_text  # noqa: E402
 from golden.errors import MmagoldError, one_line  # noqa: E402
-from golden.files import output  # noqa: E402
 from golden.instruction import Instruction  # noqa: E402
 from golden.number.formats import Format  # noqa: E402
 from golden.program.keys import Candidate as MaximumOf  # noqa: E402
@@ -220,11 +216,8 @@ def row(drawn: Drawn, seed: int, given: argparse.Namespace) -> Row:
     return Row(seed, drawn.what, fresh=wrong, of=of, missed=names, said=said, **common)
 
 
-def row_of(kind: str, seed: int, given: argparse.Namespace, end: float) -> Row | None:
-    """Draws and dissects one unit; None after the end, on time.time. An error of the search is a row, too: it
-    would take those of all others with it."""
-    if time.time() > end:
-        return None
+def row_of(kind: str, seed: int, given: argparse.Namespace) -> Row:
+    """Draws and dissects one unit. An error of the search is a row, too: it would end the whole campaign."""
     drawn = draw(kind, seed)
     try:
         return row(drawn, seed, given)
@@ -235,12 +228,9 @@ def row_of(kind: str, seed: int, given: argparse.Namespace, end: float) -> Row |
 
 def drawn_rows(kind: str, given: argparse.Namespace) -> Iterator[Row]:
     """The rows of one draw, as they come."""
-    seeds, end = range(given.seed, given.seed + given.units), time.time() + given.until
-    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(row_of, kind, seed, given, end) for seed in seeds]):
-            one = done.result()
-            if one is not None:
-                yield one
+    tasks = [(kind, seed, given) for seed in range(given.seed, given.seed + given.units)]
+    for _, one in runner.results(row_of, tasks, given.jobs, seconds=given.until):
+        yield one
 
 
 def summary(draw_kind: str, rows: list[Row]) -> dict[str, Any]:
@@ -266,7 +256,7 @@ def page(found: list[dict[str, Any]], given: argparse.Namespace) -> str:
     lines = [
         "# Dissected: random units of the language",
         "",
-        f"{datetime.now(UTC).date()}, mmagold {golden.__version__}: units drawn by seed, each given to the "
+        f"{runner.made()}: units drawn by seed, each given to the "
         f"search as a function with its formats and K alone; {given.seconds:g} CPU seconds of one core and "
         f"{given.asks:,} dot products at most. Exact: none of the questions and none of the fresh dot "
         f"products differs ({given.each} of each of {len(stimuli.KINDS)} kinds aimed at the true unit, as "
@@ -306,10 +296,10 @@ def _table(one: dict[str, Any]) -> list[str]:
     return lines
 
 
-def write(file: Path, found: list[dict[str, Any]], given: argparse.Namespace) -> None:
+def write(file: Path | None, found: list[dict[str, Any]], given: argparse.Namespace) -> None:
     """JSON or Markdown, as the file is called."""
-    as_page = file.suffix == ".md"
-    output.write_text(file, page(found, given) if as_page else json.dumps(found, indent=1) + "\n")
+    as_page = file is not None and file.suffix == ".md"
+    runner.write(file, page(found, given) if as_page else found)
 
 
 def main() -> None:
@@ -335,8 +325,7 @@ def main() -> None:
         for one in drawn_rows(kind, given):
             rows.append(one)
             print(_line(one), flush=True)
-            if given.out is not None:
-                write(given.out, [*found, summary(kind, rows)], given)
+            write(given.out, [*found, summary(kind, rows)], given)
         found.append(summary(kind, sorted(rows, key=lambda one: one.seed)))
         print({name: value for name, value in found[-1].items() if name != "rows"}, flush=True)
 

@@ -1,7 +1,7 @@
 """What the arithmetic of a matrix unit does to a language model: logits under other chips and under a unit of
 which one bit after the other is taken away.
 
-    python bench/network.py --seed 1 --out docs/reports/network.md
+    python campaigns/network.py --seed 1 --out docs/reports/network.md
 
 The model is a small decoder of the usual kind (pre-norm, causal attention, GELU) with random weights of the
 seed; nothing is downloaded. Its matrix products, attention's too, go through `mmagold.torch.emulate`; all
@@ -181,7 +181,7 @@ A decoder of {size}, with random weights of seed {given.seed}, reads
 tensor); all else is f32. The weights are random: the rows say what arithmetic does to logits, not to the
 answers of a trained model.
 
-Made on {made} by `python bench/network.py {call}`:
+Made on {made} by `python campaigns/network.py {call}`:
 {count * VOCABULARY} logits and {count} argmaxima in each row, {rows[1].products} matrix products;
 a pass through the model takes {min(took):.1f} to {max(took):.1f} s with {os.cpu_count()} processors.
 
