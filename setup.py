@@ -2,7 +2,8 @@
 and pages into the wheel.
 
 The rest is in pyproject.toml. The library has no Python API (golden/model/engine.py loads it with ctypes), so
-one wheel per platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
+one wheel per platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags of
+golden/model/core_build.py, which says how the core is compiled.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -24,11 +23,10 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 CORE = Path("golden", "core")
-FLAGS = ["-std=gnu11", "-O3", "-fPIC", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra"]
-FLAGS += ["-falign-loops=32"]  # else unrelated code that moves the loops of a tile costs up to 5 %
+CORE_BUILD = runpy.run_path(str(ROOT / "golden" / "model" / "core_build.py"))
+"""The package itself may not be importable yet."""
 ADDED = {"spec": Path("golden", "spec"), "docs": Path("golden", "publish", "pages")}
 """Folders that go into the wheel, and where."""
-LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 
 def sources(pattern: str) -> list[str]:
@@ -36,31 +34,12 @@ def sources(pattern: str) -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CORE).glob(pattern))
 
 
-def compiler() -> list[str]:
-    """The C compiler: CC, or the first of gcc, clang and cc."""
-    if os.environ.get("CC"):
-        return shlex.split(os.environ["CC"])
-    for name in ("gcc", "clang", "cc"):
-        if shutil.which(name):
-            return [name]
-    sys.exit(
-        "mmagold: no C compiler found; install gcc or clang (Debian, Ubuntu: apt-get install gcc libc6-dev)"
-    )
-
-
-def core_digest() -> str:
-    """What the library says that it was built from, see golden/model/core_library.py. The package itself
-    may not be importable yet."""
-    digest: str = runpy.run_path(str(ROOT / "golden" / "model" / "core_digest.py"))["digest"](ROOT / CORE)
-    return digest
-
-
 class BuildCore(build_ext):
     """Compiles the core with the flags above alone, not with those that Python itself was built with."""
 
     def get_ext_filename(self, fullname: str) -> str:
         """golden/libmmagold_core.so: no Python version or ABI in the name."""
-        return os.path.join(*fullname.split(".")) + LIBRARY_SUFFIX
+        return os.path.join(*fullname.split(".")) + CORE_BUILD["SUFFIX"]
 
     def copy_extensions_to_source(self) -> None:
         """Moves the library beside the package: whoever loads it meanwhile gets the old one or the new
@@ -76,31 +55,18 @@ class BuildCore(build_ext):
                 partial.unlink(missing_ok=True)
 
     def build_extension(self, ext: Extension) -> None:
-        """Compiles the files, as many at a time as there are cores, and links them into a name of its own
-        that is then moved into place."""
+        """Compiles and links the core."""
+        command = CORE_BUILD["compiler"]()
+        if command is None:
+            sys.exit(
+                "mmagold: no C compiler found; install gcc or clang (Debian, Ubuntu: apt-get install gcc)"
+            )
         library = Path(self.get_ext_fullpath(ext.name))
         library.parent.mkdir(parents=True, exist_ok=True)
-        partial = library.with_name(f"{library.name}.{os.getpid()}")
-        common = [
-            *compiler(),
-            *FLAGS,
-            f'-DMG_DIGEST="{core_digest()}"',
-            *shlex.split(os.environ.get("CFLAGS", "")),
-        ]
         try:
-            with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as cores:
-                objects = [str(Path(folder, Path(source).stem + ".o")) for source in ext.sources]
-                compiled = (
-                    [*common, "-c", source, "-o", name]
-                    for source, name in zip(ext.sources, objects, strict=True)
-                )
-                list(cores.map(self._run, compiled))
-                self._run([*common, "-shared", *objects, "-lm", "-o", str(partial)])
-            partial.replace(library)
+            CORE_BUILD["build"](command, ROOT / CORE, library, self._run)
         except subprocess.CalledProcessError as error:
             sys.exit(f"mmagold: the C core did not compile (exit status {error.returncode}, see above)")
-        finally:
-            partial.unlink(missing_ok=True)
 
     @staticmethod
     def _run(command: list[str]) -> None:

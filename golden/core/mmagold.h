@@ -130,7 +130,7 @@ void mg_decode_codes(const mg_format *format, const uint64_t *codes, int64_t cou
 void mg_build_table(const mg_format *format, const mg_format *target, mg_table *table);
 
 int mg_abi_version(void);
-/* The digest of the sources that this was built from (golden/model/core_digest.py); the binding compares it with those that it has. */
+/* The digest of the sources that this was built from (golden/model/core_build.py); the binding compares it with those that it has. */
 const char *mg_digest(void);
 /* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */
 void mg_struct_sizes(int64_t sizes[5]);

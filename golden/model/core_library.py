@@ -12,13 +12,13 @@ import ctypes
 import os
 import re
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
 from golden.errors import CoreError, nearest
-from golden.model.core_digest import digest
+from golden.model import core_build
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_SUFFIXES = ("so", "dylib")
 _REBUILD = "rebuild it with 'pip install -e .' (or 'python setup.py build_ext --inplace') in the checkout"
 _MOST_THREADS = 256
 SIMD = ("portable", "avx2", "avx512")
@@ -38,7 +38,7 @@ def load() -> tuple[ctypes.CDLL, Path]:
         raise CoreError(f"{path}: the C core cannot be loaded: {error}") from None
     if not hasattr(core, "mg_run"):
         raise CoreError(f"{path}: this is no build of the C core; {_REBUILD}")
-    built, wanted = _digest_of(core), digest(_PACKAGE / "core")
+    built, wanted = _digest_of(core), core_build.digest(_PACKAGE / "core")
     if built != wanted:
         raise CoreError(
             f"{path}: the C core was built from other sources ({built}) than this package has ({wanted}); "
@@ -49,16 +49,37 @@ def load() -> tuple[ctypes.CDLL, Path]:
 
 
 def _path() -> Path:
-    default = next(
-        (found for suffix in _SUFFIXES if (found := _PACKAGE / f"libmmagold_core.{suffix}").exists()), None
-    )
+    """MMAGOLD_CORE, the build beside the package, an installed copy's of the same sources, or a new build.
+
+    A checkout that was never built hides an installed copy from every Python that runs in its folder.
+    """
+    default = _PACKAGE / f"libmmagold_core{core_build.SUFFIX}"
     chosen = os.environ.get("MMAGOLD_CORE")
-    if chosen and not Path(chosen).is_file():
-        instead = f"; nearest: {default}" if default else ""
-        raise CoreError(f"MMAGOLD_CORE is '{chosen}', expected a build of the C core, a file{instead}")
-    if not chosen and default is None:
-        raise CoreError(f"{_PACKAGE}: the C core is not built; {_REBUILD}")
-    return Path(chosen) if chosen else default  # type: ignore[return-value]
+    if chosen:
+        if not Path(chosen).is_file():
+            instead = f"; nearest: {default}" if default.exists() else ""
+            raise CoreError(f"MMAGOLD_CORE is '{chosen}', expected a build of the C core, a file{instead}")
+        return Path(chosen)
+    if default.exists():
+        return default
+    installed = _installed()
+    if installed is not None:
+        return installed
+    try:
+        return core_build.build_checkout(_PACKAGE)
+    except OSError as error:
+        raise CoreError(f"{_PACKAGE}: the C core is not built: {error}; {_REBUILD}") from None
+
+
+def _installed() -> Path | None:
+    """The library of an installed copy, where it was built from the same sources as this checkout has."""
+    wanted = core_build.digest(_PACKAGE / "core")
+    for distribution in metadata.distributions(name="mmagold"):
+        package = Path(str(distribution.locate_file("golden")))
+        library = package / f"libmmagold_core{core_build.SUFFIX}"
+        if library.is_file() and core_build.digest(package / "core") == wanted:
+            return library
+    return None
 
 
 def _digest_of(core: ctypes.CDLL) -> str:

@@ -14,7 +14,7 @@ import pytest
 from filelock import FileLock
 from long_run import long_after
 
-from golden.model.core_digest import digest
+from golden.model.core_build import digest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(str(path) for path in (ROOT / "golden" / "core").glob("*.c"))

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from golden.errors import DocsError, missing
-from golden.model.core_digest import digest
+from golden.model.core_build import digest
 from golden.model.program_text import CORE
 from golden.paths import cache_folder
 

@@ -29,7 +29,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.errors import CoreError, DTypeError, MetadataError, MmagoldError, OperandError, ShapeError
 from golden.instruction import Instruction
-from golden.model import core_digest, core_library, engine
+from golden.model import core_build, core_library, engine
 from golden.paths import spec_folder
 
 MMA = "mma.sync.aligned."
@@ -491,7 +491,7 @@ def test_more_results_than_memory_are_said(dense: Instruction) -> None:
 
 LOAD = "import golden; golden.instruction('hopper', 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64').engine"
 LIBRARY = Path(str(engine.library()._name))
-DIGEST_OF_CORE = core_digest.digest(Path(golden.__file__).parent / "core").encode()
+DIGEST_OF_CORE = core_build.digest(Path(golden.__file__).parent / "core").encode()
 
 
 def refusal(library: Path) -> str:
@@ -542,14 +542,60 @@ def test_a_core_of_other_sources_is_refused(old: bytes, new: bytes, said: str, t
     )
 
 
+def checkout(folder: Path) -> Path:
+    """The package of a checkout that was never built: its sources of the core, and no library."""
+    shutil.copytree(Path(golden.__file__).parent / "core", folder / "golden" / "core")
+    return folder / "golden"
+
+
+def test_a_checkout_that_was_not_built_uses_the_installed_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after `pip install .`: in the checkout's folder Python finds the sources first. Other sources do not
+    count: their bits may differ."""
+    package, installed = checkout(tmp_path / "checkout"), checkout(tmp_path / "installed")
+    library = installed / LIBRARY.name
+    shutil.copy(LIBRARY, library)
+    copy = SimpleNamespace(locate_file=lambda name: tmp_path / "installed" / name)
+    monkeypatch.setattr(core_library, "_PACKAGE", package)
+    monkeypatch.setattr(core_library.metadata, "distributions", lambda name: [copy])
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    assert core_library.load()[1] == library
+    (installed / "core" / "mg_run.c").write_text("changed")
+    with pytest.raises(CoreError, match="the C core is not built"):
+        core_library.load()
+
+
+def test_a_checkout_that_was_not_built_builds_its_core_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A core of one file, which takes a second: what is built carries the digest of its sources."""
+    package = tmp_path / "golden"
+    (package / "core").mkdir(parents=True)
+    text = "const char *mg_digest(void) { return MG_DIGEST; } void mg_simd(void) {} void mg_run(void) {}"
+    (package / "core" / "mg_run.c").write_text(text)
+    monkeypatch.setattr(core_library, "_PACKAGE", package)
+    monkeypatch.setattr(core_library.metadata, "distributions", lambda name: [])
+    monkeypatch.delenv("CC", raising=False)
+    assert core_library.load()[1] == package / LIBRARY.name
+    assert "builds the C core" in capfd.readouterr().err
+    core_library.load()
+    assert capfd.readouterr().err == ""
+    (package / LIBRARY.name).unlink()
+    (package / "core" / "mg_run.c").write_text("int x = ;")
+    with pytest.raises(CoreError, match=r"the C core is not built: \w+ failed with exit status 1: .*error"):
+        core_library.load()
+    assert list(package.glob("lib*")) == []
+
+
 def test_the_digest_sees_every_file_of_the_core(tmp_path: Path) -> None:
     core = Path(golden.__file__).parent / "core"
-    seen = {core_digest.digest(core)}
+    seen = {core_build.digest(core)}
     for path in sorted(core.glob("*.[ch]")):
         copy = tmp_path / path.stem / path.suffix[1:]
         shutil.copytree(core, copy)
         (copy / path.name).write_text((copy / path.name).read_text() + " ")
-        seen.add(core_digest.digest(copy))
+        seen.add(core_build.digest(copy))
     assert len(seen) == 1 + len(list(core.glob("*.[ch]")))
 
 
