@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "profile",
         "vectors/hopper/index",
     ),
-    "Reference": ("spec-schema", "api/index", "core", "add-an-architecture", "add-a-step"),
+    "Reference": ("spec-schema", "api/index", "limits", "core", "add-an-architecture", "add-a-step"),
 }
 # Pages in these folders hang under the folder's index; in the others they are reached
 # by links and the search.
