@@ -38,4 +38,8 @@ else ifeq ($(SIM),icarus)
 COMPILE_ARGS += $(addprefix -P$(COCOTB_TOPLEVEL).,$(PARAMETERS))
 endif
 
-include $(shell $(PYTHON) -m cocotb_tools.config --makefiles)/Makefile.sim
+COCOTB_MAKEFILES := $(shell $(PYTHON) -m cocotb_tools.config --makefiles 2>/dev/null)
+ifeq ($(COCOTB_MAKEFILES),)
+$(error cocotb is not installed for $(PYTHON): pip install 'mmagold[rtl]')
+endif
+include $(COCOTB_MAKEFILES)/Makefile.sim
