@@ -72,6 +72,11 @@ def resolve_parameters(algorithm: Algorithm, given: Section, out: Format) -> dic
         value = given.take(name, (int, str, bool, list, Section), rule.get("default"))
         if isinstance(value, Section) and rule.get("by_output"):
             value = value.get(out.name)
+        # The exponent says all that the width does, so that the width does not stay a parameter.
+        width = values.pop(rule.get("least_exponent_less", ""), None)
+        if value is None and width is not None:
+            # A register of so many integer bits, its last place fixed, holds no exponent below this.
+            value = out.min_exponent - width
         if value is None and not rule.get("optional") and rule["type"] != "word":
             raise given.error(f"parameter '{name}' of {algorithm.name} is missing for {out.name} results")
         if value is not None:
