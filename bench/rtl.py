@@ -18,9 +18,9 @@ from golden.cover.coverage import Coverage
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.check.check import Options, check
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.runs.verdict import judge
 
 UNIT = Path(__file__).parents[1] / "rtl_tb" / "rtl" / "duts" / "fda_volta_f16.yaml"
 RUNS = (

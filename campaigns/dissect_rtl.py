@@ -29,11 +29,11 @@ from golden.program.signature import Operands
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import dissection
 from rtl_tb.check.check import Options, check_dut
-from rtl_tb.check.latency import measure
-from rtl_tb.check.unit import DutRun
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
+from rtl_tb.runs.latency import measure
+from rtl_tb.runs.unit import DutRun
 
 FRESH = 5
 """Seed of the operands that the search never asked about."""

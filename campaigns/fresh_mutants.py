@@ -37,10 +37,8 @@ from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.check import Options, check_dut
-from rtl_tb.check.latency import measure
 from rtl_tb.check.report import Report, fault_line, headline, with_example
 from rtl_tb.check.starts import compare_starts
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.locate.result import Repair
@@ -48,6 +46,8 @@ from rtl_tb.locate.search import find_repairs
 from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
 from rtl_tb.qualify.mutator import KINDS, changes_of, planted, together
 from rtl_tb.qualify.naming import explanations
+from rtl_tb.runs.latency import measure
+from rtl_tb.runs.verdict import Verdict, judge
 
 _MORE = 200_000
 """Vectors of another seed on which a mutant that passes runs."""

@@ -42,7 +42,6 @@ from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.check import TRAFFIC, affordable
 from rtl_tb.check.climbs import try_climbs
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
@@ -50,6 +49,7 @@ from rtl_tb.errors import ElaborationError
 from rtl_tb.qualify.equivalence import SAME, UNKNOWN, compare
 from rtl_tb.qualify.mutants import UNITS
 from rtl_tb.qualify.mutator import Change, changes_of, draw, planted
+from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
 LEAST = 20

@@ -1,6 +1,6 @@
 """A unit: whatever answers dot products.
 
-An instruction is one, and so is a DUT behind an engine (rtl_tb.check.unit), an instruction on a GPU
+An instruction is one, and so is a DUT behind an engine (rtl_tb.runs.unit), an instruction on a GPU
 (hw_capture.record.unit) and a function of one's own:
 
     unit = FunctionUnit(my_dot, {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}, k=8)

@@ -514,6 +514,6 @@ def _black_box(text: str) -> Unit | None:
 
     if "dut" not in yamlfile.read(text):
         return None
-    from rtl_tb.check.unit import open_unit
+    from rtl_tb.runs.unit import open_unit
 
     return open_unit(text)

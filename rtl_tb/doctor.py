@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators, translators
 from rtl_tb.simulators.simulators import Simulator
 

@@ -37,9 +37,9 @@ from golden.files.output import put_folder, workplace, write_text
 from golden.vectors import files as vector_files
 from rtl_tb.check import report
 from rtl_tb.check.bundle import DESCRIPTION, INSTRUCTION, LIBRARIES, bundle
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import Verdict
 from rtl_tb.simulators.simulators import longest_build
 
 if TYPE_CHECKING:

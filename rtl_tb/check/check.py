@@ -30,24 +30,25 @@ from rtl_tb import engines
 from rtl_tb.check import vhdl
 from rtl_tb.check.beyond import beyond, several_drive
 from rtl_tb.check.climbs import never_held, try_climbs, turns
-from rtl_tb.check.dots import of_tiles
-from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states, of_its_reader
-from rtl_tb.check.latency import measured
 from rtl_tb.check.once import initialised_once
-from rtl_tb.check.polarity import Polarity, polarity
 from rtl_tb.check.readings import Reading, as_run, synthesised
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.spacing import Spacing, spacing
 from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.swapped import swapped_ports
 from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
-from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.locate.budget import Budget
+from rtl_tb.runs.dots import of_tiles
+from rtl_tb.runs.example import Example, smallest
+from rtl_tb.runs.hypotheses import explain_results
+from rtl_tb.runs.latency import measured
+from rtl_tb.runs.polarity import Polarity, polarity
+from rtl_tb.runs.verdict import Verdict, judge, silent
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
@@ -763,7 +764,7 @@ def explain(result: Check, job: Job, report: Progress, budget: Budget, tell: Lis
         found, within = None, budget.rest(_HYPOTHESES if asked is None else 1.0)
         if calm is None or mixed:  # else the arithmetic is right
             with _given_up(result, "whether a hypothesis explains it is not known"):
-                found = reasons.reasons(verdict, job, partial(report, "trying hypotheses"), within)
+                found = explain_results(verdict, job, partial(report, "trying hypotheses"), within)
         if found is not None:
             result.diagnosis = found
             report("looking for the smallest operands of each fault", 0, 0)

@@ -17,8 +17,8 @@ from golden.stimuli import KINDS
 from golden.stimuli.sequences import making
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.runs.verdict import Verdict, judge
 
 Operands = dict[str, npt.NDArray[Any]]
 MOST = 200_000

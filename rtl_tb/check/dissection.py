@@ -13,8 +13,8 @@ from golden.identify.blackbox.dissecting import dissect as search
 from golden.identify.blackbox.found import Found
 from golden.identify.blackbox.nearness import differences
 from golden.instruction import Instruction
-from rtl_tb.check.unit import DutRun
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.unit import DutRun
 
 ENGINE = "fast"
 """One call is one run of the simulation, and a dissection is many thousand dot products."""

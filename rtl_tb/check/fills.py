@@ -29,7 +29,6 @@ from rtl_tb import engines
 from rtl_tb.check import open_values
 from rtl_tb.check.readings import Reading, on_text, undeclared
 from rtl_tb.check.starts import SHOWN, Unset
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.runs import NAME
@@ -38,6 +37,7 @@ from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.runs.verdict import Verdict, judge
 
 _AS_SIMULATED = "as simulated"
 _PATTERNS = {"a pattern": 0, "its complement": -1}

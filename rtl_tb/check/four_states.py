@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 MOST, BITS, LEAST = 256, 1 << 16, 16

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import elaborated
 from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.verdict import Verdict
 
 _SHOWN = 6
 """Declarations that are named."""

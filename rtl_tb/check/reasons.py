@@ -1,33 +1,31 @@
-"""Why a check failed: the diagnosis, an example of each fault by itself, and what the handshake says."""
+"""Why a check failed: an example of each fault by itself, and what the handshake and the lint say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from golden.identify.accumulator_faults import beside_of_one
-from golden.identify.diagnosis import Diagnosis, Fault, diagnose
+from golden.identify.diagnosis import Diagnosis, Fault
 from golden.identify.flag_faults import FlagFault, flag_faults
 from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
-from rtl_tb.check.dots import as_dots
-from rtl_tb.check.example import Example, example_of, example_of_sequence, run_of
-from rtl_tb.check.sequences import behind_its_c
-from rtl_tb.check.tiles import sentence, wrong_elements, wrong_places
-from rtl_tb.check.unit import DutRun
-from rtl_tb.check.verdict import Verdict, silent
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.budget import Budget
+from rtl_tb.runs.example import Example, example_of, example_of_sequence, run_of
+from rtl_tb.runs.sequences import behind_its_c
+from rtl_tb.runs.tiles import sentence, wrong_elements
+from rtl_tb.runs.unit import DutRun
+from rtl_tb.runs.verdict import Verdict, silent
 
-Progress = Callable[[int, int], None]
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
 SHOWN = 3
@@ -45,17 +43,6 @@ class Shown:
 
     fault: Fault
     example: Example | None
-
-
-def reasons(verdict: Verdict, job: Job, progress: Progress, budget: Budget | None = None) -> Diagnosis | None:
-    """The diagnosis of the wrong results; None where there are none. Status flags alone tell nothing of the
-    datapath's steps."""
-    if not verdict.wrong_d.any():
-        return None
-    places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
-    operands, actual = as_dots(verdict, True, places)
-    unit = job.vectors.instruction.stateless
-    return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress, budget=budget)
 
 
 def flag_reasons(verdict: Verdict) -> list[FlagFault]:
@@ -202,7 +189,7 @@ def _lint(dut: Dut, budget: Budget) -> tuple[str, ...]:
 
 def never_answered(verdict: Verdict) -> str:
     """What is said of a unit that answers next to nothing, whatever the polarity of its signals
-    (rtl_tb/check/polarity.py)."""
+    (rtl_tb/runs/polarity.py)."""
     return (
         f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered, nor are "
         "they with its reset, valid, ready or enable turned over; look at the clock, and at what holds the "

@@ -18,7 +18,7 @@ from rich.table import Table
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
 from golden.identify.diagnosis import ACCEPTED
-from rtl_tb.check.example import Example
+from rtl_tb.runs.example import Example
 
 Report = dict[str, Any]
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates"

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from rtl_tb import engines
 from rtl_tb.check.starts import MOST, Unset, compare_starts
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import Verdict, judge
 
 
 def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, Job, Verdict]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from golden.errors import MmagoldError
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.runs.verdict import Verdict, judge
 
 FEW = 100
 """Vectors of a run: enough for an interval that is too short to spoil many."""

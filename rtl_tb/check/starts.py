@@ -16,10 +16,10 @@ import numpy as np
 
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import STARTS, Job
+from rtl_tb.runs.verdict import Verdict, judge, silent
 
 MOST = 2_000
 """Vectors of each such run that repeats what failed, or what a unit did under traffic, or of GHDL, which is

@@ -13,9 +13,9 @@ from typing import Any
 from rtl_tb import engines
 from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read, undeclared
 from rtl_tb.check.unheeded import as_hardware
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.verdict import Verdict, judge
 
 MOST = 2_000
 """Vectors of the run."""

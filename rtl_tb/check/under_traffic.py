@@ -11,8 +11,8 @@ import numpy as np
 
 from golden.errors import MmagoldError
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import Verdict, judge
 
 _PARTS = {
     "resets": ("resets", "what a reset has to set, and what it has to drop"),

@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.vhdl import units_of
 from rtl_tb.engines import ghdl
+from rtl_tb.runs.verdict import Verdict
 from rtl_tb.simulators import simulators
 
 _KINDS = {

@@ -151,7 +151,7 @@ class Job:
             raise RtlError(f"wall_timeout is {self.wall_timeout}, expected seconds, more than 0")
         if self.dut.handshake.kind == "latency" and self.dut.handshake.latency is None:
             raise RtlError(
-                f"the latency of {self.dut.name} is to be measured: rtl_tb.check.latency.measure does it"
+                f"the latency of {self.dut.name} is to be measured: rtl_tb.runs.latency.measure does it"
             )
         if not self.vectors.stands_alone:
             raise RtlError(

@@ -12,9 +12,9 @@ from golden.errors import MmagoldError
 from golden.identify.minimising import minimise, of_one_kind
 from golden.program.signature import Operands
 from golden.vectors.tiles import element
-from rtl_tb.check.example import Example, example_of, first_failing, run_of
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.example import Example, example_of, first_failing, run_of
+from rtl_tb.runs.verdict import Verdict
 
 Flags = npt.NDArray[np.bool_]
 

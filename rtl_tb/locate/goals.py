@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from golden.identify.diagnosis import Hypothesis
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.description import Dut
 from rtl_tb.locate.clusters import spread
+from rtl_tb.runs.verdict import Verdict
 
 _ASKED, _LEFT, _OTHERS = 4000, 160, 96
 """Wrong vectors about which a hypothesis is asked, and right ones; those of a goal that it leaves wrong, and

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from golden.errors import MmagoldError
 from golden.identify.diagnosis import Diagnosis
-from rtl_tb.check.example import Example, run_of, smallest
-from rtl_tb.check.reasons import Progress, reasons
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.result import Rest
+from rtl_tb.runs.example import Example, run_of, smallest
+from rtl_tb.runs.hypotheses import explain_results
+from rtl_tb.runs.sequences import Progress
+from rtl_tb.runs.verdict import Verdict
 
 _PARTS = 2
 """Faults that may explain what is left: more of them explain much by chance."""
@@ -36,7 +37,7 @@ def rest_of(verdict: Verdict, mended: Job, asked: Job, look: Callable[[], None])
     look()
     if verdict.missing.any() or verdict.unknown.any() or any(verdict.wrong_flags.values()):
         return ()
-    found = reasons(verdict, mended, looking)
+    found = explain_results(verdict, mended, looking)
     if found is None or not found.explains or len(found.every_fault) > _PARTS:
         return ()
     only = len(found.every_fault) == 1

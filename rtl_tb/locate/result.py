@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rtl_tb.check.example import Example
+    from rtl_tb.runs.example import Example
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from golden.errors import MmagoldError, SpecError
 from golden.identify.diagnosis import Hypothesis
 from golden.program.state import starts
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.engines import builds, fast
@@ -44,6 +43,7 @@ from rtl_tb.locate.rest import rest_of
 from rtl_tb.locate.result import Alone, Edit, Repair
 from rtl_tb.locate.selector import numbers
 from rtl_tb.locate.texts import Texts, with_changes
+from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]

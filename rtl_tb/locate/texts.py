@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines import builds, fast, selfcheck
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.budget import MEMORY, Budget
 from rtl_tb.locate.changes import Change, Changes, write
+from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
 Flags = npt.NDArray[np.bool_]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from golden.identify.diagnosis import diagnose
-from rtl_tb.check.dots import as_dots
 from rtl_tb.check.reasons import flag_reasons
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.description import Dut
+from rtl_tb.runs.dots import as_dots
+from rtl_tb.runs.verdict import Verdict
 
 _MOST = 20_000
 """Dot products that the diagnosis gets at most."""

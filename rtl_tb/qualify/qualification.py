@@ -25,14 +25,14 @@ import numpy as np
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.latency import measure
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
 from rtl_tb.qualify.naming import explanations
+from rtl_tb.runs.latency import measure
+from rtl_tb.runs.verdict import Verdict, judge
 
 __all__ = ["WRITERS", "Qualification", "Row", "Score", "print_matrix", "qualify"]
 Progress = Callable[[str, int, int], None]

@@ -15,9 +15,9 @@ import rtl_tb
 from golden.number.formats import Format
 from golden.vectors import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 FULL = bool(os.environ.get("MMAGOLD_FULL"))

@@ -8,9 +8,9 @@ import integer_dot
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import Verdict, judge
 
 UNIT = """`define SUM(x, y) ((x) + (y))
 module dot4 #(parameter int W = 8, localparam int BITS = 2 * W, UNUSED = 3) (

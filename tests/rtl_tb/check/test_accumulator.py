@@ -17,15 +17,15 @@ from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.check.check import RESET_EVERY, Options, affordable, check
-from rtl_tb.check.dots import as_dots
 from rtl_tb.check.report import traffic_line
-from rtl_tb.check.unit import open_unit
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.engines import selfcheck, selfcheck_text
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.dots import as_dots
+from rtl_tb.runs.unit import open_unit
+from rtl_tb.runs.verdict import judge
 
 RTL = Path(rtl_tb.__file__).parent / "rtl"
 UNIT = paths.spec_folder() / "examples" / "accumulator.yaml"

@@ -16,9 +16,9 @@ from rtl_tb import engines
 from rtl_tb.check import report
 from rtl_tb.check.check import Check, Options, check
 from rtl_tb.check.four_states import ask_four_states
-from rtl_tb.check.verdict import judge
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.runs.verdict import judge
 
 TOP = """
 module mac4 (

@@ -22,13 +22,13 @@ from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.stimuli import INTEGER_KINDS, KINDS
 from golden.vectors import default_set
-from rtl_tb.check import dots
 from rtl_tb.check.check import DEFAULT_TRAFFIC, LEAST_RESETS, RESET_EVERY, Options, check
 from rtl_tb.check.report import example_title, headline
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome, Traffic
 from rtl_tb.errors import RtlError
+from rtl_tb.runs import dots
+from rtl_tb.runs.verdict import judge
 
 DUTS = Path(__file__).parents[3] / "rtl_tb" / "rtl" / "duts"
 ICARUS = {"engine": "selfcheck", "simulator": "icarus"}

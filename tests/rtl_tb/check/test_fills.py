@@ -16,10 +16,10 @@ from rtl_tb.check.fills import Hole, ask_fills, filled, find_open
 from rtl_tb.check.open_values import may_have_any
 from rtl_tb.check.readings import SIMULATORS, as_run, read
 from rtl_tb.check.starts import Unset
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 HEAD = "typedef enum logic [1:0] {A, B, C} kind_t;\ntypedef struct {logic [3:0] x; int y;} pair_t;\n"

@@ -19,13 +19,13 @@ from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import WordLayout
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.report import WRITERS, headline
-from rtl_tb.check.unit import open_unit
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.unit import open_unit
+from rtl_tb.runs.verdict import judge
 from rtl_tb.tb.scoreboard import Scoreboard
 
 SOURCES = Path(__file__).parents[1] / "flags"

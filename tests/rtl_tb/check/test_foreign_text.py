@@ -264,7 +264,7 @@ def test_an_error_while_explaining_leaves_the_verdict(
         raise KeyError("x")
 
     monkeypatch.setattr(checks, "smallest", broken)
-    monkeypatch.setattr("rtl_tb.check.reasons.reasons", broken)
+    monkeypatch.setattr("rtl_tb.check.check.explain_results", broken)
     file = foreign(tmp_path, ("assign sum = s0 + s1;", "assign sum = s0 - s1;"))
     words = ["rtl", "check", str(file), "--count", "200", "--repair", "0"]
     words += ["--failures", str(tmp_path / "f"), "--build", str(tmp_path / "build")]

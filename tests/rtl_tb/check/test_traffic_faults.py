@@ -16,9 +16,9 @@ from rtl_tb import engines
 from rtl_tb.check.check import DEFAULT_COUNTS, DEFAULT_TRAFFIC, Options, affordable
 from rtl_tb.check.check import TRAFFIC as BUSY
 from rtl_tb.check.climbs import try_climbs
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import Verdict, judge
 
 RTL = Path(rtl_tb.__file__).parent / "rtl"
 FEW = 50_000

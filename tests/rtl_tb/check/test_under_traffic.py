@@ -14,13 +14,13 @@ from rtl_tb import engines
 from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options
 from rtl_tb.check.under_traffic import Calm, apart
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome, ProtocolFailure, Traffic
 from rtl_tb.errors import MachineError, RtlError
 from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.result import Alone, Edit, Repair
 from rtl_tb.locate.search import Unfinished
+from rtl_tb.runs.verdict import Verdict, judge
 
 ALWAYS_READY = ("assign rdy_o = !vld_o || rdy_i;", "assign rdy_o = 1'b1;")
 KEPT = [("if (reset) vld_o", "if (reset && !vld_o) vld_o"), ("endmodule", "initial vld_o = 0;\nendmodule")]

@@ -13,10 +13,10 @@ from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.check.check import Options, check
-from rtl_tb.check.latency import measure
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.runs.latency import measure
+from rtl_tb.runs.verdict import Verdict, judge
 
 ROUND = "  - round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}\n"
 MUL = (

@@ -14,9 +14,9 @@ import pytest
 from long_run import long_after
 
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.runs.verdict import Verdict, judge
 
 COUNT = 400
 AT = 100

@@ -15,7 +15,6 @@ from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check import check as checks
 from rtl_tb.check.check import Options
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -26,6 +25,7 @@ from rtl_tb.locate.search import Unfinished, _edit, _Search
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.terms import _joined, is_joined
 from rtl_tb.qualify.mutants import FOLDER
+from rtl_tb.runs.verdict import judge
 
 UNIT = """typedef struct packed { logic sign; logic [6:0] rest; } word_t;
 module leaf #(parameter int LEAF = 9) (input logic [7:0] p, q, output logic [7:0] r);

@@ -11,7 +11,6 @@ from long_run import long_after
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
 from rtl_tb.locate import search
@@ -19,6 +18,7 @@ from rtl_tb.locate.changes import Change, Changes, Place, find_changes
 from rtl_tb.locate.missing import ASSIGN, ELSE, GUARD, ITEM, STATEMENT
 from rtl_tb.locate.search import find_repairs, with_changes
 from rtl_tb.locate.selector import with_selector
+from rtl_tb.runs.verdict import judge
 
 UNIT = """module dot4 (
     input  logic        clk, rst_n, in_valid, out_ready,

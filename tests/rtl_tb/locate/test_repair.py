@@ -24,8 +24,6 @@ from rtl_tb.check import check as checks
 from rtl_tb.check import reasons
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.report import markdown
-from rtl_tb.check.unit import DutRun
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
@@ -46,6 +44,8 @@ from rtl_tb.locate.search import (
 )
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.texts import Texts
+from rtl_tb.runs.unit import DutRun
+from rtl_tb.runs.verdict import Verdict, judge
 
 FAULTS = (("sum + c", "sum - c"), ("product[0]", "product[1]"))
 
@@ -960,7 +960,7 @@ def test_one_change_of_the_text_is_more_than_several_faults(
         two = Hypothesis("x+y", "x and y", None, remaining=left)
         found = Diagnosis(job.dut.instruction, (two,), 9, 9)
         repair = Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)
-        monkeypatch.setattr(reasons, "reasons", lambda *_, found=found: found)
+        monkeypatch.setattr(checks, "explain_results", lambda *_, found=found: found)
         monkeypatch.setattr(checks, "mend", lambda *_, said=repair, **__: [said])
         result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
         checks.explain(result, job, lambda *_: None, Budget(60), lambda *_: None)

@@ -14,7 +14,6 @@ from golden.identify.diagnosis import Diagnosis, Fault, Hypothesis, diagnose
 from golden.identify.wiring import wires
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check_dut
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
@@ -26,6 +25,7 @@ from rtl_tb.locate.rest import rest_of
 from rtl_tb.locate.result import Edit, Repair, Rest
 from rtl_tb.locate.search import _Search, find_repairs
 from rtl_tb.qualify.mutants import FOLDER
+from rtl_tb.runs.verdict import Verdict, judge
 
 
 def answered(folder: Path, fault: Any) -> tuple[Verdict, Job]:
@@ -87,7 +87,7 @@ def test_what_no_hypothesis_explains_wholly_is_not_said(
     verdict, job = answered(tmp_path, without_element_2)
     near = Hypothesis("x", "x", job.dut.instruction, remaining=1, total=1000)
     far = Diagnosis(job.dut.instruction, (near,), 900, 1000, faults=(Fault("x", "x", 899),))
-    monkeypatch.setattr(rest, "reasons", lambda *_: far)
+    monkeypatch.setattr(rest, "explain_results", lambda *_: far)
     assert verdict.failed.any() and rest_of(verdict, job, job, lambda: None) == ()
 
 

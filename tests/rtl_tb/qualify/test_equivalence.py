@@ -10,7 +10,6 @@ import pytest
 
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.job import Job
@@ -18,6 +17,7 @@ from rtl_tb.qualify.equivalence import DIFFERS, EQUIVALENT, SAME, Found, _Pair, 
 from rtl_tb.qualify.mutants import UNITS, Mutant, Patch, Traffic
 from rtl_tb.qualify.netlist import Graph, Netlist, Node, compute, in_order, read
 from rtl_tb.qualify.ranges import Ranges
+from rtl_tb.runs.verdict import judge
 
 pytest.importorskip("bitwuzla")
 

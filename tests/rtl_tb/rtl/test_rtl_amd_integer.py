@@ -18,8 +18,8 @@ from reference_units import assert_golden, assert_lint_clean, complaints, elemen
 
 from golden.instruction import Instruction
 from golden.vectors import default_set
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut
+from rtl_tb.runs.verdict import judge
 
 TOPS = ("fdrda", "gfdrda", "gps", "integer_dot", "fma_chain")
 NAMES = names(TOPS)

@@ -21,9 +21,9 @@ from golden import stimuli
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.vectors import VectorSet, default_set
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Traffic
+from rtl_tb.runs.verdict import judge
 
 TOPS = ("fda", "fda_chain", "scaled_fda", "gdfs")
 NAMES = names(TOPS)

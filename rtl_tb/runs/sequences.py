@@ -21,7 +21,7 @@ from golden.program.signature import Operands
 from golden.program.state import starts
 from golden.stimuli import one
 from golden.stimuli.sequences import making
-from rtl_tb.check.unit import DutRun
+from rtl_tb.runs.unit import DutRun
 
 Progress = Callable[[int, int], None]
 Flags = npt.NDArray[np.bool_]

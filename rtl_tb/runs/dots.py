@@ -12,7 +12,7 @@ from golden.identify import accumulator_faults
 from golden.instruction import Instruction
 from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.check.verdict import Verdict
+from rtl_tb.runs.verdict import Verdict
 
 Bits = npt.NDArray[Any]
 MOST = 400_000

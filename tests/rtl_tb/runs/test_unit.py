@@ -15,10 +15,10 @@ from golden.identify.blackbox.repeating import at_every_place
 from golden.identify.comparing import compare
 from golden.identify.probes import Probe
 from golden.vectors.vectorset import default_set
-from rtl_tb.check.unit import DutRun, open_unit
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.unit import DutRun, open_unit
 
 EXAMPLES = Path(rtl_tb.__file__).parent / "examples"
 

@@ -15,12 +15,12 @@ from golden.program.signature import Bits, Operands
 from golden.unit import FunctionUnit
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check import dots
-from rtl_tb.check.latency import measure
-from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import RtlError
+from rtl_tb.runs import dots
+from rtl_tb.runs.latency import measure
+from rtl_tb.runs.verdict import Verdict, judge
 
 
 class DutRun:

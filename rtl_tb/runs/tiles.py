@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy
+from rtl_tb.runs.verdict import Verdict
 
 Flags = npt.NDArray[np.bool_]
 Codes = npt.NDArray[Any]

@@ -7,11 +7,11 @@ import pytest
 
 import golden
 from golden.vectors.vectorset import default_set
-from rtl_tb.check import tiles
-from rtl_tb.check.dots import of_tiles
-from rtl_tb.check.verdict import judge
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome
+from rtl_tb.runs import tiles
+from rtl_tb.runs.dots import of_tiles
+from rtl_tb.runs.verdict import judge
 
 VOLTA = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 EVERY = range(8)

@@ -18,11 +18,11 @@ from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from golden.vectors.tiles import element
-from rtl_tb.check.sequences import smallest_sequence
-from rtl_tb.check.unit import DutRun
-from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy, is_nan
 from rtl_tb.engines.job import Job
+from rtl_tb.runs.sequences import smallest_sequence
+from rtl_tb.runs.unit import DutRun
+from rtl_tb.runs.verdict import Verdict
 
 
 @dataclass(frozen=True)

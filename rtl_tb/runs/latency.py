@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.polarity import advice, choices, said, turned_over
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.polarity import advice, choices, said, turned_over
 
 LONGEST = 256
 _COUNT, _LEAST = 2048, 64

@@ -14,9 +14,9 @@ import numpy as np
 
 from golden.errors import MmagoldError
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.runs.verdict import Verdict, judge, silent
 
 FEW = 200
 """Vectors of a run that only asks whether the unit answers at all."""

@@ -1,0 +1,24 @@
+"""The hypothesis of golden/identify that explains a DUT's wrong results."""
+
+from __future__ import annotations
+
+from golden.budget import Budget
+from golden.identify.diagnosis import Diagnosis, diagnose
+from rtl_tb.engines.job import Job
+from rtl_tb.runs.dots import as_dots
+from rtl_tb.runs.sequences import Progress
+from rtl_tb.runs.tiles import wrong_places
+from rtl_tb.runs.verdict import Verdict
+
+
+def explain_results(
+    verdict: Verdict, job: Job, progress: Progress, budget: Budget | None = None
+) -> Diagnosis | None:
+    """The diagnosis of the wrong results; None where there are none. Status flags alone tell nothing of the
+    datapath's steps."""
+    if not verdict.wrong_d.any():
+        return None
+    places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
+    operands, actual = as_dots(verdict, True, places)
+    unit = job.vectors.instruction.stateless
+    return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress, budget=budget)
