@@ -20,7 +20,7 @@ ifneq ($(words $(CURDIR)),1)
 $(error Verilator and make take no path with spaces: please clone into another folder than '$(CURDIR)')
 endif
 
-.PHONY: demo test test-all lint types check docs bench size wheel wheels clean
+.PHONY: demo test test-all lint types check docs bench size schemas wheel wheels clean
 .DELETE_ON_ERROR:
 
 # install PACKAGE...: with apt-get, where that is allowed.
@@ -165,6 +165,10 @@ bench: $(STAMP)
 
 size: $(STAMP)
 	$(BIN)/python bench/size.py
+
+schemas: $(STAMP)
+	$(BIN)/python -m golden.publish.schema
+	$(BIN)/python -m rtl_tb.regress.schema
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --no-isolation

@@ -15,17 +15,15 @@ import yaml
 
 from golden.errors import FileFormatError, SpecError, nearest
 from golden.files.inputs import MAX_DIGITS, MAX_NESTING, read_text
+from golden.values import MISSING as MISSING
+from golden.values import WORD, Choice, Integer, Line, Many, Text, Value, shown
 
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_WORD = re.compile(r"[A-Za-z][\w.+-]{0,59}", re.ASCII)
 _TWO_WAYS = re.compile(r"[-+]?(0[0-9_]+|.*:.*)", re.ASCII)
 """Numbers that versions of YAML read differently: 010 is 8 or 10, 1:30 is 90 or a text."""
-MISSING: Any = object()
-"""Stands for the default of a key that a mapping must have."""
 MAX_BYTES = 16 << 20
 MAX_VALUES = 1_000_000
-MAX_NAME = 200
 _TOO_DEEP = f"nested too deeply (more than {MAX_NESTING} levels)"
 
 
@@ -54,88 +52,58 @@ class Section(dict[str, Any]):
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             expected = " or ".join(_KIND_NAMES.get(k, k.__name__) for k in kinds)
-            raise self.error(f"key '{key}' is {_describe(value)}, expected {expected}", key)
+            raise self.error(f"key '{key}' is {shown(value)}, expected {expected}", key)
         return value
+
+    def take_value(self, key: str, value: Value, default: Any = MISSING) -> Any:
+        """Returns what `key` holds, checked and as code takes it (see golden.values)."""
+        given = self.take(key, (object, bool), default)
+        if given is default and (key not in self or self[key] is None):
+            return default
+        return value.check(given, lambda message: self.error(f"key '{key}' {message}", key))
 
     def take_choice(self, key: str, choices: Iterable[str], default: Any = MISSING) -> Any:
         """Returns the value of `key`, which must be one of `choices`."""
-        value = self.take(key, str, default)
-        known = list(choices)
-        if value is not default and value not in known:
-            raise self.error(
-                f"key '{key}' is '{value}', expected one of {', '.join(known)}{nearest(value, known)}", key
-            )
-        return value
+        return self.take_value(key, Choice(tuple(choices)), default)
 
     def take_int(self, key: str, low: int, high: int, default: Any = MISSING) -> Any:
         """Returns the integer value of `key`, which must lie in low..high."""
-        value = self.take(key, int, default)
-        if value is not default and not low <= value <= high:
-            raise self.error(f"key '{key}' is {value}, expected an integer from {low} to {high}", key)
-        return value
+        return self.take_value(key, Integer(low, high), default)
 
     def take_ints(self, key: str, low: int, high: int) -> tuple[int, ...]:
         """Returns a list of different integers in low..high."""
-        values = self.take(key, list)
-        wrong = next(
-            (v for v in values if isinstance(v, bool) or not isinstance(v, int) or not low <= v <= high), None
-        )
-        if wrong is not None or None in values:
-            raise self.error(
-                f"key '{key}' holds {_describe(wrong)}, expected integers from {low} to {high}", key
-            )
-        twice = next((v for i, v in enumerate(values) if v in values[:i]), None)
-        if twice is not None:
-            raise self.error(f"key '{key}' holds {twice} twice", key)
-        return tuple(values)
+        found: tuple[int, ...] = self.take_value(key, Many(Integer(low, high), different=True))
+        return found
 
     def take_name(self, key: str, default: Any = MISSING) -> Any:
         """Returns a name: text that can stand in one line of a table, a comment or a message."""
-        value = self.take(key, str, default)
-        return value if value is default else self.checked_name(value, key)
-
-    def checked_name(self, value: str, key: str) -> str:
-        """`value`, which must be a name (see `take_name`); the error points at `key`."""
-        if not value.strip() or not value.isprintable() or len(value) > MAX_NAME:
-            shown = ascii(value if len(value) <= 60 else value[:57] + "...")
-            raise self.error(
-                f"name {shown} of '{key}' is not 1 to {MAX_NAME} printable characters in one line", key
-            )
-        return value
+        return self.take_value(key, Line(), default)
 
     def checked_word(self, key: str) -> str:
         """`key`, which must be a word: what else is named in tables, pictures and generated code has no
         free spelling."""
-        if not _WORD.fullmatch(key):
-            raise self.error(
-                f"{key[:60]!a} is no name: expected a letter, then at most 59 letters, digits, _ . + -", key
-            )
-        return key
+        word: str = WORD.check(key, lambda message: self.error(f"key {key[:60]!a} {message}", key))
+        return word
 
     def take_word(self, key: str, default: Any = MISSING) -> Any:
         """Returns a word (see `checked_word`)."""
-        value = self.take(key, str, default)
-        if value is not default and not _WORD.fullmatch(value):
-            raise self.error(
-                f"key '{key}' is {value[:60]!a}, expected a letter, then letters, digits, _ . + -", key
-            )
-        return value
+        return self.take_value(key, WORD, default)
 
     def take_names(self, key: str, default: Any = MISSING) -> Any:
         """Returns a list of strings; a single string counts as a list of one."""
-        value = self.take(key, (str, list), default)
-        if value is default:
-            return value
-        names = [value] if isinstance(value, str) else value
-        if not all(isinstance(name, str) for name in names):
-            raise self.error(f"key '{key}' is {_describe(value)}, expected a list of names", key)
-        return names
+        found = self.take_value(key, Many(Text(), alone=True), default)
+        return found if found is default else list(found)
 
     def done(self, known: Iterable[str] = ()) -> None:
         """Raises SpecError for the first key that was never taken."""
-        expected = sorted(self._taken | set(known))
+        self.refuse_others(self._taken, known)
+
+    def refuse_others(self, keys: Iterable[str], known: Iterable[str] = ()) -> None:
+        """Raises SpecError for the first key that is not of `keys`; `known`: more that a message names."""
+        keys = set(keys)
+        expected = sorted(keys | set(known))
         for key in self:
-            if key not in self._taken:
+            if key not in keys:
                 raise self.error(
                     f"unknown key '{key}', expected one of {', '.join(expected)}{nearest(key, expected)}", key
                 )
@@ -150,16 +118,6 @@ _KIND_NAMES: dict[type, str] = {
     dict: "a mapping",
     float: "a number",
 }
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, Section):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    if value is None:
-        return "empty"
-    return f"{value!r}" if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
 
 
 def read(path: str | Path) -> Section:
@@ -187,7 +145,7 @@ def parse(text: str, name: str = "<text>") -> Section:
             raise SpecError(f"{name}:{line}: {_TOO_DEEP}") from None
         raise SpecError(f"{name}:{line}: not valid YAML: {' '.join(problem.split())}") from None
     if not isinstance(value, Section):
-        raise SpecError(f"{name}:1: the file holds {_describe(value)}, expected a mapping of keys")
+        raise SpecError(f"{name}:1: the file holds {shown(value)}, expected a mapping of keys")
     return value
 
 
@@ -265,7 +223,7 @@ class _Builder:
         while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
             key = self._value(key_event, depth + 1)
             if isinstance(key, bool) or not isinstance(key, (str, int)):
-                raise self._error(key_event, f"key {_describe(key)} is not a name")
+                raise self._error(key_event, f"key {shown(key)} is not a name")
             if str(key) in section:
                 raise self._error(key_event, f"key '{key}' appears twice")
             section.lines[str(key)] = key_event.start_mark.line + 1

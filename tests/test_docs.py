@@ -4,7 +4,6 @@ what the code says."""
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,11 @@ from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
 import golden
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.errors import DocsError, SpecError
-from golden.number.formats import get_format
+from golden.errors import SpecError
+from golden.number.formats import build_format, get_format
 from golden.number.rounding import MODES
 from golden.program import compiling, keys, reading, steps
 from golden.program.algorithms import algorithms
-from golden.publish import schema
 from golden.publish.explorer.address import address
 
 DOCS = ROOT / "docs"
@@ -188,103 +186,86 @@ def fault_keys(op: str) -> set[str]:
     }
 
 
-def test_schema_page_is_what_the_loader_says() -> None:
-    schema.check()
-    assert schema.fill(SPEC_PAGE) == SPEC_PAGE
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("| `fraction_bits` | 0 to 72, or a mapping |", "| `fraction_bits` | 0 to 80, or a mapping |"),
-        ("`sticky_added`, `sticky_or` | `dropped` |", "`sticky_added`, `sticky_or` | `sticky_or` |"),
-        ("| `sticky_gap` | 0 to 64 | `0` |", "| `sticky_gap` | 0 to 64 | `1` |"),
-        ("an exact sum cannot be d", "an exact sum can be d"),
-        ("- fma: {to: d, rounding: nearest_even}", "- fma: {to: d}"),
-        ("### `group`\n\nThe value", "### `grupe`\n\nThe value"),
-        ("| `start` | `c`, `zero`, `product` | `c` |", "| `strat` | `c`, `zero`, `product` | `c` |"),
-        ("| a chain of `fda`", "| a chain of `fad`"),
-    ],
+_UNIT = "unit: dot4\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
+_CHAIN = "steps: [{fma: {to: d, rounding: nearest_even}}]"
+_SCALED = (
+    "unit: scaled\nshape: {k: 4}\nscale_block: 2\n"
+    "formats: {a: e2m1, b: e2m1, c: f32, d: f32, scale_a: ue8m0, scale_b: ue8m0}\n"
+    "steps: [{multiply: {to: products}}, {scale: {of: products}}, {special_values: {of: [products, c]}}, "
+    "{align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}}, "
+    "{sum: {of: [products, c], to: total}}, "
+    "{round: {of: total, rounding: toward_zero, overflow: ieee, zero: positive}}]"
 )
-def test_a_schema_page_that_the_loader_contradicts_is_refused(
-    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert old in SPEC_PAGE
-    (tmp_path / "spec-schema.md").write_text(SPEC_PAGE.replace(old, new), "utf-8")
-    monkeypatch.setattr(schema, "docs_folder", lambda: tmp_path)
-    with pytest.raises(DocsError, match=r"docs/spec-schema\.md"):
-        schema.check()
+FILES = {
+    "neither `steps` nor `program`": _UNIT,
+    "`steps` and `program`": f"{_UNIT}program: []\n{_CHAIN}",
+    "`scale_block: 2` without `scale_a`": f"{_UNIT}scale_block: 2\n{_CHAIN}",
+    "`scale_block: 3` with `k: 4`": _SCALED.replace("scale_block: 2", "scale_block: 3"),
+    "`{fma: {to: d, rounding: up}}` behind a step that writes d": _UNIT
+    + f"{_CHAIN[:-1]}, {{fma: {{to: d, rounding: up}}}}]",
+    "`modes: {rnd: [up]}` without `$rnd`": f"{_UNIT}modes: {{rnd: [up]}}\n{_CHAIN}",
+    "`accumulator: state` with c in f32 and d in f16": _UNIT.replace("d: f32", "d: f16")
+    + f"accumulator: state\n{_CHAIN}",
+    "`accumulator: state` and no step that reads c": f"{_UNIT}accumulator: state\n"
+    + _CHAIN.replace("nearest_even", "nearest_even, start: zero"),
+}
+"""Files that the page describes in words; what it shows as YAML is put into a small unit."""
 
 
-@pytest.mark.parametrize(
-    ("behind", "prose"),
-    [
-        ("| `sign` | `signed`, `positive` | needed | a", "none\n\nBy hand.\n\n- and\n- a list"),
-        ("- flush: {of: [a, b], sign: signed}\n```", "The code:\n\n```yaml\n- flush: {of: [a]}\n```"),
-        ("| `{of: scales, sign: signed}` |", "A table:\n\n| Mine | x |\n| --- | --- |\n| `of` | 1 | 2 | 3 |"),
-        ("| `define_formats: {f16: {}}` |", "Behind a table without code.\n\n```yaml\nunit: mine\n```"),
-        ("| `zeros` | `ignored`, `maximum`, `sticky` |", "    indented\n\n```python no-run\nx = 1\n\n\n```"),
-    ],
-)
-def test_prose_behind_a_table_stays(behind: str, prose: str) -> None:
-    """Whatever stands behind the tables of a section is kept, and writing twice changes nothing."""
-    at = SPEC_PAGE.index("\n", SPEC_PAGE.index(behind) + len(behind))
-    end = SPEC_PAGE.index("\n\n", at)  # the end of that table or code
-    page = f"{SPEC_PAGE[:end]}\n\n{prose}{SPEC_PAGE[end:]}"
-    filled = schema.fill(page)
-    assert schema.fill(filled) == filled
-    assert f"\n\n{prose}\n\n" in filled
-    assert filled.replace(f"{prose}\n\n", "", 1) == SPEC_PAGE  # and moves nothing else
+def refusals() -> list[tuple[str, str, str]]:
+    """The rows "Refused" of the page with the heading above each."""
+    heading, found = "", []
+    for line in SPEC_PAGE.splitlines():
+        heading = line.lstrip("# ") if line.startswith("#") else heading
+        if (row := re.match(r"\| (.*?`.*?) \| (.*) \|$", line)) and heading in _FRAMES:
+            found.append((heading, row[1], re.sub(r"\\([_*|])", r"\1", row[2])))
+    return [row for row in found if row[1].count("`") > 2 or row[1].strip("`") not in keys_shown(row[0])]
 
 
-def test_prose_right_below_a_table_stays() -> None:
-    old = "| `{of: scales, sign: signed}` | step 'flush' does not work on 'scales' |\n"
-    assert schema.fill(SPEC_PAGE.replace(old, f"{old}No blank line.\n")) == SPEC_PAGE.replace(
-        old, f"{old}\nNo blank line.\n"
-    )
+def _file(text: str) -> object:
+    plain = text.strip("`")
+    computes = "" if plain.startswith(("steps", "program")) else _CHAIN
+    return unit_files.build_instruction(yamlfile.parse(FILES.get(text) or f"{_UNIT}{plain}\n{computes}"))
 
 
-def test_a_section_twice_is_refused() -> None:
-    with pytest.raises(DocsError, match="has two sections '`flush`', expected one"):
-        schema.fill(f"{SPEC_PAGE}\n### `flush`\n\nAgain.\n")
+def _step(op: str, text: str) -> object:
+    return reading.StepReader(op, yamlfile.parse(text), get_format("f32"), {}).read()
 
 
-def test_a_changed_loader_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A range, a choice or a new key of the loader alone."""
-    reader = reading.StepReader
-    plain, value = reader.read, reader._value
+def _operation(text: str) -> object:
+    return unit_files.build_instruction(yamlfile.parse(f"{_UNIT}program:\n  - {text.strip('`')}"))
 
-    def another(self: reading.StepReader) -> steps.Step:
-        if self.op == "normalize":
-            self.section.take_int("spare_bits", 0, 3, 0)
-        return plain(self)
 
-    def limited(field: str, high: int) -> Any:
-        def take(self: reading.StepReader, name: str, key: Any, default: Any) -> Any:
-            return value(self, name, replace(key, high=high) if name == field else key, default)
+_FRAMES: dict[str, Any] = {
+    "The file": _file,
+    "A number format of your own": lambda text: build_format("mine", yamlfile.parse(text.strip("`"))),
+    "An operation": _operation,
+    "`k`": _operation,
+    "`group`": lambda text: _step("sum", text.strip("`")),
+    **{f"`{op}`": lambda text, op=op: _step(op, text.strip("`")) for op in steps.STEPS},
+}
 
-        return take
 
-    for where, name, changed in (
-        (reader, "_value", limited("fraction_bits", 80)),
-        (reader, "_value", limited("group", 2048)),
-        (compiling, "MAX_K", 2048),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(where, name, changed)
-            schema.schemas.cache_clear()
-            assert schema.fill(SPEC_PAGE) != SPEC_PAGE, changed
-    monkeypatch.setattr(reader, "read", another)
-    schema.schemas.cache_clear()
-    with pytest.raises(DocsError, match="says nothing of the key 'spare_bits'"):
-        schema.fill(SPEC_PAGE)
-    monkeypatch.undo()
-    schema.schemas.cache_clear()
+def test_what_the_schema_page_calls_refused_is_refused_with_that_message() -> None:
+    rows = refusals()
+    assert len(rows) > 35
+    for heading, text, said in rows:
+        with pytest.raises(SpecError) as refused:
+            _FRAMES[heading](text)
+        message = str(refused.value)
+        assert re.sub(r"^[^:]*:\d+: ", "", message) == said, (heading, text, message)
+
+
+def test_examples_of_steps_on_the_schema_page_load() -> None:
+    examples = re.findall(r"^- (\w+): (\{.*\})$", SPEC_PAGE, re.M)
+    assert {op for op, _ in examples} == set(steps.STEPS)
+    for op, text in examples:
+        _step(op, text)
 
 
 def keys_shown(heading: str) -> set[str]:
     """The keys in the first column of the first table below a heading of spec-schema.md."""
-    table = section(SPEC_PAGE, heading).partition("\n| Refused")[0]
+    table = section(SPEC_PAGE, heading).partition("<!-- end of the keys -->")[0]
     return {word for key, *_ in rows(table) for word in words(key)}
 
 
@@ -305,15 +286,8 @@ def test_schema_page_holds_every_key() -> None:
 
 @pytest.mark.parametrize("op", steps.STEPS)
 def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
-    """What the loader expects beside an unknown key is on the page,
-    and every step of spec/ knows no other key."""
+    """Every step of spec/ knows no key that the page lacks."""
     shown = keys_shown(f"`{op}`")
-    for text in schema._STEPS[op][0]:
-        mapping = yamlfile.parse(text)
-        mapping["colour"] = "red"
-        with pytest.raises(SpecError) as refused:
-            reading.StepReader(op, mapping, get_format("f32"), {}).read()
-        assert set(re.split("; nearest", str(refused.value).partition("one of ")[2])[0].split(", ")) <= shown
     used = [step[op] for one in algorithms().values() for step in one.steps if op in step]
     assert {key for step in used for key in step} <= shown
 
@@ -322,7 +296,7 @@ def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
 def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
     """Keys that the schema calls faults stand in diagnosis.md, and the other way round; sound units set
     `overflow` and `zero`, too."""
-    table = section(SPEC_PAGE, f"`{op}`").partition("\n| Refused")[0]
+    table = section(SPEC_PAGE, f"`{op}`").partition("<!-- end of the keys -->")[0]
     told = {next(iter(words(key))) for key, *_, meaning in rows(table) if "diagnosis.md" in meaning}
     assert told == (fault_keys(op) - {"overflow", "zero"} if op != "hidden_bit" else set())
     assert fault_keys(op) <= keys_shown(f"`{op}`")

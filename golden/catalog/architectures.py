@@ -7,7 +7,8 @@ chip computes for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -15,14 +16,104 @@ from typing import Any
 from golden import yamlfile
 from golden.catalog import evidence_file
 from golden.catalog.families import Family, Variables, families
-from golden.catalog.vendors import Vendor, take_vendor
+from golden.catalog.vendors import VENDOR, Vendor, vendors
 from golden.errors import UnknownNameError, nearest
 from golden.number.format_words import format_word, plain_word
 from golden.paths import spec_folder, vector_file
 from golden.registers import layouts
+from golden.values import WORD, Anything, Choice, Flag, Integer, Key, Line, Many, Mapping, Table, Text
 from golden.yamlfile import Section
 
 EVIDENCE = ("captured", "published", "derived")
+_OF_FAMILY = (
+    Key("family", Text(), "a family of spec/families"),
+    Key("where", Table(Anything("a word or a list of words")), "which of its variants", None),
+)
+ENTRY = Mapping(
+    (
+        *_OF_FAMILY,
+        Key("program", Text(), "a name under `programs`"),
+        Key(
+            "evidence",
+            Mapping(
+                (
+                    # "captured" follows from spec/evidence: nobody claims it
+                    Key("kind", Choice(EVIDENCE[1:]), "how the arithmetic is known"),
+                    Key("source", Text(), "from where"),
+                )
+            ),
+            "how the arithmetic is known",
+        ),
+        Key("sass", Many(Text(), alone=True), "what it becomes in SASS", ()),
+        Key("emulated", Flag(), "whether the compiler makes it of other instructions", False),
+        Key(
+            "layout",
+            Choice(known=lambda: (*layouts.names(), "none"), what="a layout, or `none`"),
+            "where the family's registers are laid out otherwise on this chip",
+            None,
+        ),
+    )
+)
+UNKNOWN = Mapping((*_OF_FAMILY, Key("why", Text(), "why nobody knows what they compute")))
+_SHARED = (
+    Key("source", Text(), "where the facts come from"),
+    Key(
+        "programs",
+        Table(Anything("a list of operations", (list,), {"type": "array"})),
+        "a name for each program: a list of [operations](spec-schema.md#several-operations)",
+        {},
+    ),
+    Key(
+        "instructions",
+        Many(ENTRY),
+        "a family, which of its variants (`where`), the program, SASS names, the evidence; `layout` where "
+        "the family's registers are laid out otherwise on this chip",
+        (),
+    ),
+    Key(
+        "unknown",
+        Many(UNKNOWN),
+        "a family, which of its variants, and `why` nobody knows what they compute: they are listed, and "
+        "every command refuses them",
+        (),
+    ),
+)
+COMMON = Mapping(_SHARED)
+"""A file of spec/architectures/common: what several architectures share."""
+ARCHITECTURE = Mapping(
+    (
+        Key("architecture", WORD, "the name in `golden.instruction(name, ...)`"),
+        Key("title", Line(), "the name for people"),
+        Key("vendor", VENDOR, "a file of spec/vendors"),
+        Key("order", Integer(1, 1000), "the place in lists"),
+        Key(
+            "line",
+            Line(),
+            "the vendor's product line, where it has several: a generation is compared with the one before "
+            "in its line",
+            "",
+        ),
+        Key("targets", Many(Text(), alone=True), "compiler targets"),
+        Key("devices", Many(Text(), alone=True), "cards"),
+        Key(
+            "also_named",
+            Many(Text(), alone=True),
+            "other words that mean it: cards of the same chip, the chip, the target without its suffix; no "
+            "word may mean two",
+            (),
+        ),
+        Key("notes", Many(Text(), alone=True), "what is not known", ()),
+        Key("include", Many(Text(), alone=True), "files of `common/`", ()),
+        Key(
+            "movement",
+            Many(Text(), alone=True),
+            "which of ldmatrix, stmatrix and movmatrix the architecture has, for [timing](timing.md)",
+            (),
+        ),
+        *_SHARED,
+    )
+)
+"""A file of spec/architectures."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +134,7 @@ class Entry:
         return _chosen(self.family, self.where)
 
 
-def _chosen(family: Family, where: Mapping[str, tuple[str, ...]]) -> Iterator[Variables]:
+def _chosen(family: Family, where: AnyMapping[str, tuple[str, ...]]) -> Iterator[Variables]:
     return (
         variables
         for variables in family.variants
@@ -144,13 +235,13 @@ def _other_names(architecture: str) -> dict[str, str]:
     }
 
 
-def _take_family(item: Section) -> tuple[Family, dict[str, tuple[str, ...]]]:
+def _family(item: Section, given: dict[str, Any]) -> tuple[Family, dict[str, tuple[str, ...]]]:
     """The keys `family` and `where`: a family, and the values of variables that choose from it."""
-    name = item.take("family", str)
+    name = given["family"]
     if name not in families():
         raise item.error(f"unknown family '{name}'{nearest(name, families())}", "family")
     family = families()[name]
-    where = item.take("where", Section, None) or {}
+    where = given["where"] or {}
     for key in where:
         if any(key not in variables for variables in family.variants):
             raise item.error(f"'{key}' is no variable of family {name}", "where")
@@ -161,40 +252,30 @@ def _take_family(item: Section) -> tuple[Family, dict[str, tuple[str, ...]]]:
 
 
 def _load_unknown(item: Section) -> Unknown:
-    family, where = _take_family(item)
-    unknown = Unknown(family, where, item.take("why", str))
-    item.done()
+    given = UNKNOWN.read(item)
+    unknown = Unknown(*_family(item, given), given["why"])
     if not any(unknown.names()):
-        raise item.error(f"family {family.name} has no such variant", "where")
+        raise item.error(f"family {unknown.family.name} has no such variant", "where")
     return unknown
 
 
 def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
-    family, chosen = _take_family(item)
-    program = item.take("program", str)
+    given = ENTRY.read(item)
+    family, chosen = _family(item, given)
+    program = given["program"]
     if program not in programs:
         raise item.error(f"unknown program '{program}'{nearest(program, programs)}", "program")
-    evidence = item.take("evidence", Section)
-    evidence.take_choice("kind", EVIDENCE[1:])  # "captured" follows from spec/evidence, nobody claims it
-    evidence.take("source", str)
-    entry = Entry(
+    layout = given["layout"] or family.layout
+    return Entry(
         family,
         chosen,
-        tuple(item.take_names("sass", [])),
-        item.take("emulated", bool, False),
+        given["sass"],
+        given["emulated"],
         programs[program],
-        dict(evidence),
+        given["evidence"],
         item,
-        _layout(item, family),
+        None if layout == "none" else layout,
     )
-    item.done()
-    return entry
-
-
-def _layout(item: Section, family: Family) -> str | None:
-    """The register layout: the family's, unless the architecture has another or none that is known."""
-    layout = item.take_choice("layout", (*layouts.names(), "none"), family.layout)
-    return None if layout == "none" else layout
 
 
 @lru_cache(maxsize=1)
@@ -218,29 +299,26 @@ def get_architecture(name: str) -> Architecture:
         for part in document.take_names("include", [])
     ]
     parts.append(document)
-    programs: dict[str, Any] = {}
-    for part in parts:
-        programs |= part.take("programs", Section, None) or {}
-    items = [item for part in parts for item in part.take("instructions", list, [])]
-    unknown = [item for part in parts for item in part.take("unknown", list, [])]
-    sources = [part.take("source", str) for part in parts]
+    given = ARCHITECTURE.read(document)
+    read = [*(COMMON.read(part) for part in parts[:-1]), given]
+    programs = {name: program for part in read for name, program in part["programs"].items()}
+    items = [item for part in parts for item in part.get("instructions", [])]
+    unknown = [item for part in parts for item in part.get("unknown", [])]
     built = Architecture(
-        document.take("architecture", str),
-        document.take("title", str),
-        take_vendor(document),
-        document.take("order", int),
-        tuple(document.take_names("targets")),
-        tuple(document.take_names("devices")),
-        sources[-1],
-        tuple(document.take_names("notes", [])),
+        given["architecture"],
+        given["title"],
+        vendors()[given["vendor"]],
+        given["order"],
+        given["targets"],
+        given["devices"],
+        given["source"],
+        given["notes"],
         tuple(_load_entry(item, programs) for item in items),
-        tuple(document.take_names("movement", [])),
-        document.take_name("line", ""),
+        given["movement"],
+        given["line"],
         tuple(_load_unknown(item) for item in unknown),
-        tuple(document.take_names("also_named", [])),
+        given["also_named"],
     )
-    for part in parts:
-        part.done()
     known = built.unknown_names().keys() & {
         entry.family.template.format(**variables) for entry in built.entries for variables in entry.variants()
     }

@@ -10,39 +10,21 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from string import Formatter
 from typing import Any
 
 from golden import yamlfile
-from golden.catalog.vendors import Vendor, take_vendor
+from golden.catalog.vendors import VENDOR, Vendor, vendors
 from golden.errors import nearest
 from golden.paths import spec_folder
 from golden.registers import layouts
 from golden.registers.sparsity import PATTERNS, Pattern
 from golden.traits import PLACES, SOURCES, Traits
+from golden.values import WORD, Choice, Either, Flag, Integer, Key, Many, Mapping, Table, Text, Value
 from golden.yamlfile import Section
 
-SHARED = (
-    "title",
-    "layout",
-    "sparse",
-    "metadata_order",
-    "lanes",
-    "kernel",
-    "toolkit",
-    "in_place",
-    "places",
-    "placement",
-    "kind",
-    "order",
-    "source_modifiers",
-    "plain",
-    "other_form",
-    "pages_by",
-)
-"""What may stand at the top of a file for all of its families."""
 SCALES = "scales"
 """`pages_by` of a family whose pages are told apart by its scales."""
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
@@ -51,6 +33,135 @@ NO_SOURCE = "none"
 _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 _METADATA_ORDERS = ("ascending", "any")
 Variables = dict[str, str]
+MOST = 4096
+"""Of a size, a count or the value of an axis: sixteen times the largest N of an instruction."""
+
+
+def _followed(value: Value) -> Either:
+    """A value, or one that follows a variable."""
+    return Either(value, FOLLOWED)
+
+
+_BY_VALUE = Table(Either(Text(), Integer(0, MOST)))
+FOLLOWED = Mapping(
+    (
+        Key("variable", Text(), "the variable that is looked up"),
+        Key("values", _BY_VALUE, "what stands for each of its values; without it the value itself", None),
+    )
+)
+SWEEP = Mapping(
+    tuple(Key(word, Integer(1, MOST), "bounds and step of a range") for word in ("from", "to", "step"))
+)
+_NAME = Either(Text(), Integer(0, MOST))
+_MODIFIERS = _followed(Choice((*SOURCES, NO_SOURCE)))
+_OPERAND, _MATRIX = Choice(OPERANDS), Choice(OPERANDS[:4])
+FAMILY = Mapping(
+    (
+        Key("name", Text(), 'the name, with variables in braces: `"v_mfma_{d}_{shape}{count}_{ab}"`'),
+        Key("also_named", Many(Text(), alone=True), "other spellings that mean the same instruction", ()),
+        Key("title", Text(), "the title of its pages, before the types; `{shapes}` stands for the shapes"),
+        Key(
+            "pages_by",
+            Choice((*"abcd", SCALES)),
+            "the operand (`a` to `d`) whose type tells the family's pages apart, where one family has all "
+            "types; `scales`: each kind of scale has a page",
+            None,
+        ),
+        Key("formats", Table(Text(), _OPERAND), "the format of each operand"),
+        Key(
+            "layout",
+            Choice(known=layouts.names, what="a layout"),
+            "the file of spec/layouts that places its operands in registers; without it they are in none, or "
+            "nobody knows where",
+            None,
+        ),
+        Key("sparse", Choice(tuple(PATTERNS)), "how A is sparse; without it A is dense", None),
+        Key(
+            "metadata_order",
+            _followed(Choice(_METADATA_ORDERS)),
+            "the two indices of a metadata nibble: `ascending`, or `any`",
+            "ascending",
+        ),
+        Key("blocks", _followed(Integer(1, MOST)), "independent products of one instruction", 1),
+        Key("scale_block", _followed(Integer(1, MOST)), "elements that share a scale", None),
+        Key(
+            "lanes",
+            _followed(Integer(1, MOST)),
+            "threads that execute one instruction together: 32 in a warp, 64 in a wave, 1 where a thread "
+            "does it alone",
+        ),
+        Key("toolkit", _followed(Text()), "the first version of the compiler that knows it", None),
+        Key("kind", Text(), "the word that `spec/layouts/register_containers.yaml` is looked up by", ""),
+        Key(
+            "order",
+            Table(Text(), _MATRIX),
+            "which way memory holds a matrix, `row` or `col`, where the name says it",
+            {},
+        ),
+        Key(
+            "source_modifiers",
+            Table(_MODIFIERS, _MATRIX),
+            "by operand, what [modifiers of the encoding](modifiers.md) do to it; `golden/traits.py` "
+            "explains the words",
+            {},
+        ),
+        Key(
+            "places",
+            Table(Many(Choice(tuple(PLACES)), 1, alone=True), _OPERAND),
+            "for operands that are not in registers: where they are, or a list of what the program can "
+            "choose from",
+            {},
+        ),
+        Key("in_place", Flag(), "`true` where D takes the place of C", False),
+        Key("placement", Text(), "a sentence about operands that are not in registers", ""),
+        Key(
+            "kernel",
+            WORD,
+            "the generator of hw_capture that makes its kernels: `mma`, `wmma`, `wgmma` or `tcgen05`, for "
+            "AMD `mfma`, `wmma_wave` or `lane_dot`, for CPUs `amx` or `avx512`; without it there is none",
+            None,
+        ),
+        Key(
+            "plain",
+            Table(Many(Text(), alone=True)),
+            "variables and values that make the name the plain one of several that mean the same",
+            {},
+        ),
+        Key(
+            "other_form",
+            Text(),
+            "a word for instructions that the compiler makes of those of another family, such as `wmma`",
+            "",
+        ),
+        Key(
+            "variants",
+            Many(Table(Either(*_NAME.kinds, SWEEP, Many(_NAME))), what="a list of mappings"),
+            "a list of points: each variable with its value, a list of values, or `{from: 8, to: 256, step: "
+            "8}`",
+        ),
+    )
+)
+"""One family of a file of spec/families."""
+_OF_ONE = ("name", "also_named", "formats", "blocks", "scale_block", "variants")
+SHARED = tuple(name for name in FAMILY.names if name not in _OF_ONE)
+"""What may stand at the top of a file for all of its families."""
+FAMILIES = Mapping(
+    (
+        Key("source", Text(), "where the facts come from"),
+        Key("vendor", VENDOR, "the vendor, a file of spec/vendors"),
+        *(replace(FAMILY[name], default=None) for name in SHARED),
+        Key(
+            "families",
+            Table(
+                Mapping(
+                    tuple(replace(key, default=None) if key.name in SHARED else key for key in FAMILY.keys)
+                )
+            ),
+            "the families, by their names",
+        ),
+    )
+)
+"""A file of spec/families."""
 
 
 @dataclass(frozen=True)
@@ -175,17 +286,8 @@ def _expand(axes: Section) -> Iterator[Variables]:
 def _axis(axes: Section, key: str) -> list[str]:
     value = axes[key]
     if isinstance(value, Section):
-        steps = range(
-            value.take_int("from", 1, 4096),
-            value.take_int("to", 1, 4096) + 1,
-            value.take_int("step", 1, 4096),
-        )
-        value.done()
-        return [str(n) for n in steps]
-    values = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, (str, int)) for item in values):
-        raise axes.error(f"axis '{key}' holds something that is neither a name nor a number", key)
-    return [str(item) for item in values]
+        return [str(n) for n in range(value["from"], value["to"] + 1, value["step"])]
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 # Reading ----------------------------------------------------------------------------------------------------
@@ -202,19 +304,13 @@ def families() -> dict[str, Family]:
 
 def read_families(document: Section) -> dict[str, Family]:
     """The families of one parsed file."""
-    source, table = document.take("source", str), document.take("families", Section)
-    vendor = take_vendor(document)
-    shared = [key for key in SHARED if key in document]
-    for key in shared:
-        document.take(key, (str, int, bool, list, Section))
-    document.done(SHARED)
-    found = {}
-    for name in table:
-        section = table.take(name, Section)
-        for key in shared:
-            if key not in section:
+    given = FAMILIES.read(document)
+    found, table = {}, document["families"]
+    for name, section in table.items():
+        for key in SHARED:
+            if key in document and key not in section:
                 section[key], section.lines[key] = document[key], document.lines[key]
-        found[name] = _Reader(name, section, vendor, source).family()
+        found[name] = _Reader(name, section, vendors()[given["vendor"]], given["source"]).family()
     return found
 
 
@@ -223,7 +319,8 @@ class _Reader:
 
     def __init__(self, name: str, section: Section, vendor: Vendor, source: str) -> None:
         self.name, self.section, self.vendor, self.source = name, section, vendor, source
-        axes = section.take("variants", list)
+        self.given = FAMILY.read(section)
+        axes = section["variants"]
         self.swept = any(isinstance(value, Section) for axis in axes for value in axis.values())
         self.variants = tuple(variables for axis in axes for variables in _expand(axis))
         self.values: dict[str, set[str]] = {}
@@ -234,38 +331,35 @@ class _Reader:
 
     def family(self) -> Family:
         """The family; raises SpecError."""
-        section = self.section
-        pattern = section.take_choice("sparse", PATTERNS, None)
+        given = self.given
         family = Family(
             self.name,
             self.vendor,
-            self.template("name"),
-            tuple(self.filled(text, "also_named") for text in section.take_names("also_named", [])),
-            self.template("title", ("shapes",)),
-            section.take_choice("pages_by", (*"abcd", SCALES), None),
-            {key: self.filled(text, "formats") for key, text in section.take("formats", Section).items()},
-            section.take_choice("layout", layouts.names(), None),
-            None if pattern is None else PATTERNS[pattern],
-            self.followed("metadata_order", str, "ascending", _METADATA_ORDERS),
-            self.followed("blocks", int, 1),
-            self.followed("scale_block", int, None),
-            self.followed("lanes", int),
-            self.followed("toolkit", str, None),
-            self.template("kind", default=""),
+            self.filled(given["name"], "name"),
+            tuple(self.filled(text, "also_named") for text in given["also_named"]),
+            self.filled(given["title"], "title", ("shapes",)),
+            given["pages_by"],
+            {key: self.filled(text, "formats") for key, text in given["formats"].items()},
+            given["layout"],
+            PATTERNS.get(given["sparse"]),
+            self.followed("metadata_order"),
+            self.followed("blocks"),
+            self.followed("scale_block"),
+            self.followed("lanes"),
+            self.followed("toolkit"),
+            self.filled(given["kind"], "kind"),
             self.orders(),
-            self.sources(),
+            {
+                operand: self.followed(operand, self.table("source_modifiers"))
+                for operand in given["source_modifiers"]
+            },
             self.traits(),
             self.plain(),
             self.source,
             self.variants,
         )
-        section.done()
         self.check_modifiers()
         return family
-
-    def template(self, key: str, more: Iterable[str] = (), default: Any = yamlfile.MISSING) -> str:
-        """Text with variables of the family."""
-        return self.filled(self.section.take(key, str, default), key, more)
 
     def filled(self, text: str, key: str, more: Iterable[str] = ()) -> str:
         """`text`, whose {words} must be variables of every variant (or one of `more`)."""
@@ -279,90 +373,50 @@ class _Reader:
                 )
         return text
 
-    def followed(
-        self,
-        key: str,
-        kind: type,
-        default: Any = yamlfile.MISSING,
-        choices: Iterable[str] | None = None,
-        section: Section | None = None,
-    ) -> Any:
-        """A value, or one that follows a variable: {variable: v, values: {...}}."""
+    def followed(self, key: str, section: Section | None = None) -> Any:
+        """A value, or one that follows a variable, {variable: v, values: {...}}: as YAML has it, checked."""
         section = self.section if section is None else section
-        value = section.take(key, (kind, Section), default)
-        if isinstance(value, str) and value is not default:
+        value = section.get(key, FAMILY[key].default if section is self.section else None)
+        if isinstance(value, str):
             self.filled(value, key)
         if isinstance(value, Section):
-            value.take("variable", str)
-            value.take("values", Section, None)
-            value.done()
-        for variables in self.variants if isinstance(value, Section) else ():
-            fill(value, variables)  # says which value is missing
-        given = value.get("values", {}).values() if isinstance(value, Section) else [value]
-        wrong = next((item for item in given if choices and item not in choices), None)
-        if wrong is not None:
-            raise section.error(
-                f"key '{key}' holds '{wrong}', expected {' or '.join(choices or ())}"
-                f"{nearest(str(wrong), list(choices or ()))}",
-                key,
-            )
+            kind = FAMILY[key].value if section is self.section else _MODIFIERS
+            for variables in self.variants:
+                picked = fill(value, variables)  # says which value is missing
+                kind.check(picked, lambda message: section.error(f"key '{key}' {message}", key), "holds")
         return value
 
-    def table(self, key: str, known: Iterable[str]) -> Section:
-        """A mapping of known keys; an empty one where the family has none."""
-        section = self.section
-        table: Section = section.take(key, Section, Section(section.file, section.line))
-        for word in table:
-            if word not in known:
-                listed = f"{', '.join(sorted(known))}{nearest(word, known)}"
-                raise table.error(f"unknown key '{word}', expected one of {listed}", word)
-        return table
+    def table(self, key: str) -> Section:
+        """A mapping as YAML has it, an empty one where the family has none."""
+        found: Section = self.section.get(key) or Section(self.section.file, self.section.line)
+        return found
 
     def traits(self) -> Traits:
         """What is the same for all variants."""
-        section = self.section
-        return Traits(
-            kernel=section.take_word("kernel", None),
-            in_place=section.take("in_place", bool, False),
-            placement=section.take("placement", str, ""),
-            swept=self.swept,
-            other_form=section.take("other_form", str, ""),
-            places=self.places(),
-        )
-
-    def places(self) -> dict[str, tuple[str, ...]]:
-        """Where operands live that are not in registers alone."""
-        table = self.table("places", OPERANDS)
-        for operand in table:
-            for place in table.take_names(operand):
-                if place not in PLACES:
-                    raise table.error(
-                        f"key '{operand}' holds '{place}', expected one of {', '.join(PLACES)}"
-                        f"{nearest(place, PLACES)}",
-                        operand,
-                    )
-        return {operand: tuple(table.take_names(operand)) for operand in table}
+        plain = {key: self.given[key] for key in ("kernel", "in_place", "placement", "other_form", "places")}
+        return Traits(swept=self.swept, **plain)
 
     def orders(self) -> dict[str, str]:
         """Which way matrices lie in memory: row or col, or a variable that says so."""
-        table = self.table("order", OPERANDS[:4])
-        found = {operand: self.filled(table.take(operand, str), "order") for operand in table}
+        found: dict[str, str] = self.given["order"]
         for operand, text in found.items():
+            self.filled(text, "order")
             wrong = {text.format(**variables) for variables in self.variants} - {"row", "col"}
             if wrong:
-                raise table.error(f"key '{operand}' gives '{min(wrong)}', expected row or col", operand)
+                raise self.table("order").error(
+                    f"key '{operand}' gives '{min(wrong)}', expected row or col", operand
+                )
         return found
-
-    def sources(self) -> dict[str, Any]:
-        """What the encoding's modifiers of each operand do, which may follow a variable."""
-        table = self.table("source_modifiers", OPERANDS[:4])
-        choices = (*SOURCES, NO_SOURCE)
-        return {operand: self.followed(operand, str, choices=choices, section=table) for operand in table}
 
     def plain(self) -> dict[str, tuple[str, ...]]:
         """The values of variables that make a name the plain one."""
-        table = self.table("plain", self.everywhere)
-        return {key: tuple(table.take_names(key)) for key in table}
+        table = self.table("plain")
+        for word in table:
+            if word not in self.everywhere:
+                listed = f"{', '.join(sorted(self.everywhere))}{nearest(word, self.everywhere)}"
+                raise table.error(f"unknown key '{word}', expected one of {listed}", word)
+        found: dict[str, tuple[str, ...]] = self.given["plain"]
+        return found
 
     def check_modifiers(self) -> None:
         """Every value of a variable that the vendor calls a modifier has a word."""

@@ -10,18 +10,105 @@ from golden import yamlfile
 from golden.errors import SpecError, UnknownNameError, nearest
 from golden.files.escape import one_line
 from golden.instruction import CUSTOM, Evidence, Instruction
-from golden.number.formats import Format, build_format, get_format
+from golden.number.formats import FORMAT, Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.checks import depends_on_c
-from golden.program.compiling import compile_program
-from golden.program.flags import take_flags
-from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
+from golden.program.compiling import OPERATION_LIST, STEP_LIST, compile_program
+from golden.program.keys import FORMAT_NAME, STATUS
+from golden.program.modes import MODES, Modes, Value, fill, mode_text, names_used, take_modes
 from golden.program.program import NOTHING, ONE, OperandFormats
 from golden.program.state import CONTROLS, PRODUCTS
 from golden.program.steps import MAX_K
+from golden.values import WORD, Choice, Integer, Key, Line, Many, Mapping, Table, Text
 from golden.yamlfile import Section
 
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
+MOST_ROWS = 4096
+"""Rows or columns of the matrix call: no shipped instruction has more than 256."""
+SHAPE = Mapping(
+    (
+        Key("k", Integer(1, MAX_K), "number of products"),
+        Key("m", Integer(1, MOST_ROWS), "rows of the matrix call", 1),
+        Key("n", Integer(1, MOST_ROWS), "columns of the matrix call", 1),
+    )
+)
+FORMATS = Mapping(
+    (
+        Key("a", FORMAT_NAME, "of the first factor"),
+        Key("b", FORMAT_NAME, "of the second factor; without it the unit has no b", None),
+        Key("c", FORMAT_NAME, "of the addend; without it the unit has no c", None),
+        Key("d", FORMAT_NAME, "of the result"),
+        Key("scale_a", FORMAT_NAME, "of the scales of a, where there are scales", None),
+        Key("scale_b", FORMAT_NAME, "of the scales of b", None),
+    )
+)
+UNIT = Mapping(
+    (
+        Key("modes", MODES, "[what an operand `mode` chooses](#modes) for each dot product", None),
+        Key("unit", Line(), "name in messages and files"),
+        Key("title", Text(), "one line; by default the name", None, instead="see right"),
+        Key(
+            "source",
+            Text(),
+            "where the description comes from; by default the file's name",
+            None,
+            instead="see right",
+        ),
+        Key("notes", Many(Text(), alone=True), "remarks", ()),
+        Key("shape", SHAPE, "[k, m and n](#shape)"),
+        Key(
+            "define_formats",
+            Table(FORMAT, WORD),
+            "[number formats of your own](#a-number-format-of-your-own), by their names",
+            None,
+        ),
+        Key("formats", FORMATS, "[the formats of the operands](#formats)"),
+        Key(
+            "scale_block",
+            Integer(1, MAX_K),
+            "with scales: elements of a row of a, or column of b, that share one; divides k",
+            None,
+        ),
+        Key(
+            "accumulator",
+            Choice(("operand", "state")),
+            "`state`: c is no operand, [the unit keeps it](#an-accumulator-that-the-unit-keeps)",
+            "operand",
+        ),
+        Key(
+            "clear",
+            Choice(PRODUCTS),
+            "whether the products that come with `clear` count, of a unit that keeps its accumulator",
+            PRODUCTS[0],
+            needs=("accumulator",),
+        ),
+        Key(
+            "load",
+            Choice(("none", *PRODUCTS)),
+            "whether it has an operand `load`, and whether the products that come with it count",
+            "none",
+            needs=("accumulator",),
+        ),
+        Key(
+            "flags",
+            Many(Choice(STATUS.words), 1, len(STATUS.words), different=True, alone=True),
+            "[status flags](#flags) beside d, the lowest bit first",
+            (),
+        ),
+        Key(
+            "steps",
+            STEP_LIST,
+            "the datapath, as one list of [steps](#every-step)",
+        ),
+        Key(
+            "program",
+            OPERATION_LIST,
+            "[several operations](#several-operations) one after the other",
+        ),
+    ),
+    one_of=(("steps", "program"),),
+)
+"""The file of a unit."""
 _ABSENT = {"b": ONE, "c": NOTHING}
 _WITH_MODES = ("formats", "program", "steps")
 """Keys in which `$name` stands for a field of `modes`."""
@@ -43,11 +130,11 @@ def load_instruction(path: str | Path) -> Instruction:
 
 def build_instruction(document: Section) -> Instruction:
     """Builds the instruction of an already parsed document (see `load_instruction`)."""
-    modes = take_modes(document)
+    modes, given = take_modes(document), UNIT.read(document)
     if modes is None:
-        return _with_a_use(document, [_unit(document, {})])
+        return _with_a_use(document, [_unit(document, given, {})])
     _check_fields_used(document, modes)
-    units = {code: replace(_mode(document, values), mode_code=code) for code, values in modes.codes()}
+    units = {code: replace(_mode(document, given, values), mode_code=code) for code, values in modes.codes()}
     first = next(iter(units.values()))
     for code, unit in units.items():
         _check_same_ports(document, first, unit, code)
@@ -66,10 +153,10 @@ def _with_a_use(document: Section, units: list[Instruction]) -> Instruction:
     return units[0]
 
 
-def _mode(document: Section, values: dict[str, Value]) -> Instruction:
+def _mode(document: Section, given: dict[str, Any], values: dict[str, Value]) -> Instruction:
     """The unit as it is in one mode."""
     try:
-        unit = _unit(document, values)
+        unit = _unit(document, given, values)
     except SpecError as error:
         raise SpecError(f"{error} (in the mode {mode_text(values)})") from None
     return replace(unit, name=f"{unit.name} ({mode_text(values)})")
@@ -102,28 +189,24 @@ def _check_same_ports(document: Section, first: Instruction, unit: Instruction, 
             )
 
 
-def _unit(document: Section, values: dict[str, Value]) -> Instruction:
-    """The unit with the words of one mode; without modes, as the file has it."""
-    name = document.take_name("unit")
-    title = one_line(document.take("title", str, name))
-    source = document.take("source", str, document.file)
-    document.take_names("notes", [])
-    shape = document.take("shape", Section)
-    k, m, n = shape.take_int("k", 1, MAX_K), shape.take_int("m", 1, 4096, 1), shape.take_int("n", 1, 4096, 1)
-    shape.done()
+def _unit(document: Section, given: dict[str, Any], values: dict[str, Value]) -> Instruction:
+    """The unit with the words of one mode; without modes, as the file has it. `given`: the keys of UNIT."""
+    name, shape, status = given["unit"], given["shape"], given["flags"]
+    title, source = one_line(given["title"] or name), given["source"] or document.file
+    k, m, n = shape["k"], shape["m"], shape["n"]
     local = _local_formats(document)
-    table = document.take("formats", Section)
+    table: Section = document["formats"]
     formats = _operand_formats(fill(table, values, document) if values else table, local)
-    scale_block = _scale_block(document, formats, k)
-    state = _keeps_its_accumulator(document, formats, table)
-    load, alone = _controls(document, state)
+    scale_block = _scale_block(document, given["scale_block"], formats, k)
+    state = given["accumulator"] == "state"
+    if state:
+        _keep_the_accumulator(document, formats)
+    alone = tuple(key for key in CONTROLS if given[key] == "alone")
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
-    status = take_flags(document)
     a, b, c, d = (formats[name] for name in "abcd")
     operands = OperandFormats(a, b, c, d, k, local, scales, bool(status), scale_block)
-    items = _program_items(document)
+    items = given["program"] if "program" in document else _one_operation(document)
     program = compile_program(fill(items, values, document) if values else items, document, operands)
-    document.done()
     return Instruction(
         name,
         m,
@@ -133,7 +216,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
         scale_block=scale_block,
         status=status,
         state=state,
-        load=load,
+        load=given["load"] != "none",
         alone=alone,
         architecture=CUSTOM,
         program=program,
@@ -144,42 +227,25 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     )
 
 
-def _keeps_its_accumulator(document: Section, formats: dict[str, Format], table: Section) -> bool:
-    """Reads `accumulator`; with `state` c is what the unit holds, in the format of d; nobody names it."""
-    if "accumulator" not in document:
-        document.take("accumulator", str, None)
-        return False
-    if document.take_choice("accumulator", ("operand", "state")) == "operand":
-        return False
+def _keep_the_accumulator(document: Section, formats: dict[str, Format]) -> None:
+    """c becomes what the unit holds, in the format of d; nobody names it."""
     c, d = formats["c"], formats["d"]
     if c not in (NOTHING, d):
-        raise table.error(
+        raise document["formats"].error(
             f"c is {c.name} and d is {d.name}, expected one format: with 'accumulator: state' a result is "
             "the c of the next dot product",
             "c",
         )
     if d.is_float and not d.has_zero:
-        raise table.error(f"the accumulator is cleared to zero, but {d.name}, the format of d, has none", "d")
+        raise document["formats"].error(
+            f"the accumulator is cleared to zero, but {d.name}, the format of d, has none", "d"
+        )
     formats["c"] = d
-    return True
 
 
-def _controls(document: Section, state: bool) -> tuple[bool, tuple[str, ...]]:
-    """Reads `clear` and `load`: whether there is a load, and which of them come without products."""
-    clear = document.take_choice("clear", PRODUCTS, PRODUCTS[0])
-    load = document.take_choice("load", ("none", *PRODUCTS), "none")
-    for key in CONTROLS:
-        if key in document and not state:
-            raise document.error(
-                f"key '{key}' is for a unit that keeps its accumulator, expected 'accumulator: state', too",
-                key,
-            )
-    words = {"clear": clear, "load": load}
-    return load != "none", tuple(key for key in CONTROLS if words[key] == "alone")
-
-
-def _scale_block(document: Section, formats: dict[str, Format], k: int) -> int | None:
-    scale_block: int | None = document.take_int("scale_block", 1, MAX_K, None)
+def _scale_block(
+    document: Section, scale_block: int | None, formats: dict[str, Format], k: int
+) -> int | None:
     if (scale_block is not None) != ("scale_a" in formats) or ("scale_a" in formats) != (
         "scale_b" in formats
     ):
@@ -196,12 +262,11 @@ def _scale_block(document: Section, formats: dict[str, Format], k: int) -> int |
 
 
 def _local_formats(document: Section) -> dict[str, Format]:
-    table = document.take("define_formats", Section, None)
-    for name in table or ():
-        table.checked_word(name)
+    table: Section = document.get("define_formats") or Section(document.file, document.line)
+    for name in table:
         if name in builtin_formats():
             raise table.error(f"format '{name}' exists already; define it under another name", name)
-    return {name: build_format(name, table.take(name, Section)) for name in table} if table else {}
+    return {name: build_format(name, table[name]) for name in table}
 
 
 _MOST_INTEGER_BITS = {"c": 63, "d": 64}
@@ -211,7 +276,7 @@ _MOST_INTEGER_BITS = {"c": 63, "d": 64}
 def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Format]:
     formats: dict[str, Format] = {}
     for operand in _OPERANDS:
-        name = table.take(operand, str) if operand in ("a", "d") else table.take(operand, str, None)
+        name = table.get(operand)
         if name is None:
             formats |= {operand: _ABSENT[operand]} if operand in _ABSENT else {}
             continue
@@ -225,16 +290,11 @@ def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Form
                 f"{operand} is an integer of {formats[operand].integer_bits} bits, expected at most {most}",
                 operand,
             )
-    table.done()
     return formats
 
 
-def _program_items(document: Section) -> list[Any]:
-    if ("program" in document) == ("steps" in document):
-        raise document.error("expected either 'program' or 'steps'")
-    if "program" in document:
-        items: list[Any] = document.take("program", list)
-        return items
-    operation = Section(document.file, document.lines.get("steps", document.line))
-    operation["steps"] = document.take("steps", list)
+def _one_operation(document: Section) -> list[Any]:
+    """The steps of a file as the one operation of a program."""
+    operation = Section(document.file, document.lines["steps"])
+    operation["steps"] = document["steps"]
     return [operation]

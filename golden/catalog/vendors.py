@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from golden import yamlfile
 from golden.paths import spec_folder
+from golden.values import Choice
 from golden.yamlfile import Section
 
 
@@ -53,6 +54,10 @@ def vendors() -> dict[str, Vendor]:
     """Every vendor by name. Raises SpecError with file, line, key and what was expected."""
     found = (_load(yamlfile.read(path)) for path in sorted((spec_folder() / "vendors").glob("*.yaml")))
     return {vendor.name: vendor for vendor in found}
+
+
+VENDOR = Choice(known=vendors, what="a vendor")
+"""The name of a vendor."""
 
 
 def take_vendor(document: Section) -> Vendor:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import html
 import re
 
-from golden.explain.specification import table
 from golden.files.escape import fence
+from golden.files.markdown import table
 
 __all__ = ["SITE", "anchor", "code", "figure", "link", "table"]
 

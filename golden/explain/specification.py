@@ -7,7 +7,7 @@ executed, so the document cannot say anything that the model does not do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +16,7 @@ from golden.explain.modes import modes_dict, modes_markdown
 from golden.explain.special_values import special_values
 from golden.explain.trace import float_text
 from golden.files import escape
+from golden.files.markdown import table
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import Algorithm, get_algorithm
@@ -187,17 +188,6 @@ def to_markdown(ins: Instruction) -> str:
     if data["notes"]:
         parts += ["## Notes", "\n".join(f"- {' '.join(note.split())}" for note in data["notes"])]
     return "\n\n".join(parts) + "\n"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table in Markdown; bars in cells are escaped, line breaks become spaces."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    return str(value).replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
 
 
 def _facts(data: dict[str, Any]) -> str:

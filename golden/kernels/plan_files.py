@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,48 @@ from golden.instruction import CUSTOM, Evidence
 from golden.kernels.options import KEYS
 from golden.kernels.plan import OWN, Fail, Plan, build, plan
 from golden.paths import spec_folder
+from golden.values import Anything, Choice, Key, Line, Many, Mapping, Table, Text
 from golden.yamlfile import Section
 
 KINDS = ("captured", "published", "derived")
+PLAN = Mapping(
+    (
+        Key("plan", Line(), "its name"),
+        Key(
+            "instruction",
+            Text(),
+            "architecture:instruction, or the .yaml of a unit, from the folder of this file",
+        ),
+        Key("title", Text(), "one line", ""),
+        Key("source", Text(), "what the plan was derived from", ""),
+        *KEYS.values(),
+    )
+)
+"""The file of a plan."""
+EVIDENCE = Mapping(
+    (
+        Key("kind", Choice(KINDS), "how the plan is known"),
+        Key("source", Text(), "where from; by default the file's source", None),
+    )
+)
+_TEXT = Anything("text with variables", (str, int, float, bool, list, dict))
+NAMED_PLANS = Mapping(
+    (
+        Key("plan", Text(), "name of the plan, with variables in braces"),
+        Key("instruction", Text(), "the instruction, with variables in braces"),
+        Key("title", Text(), "one line"),
+        Key("seen", Many(Text(), alone=True), "kernels that were seen to do so"),
+        Key("evidence", EVIDENCE, "how the plan is known"),
+        Key(
+            "variants",
+            Many(Table(Anything("a word or a number", (str, int)))),
+            "variables and their values",
+            None,
+        ),
+        *(replace(key, value=_TEXT, default=None) for key in KEYS.values()),
+    )
+)
+"""One entry of `plans:` in a file of spec/plans: several plans of the same options."""
 
 
 def plans(architecture: str) -> list[Plan]:
@@ -44,9 +84,8 @@ def load_plan(path: str | Path) -> Plan:
         SpecError: with file, line, key and what was expected.
     """
     document = yamlfile.read(path)
-    name, title = document.take_name("plan"), one_line(document.take("title", str, ""))
-    source = document.take("source", str, "")
-    wanted = document.take("instruction", str)
+    given = PLAN.read(document)
+    wanted, source = given["instruction"], given["source"]
     if wanted.endswith((".yaml", ".yml")):
         wanted = str(Path(path).parent / wanted)
     try:
@@ -56,7 +95,15 @@ def load_plan(path: str | Path) -> Plan:
     except MmagoldError as error:
         raise document.error(str(error), "instruction") from None
     evidence = Evidence("derived", source) if source else OWN
-    return build(unit, _options(document), _fail(document), name=name, title=title, evidence=evidence)
+    options = {name: given[name] for name in KEYS if name in document}
+    return build(
+        unit,
+        options,
+        _fail(document),
+        name=given["plan"],
+        title=one_line(given["title"]),
+        evidence=evidence,
+    )
 
 
 def any_plan(text: str) -> Plan:
@@ -136,38 +183,21 @@ def read_plans(path: str | Path, architecture: str) -> dict[str, Plan]:
 
 def _variants(entry: Section, architecture: str, source: str) -> list[Plan]:
     """The plans of one entry: "{name}" in `plan`, `instruction` and the options stands for a variable."""
-    variants = entry.take("variants", list, [Section(entry.file, entry.line)])
-    words = {key: entry.take(key, str) for key in ("plan", "instruction")}
-    title = one_line(entry.take("title", str))
-    seen = tuple(entry.take_names("seen"))
-    evidence = _evidence(entry.take("evidence", Section), source)
-    options = _options(entry)
+    given = NAMED_PLANS.read(entry)
+    evidence = Evidence(given["evidence"]["kind"], given["evidence"]["source"] or source)
+    options = {key: given[key] for key in KEYS if given[key] is not None}
     made = []
-    for variables in variants:
-        if not isinstance(variables, Section):
-            raise entry.error("each of 'variants' is a mapping of variables", "variants")
+    for variables in given["variants"] or [{}]:
         try:
-            name, of = (fill(words[key], dict(variables)) for key in ("plan", "instruction"))
-            filled = {key: fill(value, dict(variables)) for key, value in options.items()}
+            name, of = (fill(given[key], variables) for key in ("plan", "instruction"))
+            filled = {key: fill(value, variables) for key, value in options.items()}
             unit = instruction(architecture, of)
         except KeyError as error:  # of str.format, or an unknown instruction
             what = str(error) if isinstance(error, MmagoldError) else f"{error} is no variable of 'variants'"
             raise entry.error(what, "instruction") from None
-        made.append(build(unit, filled, _fail(entry), name=name, title=title, seen=seen, evidence=evidence))
+        more = {"title": one_line(given["title"]), "seen": given["seen"], "evidence": evidence}
+        made.append(build(unit, filled, _fail(entry), name=name, **more))
     return made
-
-
-def _evidence(section: Section, source: str) -> Evidence:
-    found = Evidence(section.take_choice("kind", KINDS), section.take("source", str, source))
-    section.done()
-    return found
-
-
-def _options(document: Section) -> dict[str, Any]:
-    """The keys that are options of a plan; the last ones that anybody takes of a document."""
-    found = {key: document.take(key, (str, int, float, bool, list, Section), None) for key in KEYS}
-    document.done()
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def _fail(document: Section) -> Fail:

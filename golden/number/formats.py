@@ -21,6 +21,7 @@ from golden.number.arrays import codes as codes_of
 from golden.number.arrays import plain, wrong_dtype
 from golden.number.frozen import hashed_once
 from golden.paths import spec_folder
+from golden.values import Choice, Flag, Integer, Key, Mapping, Variants
 
 SPECIALS = ("ieee", "all_ones_nan", "negative_zero_nan", "none")
 
@@ -249,32 +250,82 @@ def _formats() -> dict[str, Format]:
     return {name: build_format(name, table.take(name, yamlfile.Section)) for name in table}
 
 
+_STORAGE = Key("storage", Choice((8, 16, 32, 64)), "bits of the NumPy integer that carries a code")
+_SIGNED = Key("signed", Flag(), "has a sign; without one a negative result loses its own", True)
+FORMAT = Variants(
+    "kind",
+    "a floating-point number or an integer",
+    {
+        "float": Mapping(
+            (
+                _STORAGE,
+                _SIGNED,
+                Key("exponent_bits", Integer(1, 11), "floats: width of e"),
+                Key("fraction_bits", Integer(0, 52), "floats: width of f"),
+                Key("bias", Integer(-64, 1087), "floats: of the exponent"),
+                Key(
+                    "specials",
+                    Choice(SPECIALS),
+                    "floats: `ieee` (infinities and NaNs), `all_ones_nan`, `negative_zero_nan`, or `none` "
+                    "(every code is a number)",
+                ),
+                Key(
+                    "zero",
+                    Flag(),
+                    "floats: `false` if there is no zero and no subnormal number, as in ue8m0; code 0 is "
+                    "then the result for whatever lies below it",
+                    True,
+                ),
+                Key(
+                    "ignored_low",
+                    Integer(0, 32),
+                    "floats: bits of a code that the unit does not read, at the low end",
+                    0,
+                ),
+                Key("ignored_high", Integer(0, 8), "floats: the same at the high end", 0),
+                Key(
+                    "subnormals",
+                    Flag(),
+                    "floats: `false` if numbers of exponent field 0 have the hidden bit, too, but for code "
+                    "0, which is zero (and, with a sign, the code of -0)",
+                    True,
+                ),
+            )
+        ),
+        "integer": Mapping(
+            (
+                _STORAGE,
+                _SIGNED,
+                Key("bits", Integer(1, 64), "integers: width; a factor (a, b) has at most 32, c 63"),
+            )
+        ),
+    },
+)
+"""What a file says of a number format."""
+
+
 def build_format(name: str, section: yamlfile.Section) -> Format:
     """Builds a Format from its YAML mapping; raises SpecError for unknown keys,
     wrong types and impossible widths."""
-    is_float = section.take_choice("kind", ("float", "integer")) == "float"
-    storage = section.take_int("storage", 8, 64)
-    if storage not in (8, 16, 32, 64):
-        raise section.error(f"key 'storage' is {storage}, expected 8, 16, 32 or 64", "storage")
-    signed = section.take("signed", bool, True)
+    given = FORMAT.check(section, section.error)
+    storage, signed, is_float = given["storage"], given["signed"], given["kind"] == "float"
     if is_float:
         built = Format(
             name,
             True,
             storage,
-            section.take_int("exponent_bits", 1, 11),
-            section.take_int("fraction_bits", 0, 52),
-            section.take_int("bias", -64, 1087),
-            section.take_choice("specials", SPECIALS),
+            given["exponent_bits"],
+            given["fraction_bits"],
+            given["bias"],
+            given["specials"],
             signed,
-            section.take("zero", bool, True),
-            section.take_int("ignored_low", 0, 32, 0),
-            section.take_int("ignored_high", 0, 8, 0),
-            subnormals=section.take("subnormals", bool, True),
+            given["zero"],
+            given["ignored_low"],
+            given["ignored_high"],
+            subnormals=given["subnormals"],
         )
     else:
-        built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 64))
-    section.done()
+        built = Format(name, False, storage, signed=signed, integer_bits=given["bits"])
     if built.specials in ("ieee", "negative_zero_nan") and not (
         signed and (built.fraction_bits or built.specials != "ieee")
     ):

@@ -3,7 +3,7 @@ checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as AnyMapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,98 @@ from golden.errors import SpecError, UnknownNameError, nearest
 from golden.number.formats import Format, get_format
 from golden.program.algorithms import get_algorithm, resolve_parameters, substitute
 from golden.program.checks import StepChecks
+from golden.program.keys import FORMAT_NAME
 from golden.program.program import NO_SEED, NOTHING, OWN_STEPS, OperandFormats, Operation, Program
 from golden.program.reading import StepReader
 from golden.program.steps import MAX_K, STEPS, Step
+from golden.values import WORD, Anything, Choice, Either, Integer, Key, Many, Mapping, Text
 from golden.yamlfile import Section
 
-OPERATION_KEYS = ("k", "seed", "addends", "operands", "out", "to", "steps")
+STEP_LIST = Anything(
+    "a list of steps", (list,), {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
+)
+OPERATION_LIST = Anything(
+    "a list of operations", (list,), {"type": "array", "items": {"$ref": "#/$defs/operation"}, "minItems": 1}
+)
+_PLACE_IN_K = Integer(0, MAX_K - 1)
+K_SUBSET = Mapping(
+    (
+        Key("from", _PLACE_IN_K, "the first k, below the unit's k", None, needs=("to",)),
+        Key(
+            "to",
+            _PLACE_IN_K,
+            "the last k, below the unit's k",
+            None,
+            excludes=("modulo", "list"),
+            needs=("from",),
+        ),
+        Key(
+            "modulo",
+            Integer(1, MAX_K),
+            "k is divided by this",
+            None,
+            excludes=("list",),
+            needs=("residues",),
+        ),
+        Key(
+            "residues",
+            Many(_PLACE_IN_K, different=True),
+            "and taken where the remainder is one of these, each below `modulo`",
+            None,
+            needs=("modulo",),
+        ),
+        Key("list", Many(_PLACE_IN_K, different=True), "these k, in this order", None),
+    ),
+    one_of=(("from", "modulo", "list"),),
+)
+"""Part of the products."""
+OPERATION = Mapping(
+    (
+        Key(
+            "k",
+            Either(Choice(("all", "none")), K_SUBSET),
+            "the products that it takes: `all`, `none`, or [a mapping](#k)",
+            "all",
+        ),
+        Key(
+            "seed",
+            Text(),
+            "the register that enters as c: `c`, `zero` or an earlier result; by default the result before, "
+            "of the first `c`",
+            None,
+            instead="see right",
+        ),
+        Key(
+            "addends",
+            Many(Text(), 0, 4, alone=True),
+            "earlier results that enter as the register `addends`",
+            (),
+        ),
+        Key(
+            "operands",
+            FORMAT_NAME,
+            "a format to which a and b are converted first; it has to hold them exactly",
+            None,
+        ),
+        Key("out", FORMAT_NAME, "format of the result; without it d's", None),
+        Key(
+            "to",
+            WORD,
+            "name of the result; of others than the last by default `result0`, `result1`, ...",
+            None,
+            instead="`d`",
+        ),
+        Key(
+            "steps",
+            STEP_LIST,
+            "the [steps](#every-step), where no algorithm is named",
+            None,
+            instead="needed without an algorithm",
+        ),
+    )
+)
+"""One operation of `program:`, beside the algorithm that it may name."""
+OPERATION_KEYS = OPERATION.names
 
 
 def compile_program(items: list[Any], where: Section, operands: OperandFormats) -> Program:
@@ -54,8 +140,8 @@ def _compile_operation(
     out = _named_format(item, "out", operands) or operands.d
     k_index = _k_subset(item, operands.k)
     first = NO_SEED if operands.c == NOTHING else "c"
-    seed = item.take("seed", str, earlier[-1].to if earlier else first)
-    addends = tuple(item.take_names("addends", []))
+    seed = item.take_value("seed", OPERATION["seed"].value, earlier[-1].to if earlier else first)
+    addends = item.take_value("addends", OPERATION["addends"].value, ())
     if operands.c == NOTHING and "c" in (*addends, seed):
         raise item.error("the unit has no operand c", "seed" if seed == "c" else "addends")
     for name in (*addends, seed):
@@ -63,13 +149,11 @@ def _compile_operation(
             raise item.error(
                 f"register '{name}' holds no earlier result", "seed" if name == seed else "addends"
             )
-    to = item.take_word("to", "d" if last else f"result{len(earlier)}")
+    to = item.take_value("to", OPERATION["to"].value, "d" if last else f"result{len(earlier)}")
     if to in ("c", "zero", NO_SEED, *results):
         raise item.error(f"register '{to}' holds another result already", "to")
     if any({**results, "c": operands.c}.get(name, out) != out for name in addends):
         raise item.error("addends must have the operation's output format", "addends")
-    if len(addends) > 4:
-        raise item.error(f"key 'addends' names {len(addends)} results, expected at most 4", "addends")
     target = _named_format(item, "operands", operands)
     for source in (operands.a, operands.b) if k_index else ():
         if target is not None and not holds(target, source):
@@ -83,7 +167,7 @@ def _compile_operation(
     }
     frame = Operation(OWN_STEPS, (), k_index, seed, addends, out_format=out, to=to, **common)
     if not names:
-        body = item.take("steps", list)
+        body = item.take_value("steps", STEP_LIST)
         item.done(OPERATION_KEYS)
         return [replace(frame, steps=_read_steps(body, item, {}, operands, frame))]
     body = item.take(names[0], Section)
@@ -134,7 +218,7 @@ def _apply_algorithm(
 
 
 def steps_of_algorithm(
-    name: str, parameters: Mapping[str, Any], like: Operation, operands: OperandFormats
+    name: str, parameters: AnyMapping[str, Any], like: Operation, operands: OperandFormats
 ) -> tuple[Step, ...]:
     """The steps that an algorithm with these parameters has in the place of an operation.
 
@@ -204,19 +288,13 @@ def _named_format(item: Section, key: str, operands: OperandFormats) -> Format |
 def _k_subset(item: Section, k: int) -> tuple[int, ...]:
     """`k: all | none | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {list: [3, 2, 1, 0]}`; chains
     follow the order."""
-    choice = item.take("k", (str, Section), "all")
+    choice = item.take_value("k", OPERATION["k"].value, "all")
     if isinstance(choice, str):
-        if choice not in ("all", "none"):
-            raise item.error(f"key 'k' is '{choice}', expected all, none or a mapping", "k")
         return tuple(range(k)) if choice == "all" else ()
-    if "list" in choice:
-        picked: tuple[int, ...] = choice.take_ints("list", 0, k - 1)
-    elif "modulo" in choice:
-        modulo = choice.take_int("modulo", 1, MAX_K)
-        residues = choice.take_ints("residues", 0, modulo - 1)
-        picked = tuple(i for i in range(k) if i % modulo in residues)
-    else:
-        start, stop = choice.take_int("from", 0, k - 1), choice.take_int("to", 0, k - 1)
-        picked = tuple(range(start, stop + 1))
-    choice.done()
-    return picked
+    section: Section = item["k"]
+    if choice["list"] is not None:
+        return section.take_ints("list", 0, k - 1)
+    if choice["modulo"] is not None:
+        residues = section.take_ints("residues", 0, choice["modulo"] - 1)
+        return tuple(i for i in range(k) if i % choice["modulo"] in residues)
+    return tuple(range(section.take_int("from", 0, k - 1), section.take_int("to", 0, k - 1) + 1))

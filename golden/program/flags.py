@@ -14,26 +14,6 @@ from collections.abc import Iterable
 
 from golden.number.formats import Format
 from golden.program.keys import STATUS
-from golden.yamlfile import Section
-
-
-def take_flags(document: Section) -> tuple[str, ...]:
-    """Reads the key `flags` of a unit's file; nothing where the unit has none.
-
-    Raises:
-        SpecError: an empty list, a word twice, or one that is no flag.
-    """
-    if "flags" not in document:
-        document.take("flags", list, None)
-        return ()
-    names = tuple(document.take_names("flags"))
-    known = f"expected some of {', '.join(STATUS.words)}, the lowest bit first"
-    for name in names:
-        if name not in STATUS.words:
-            raise document.error(f"key 'flags': '{name}' is no flag, {known}", "flags")
-    if not names or len(set(names)) != len(names):
-        raise document.error(f"key 'flags' is empty or names a flag twice, {known}", "flags")
-    return names
 
 
 def flags_format(names: tuple[str, ...]) -> Format | None:

@@ -2,8 +2,8 @@
 
 A step class (golden/program/steps.py) declares each of its fields with one of the functions below. Everything
 that has to know the keys of steps reads these declarations: golden/program/reading.py and writing.py (YAML),
-golden/catalog/json_schema.py (JSON Schema), golden/publish/schema.py (the page), golden/model/layout.py (the
-C structs).
+golden/model/layout.py (the C structs), and, through `mapping_of`, the JSON Schema, the page of keys and the
+messages (golden/values.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from typing import Any
 
 from golden.number.frozen import hashed_once
 from golden.number.rounding import MODES, OVERFLOWS
-from golden.yamlfile import MISSING
+from golden.values import MISSING, Either, Many, Mapping, Schema, Table, Text, Value
+from golden.values import Choice as OneOf
+from golden.values import Flag as TrueOrFalse
+from golden.values import Integer as Whole
+from golden.values import Key as YamlKey
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,16 @@ REGISTER = Vocabulary(
     "register",
     ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"),
 )
+MOST_EXPONENT = 100_000
+"""Bound of exponents in YAML, past those of every format (16,383 of quadruple precision) and product."""
 TARGETS = ("products", "groups", "dot", "total", "partial")
 """Registers that a step may write; the operands keep what they hold."""
+FORMAT_NAME = Text(what="a format", ref="format_name")
+"""A format that the file names; it may be one of its own (`define_formats`)."""
+OPERAND_WORD = Whole(0, (1 << 64) - 1, what="a code")
+"""A code of any format: how many bits it has, its format says."""
+_VARIABLE: Schema = {"type": "string", "pattern": r"^\$\w+$"}
+"""A field of `modes`, or a parameter of an algorithm, can stand for any word or number of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +95,16 @@ class Key:
     when: tuple[str, ...] = ()
     with_flags: bool = False
 
+    @property
+    def value(self) -> Value:
+        """What the key may hold, as far as the key alone says it."""
+        raise NotImplementedError
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """Whether a field of `modes` may stand for the value."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Registers(Key):
@@ -91,12 +113,22 @@ class Registers(Key):
     most: int
     allowed: tuple[str, ...]
 
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return Many(OneOf(self.allowed), 1, self.most, different=True, alone=True)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Key):
     """One register of those that the step can write."""
 
     allowed: tuple[str, ...]
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return OneOf(self.allowed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +140,16 @@ class Choice(Key):
     old: tuple[tuple[str, str], ...] = ()
     """Earlier spellings and the words that they are read as."""
 
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return OneOf(self.words, what="a rounding" if self.words == MODES else "")
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Key):
@@ -116,10 +158,30 @@ class Integer(Key):
     low: int
     high: int
 
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return Whole(self.low, self.high)
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class Flag(Key):
     """true or false."""
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return TrueOrFalse()
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +193,28 @@ class Widths(Key):
     high: int
     for_all: bool
 
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        each = Table(Whole(self.low, self.high), OneOf(REGISTER.words))
+        return Either(each.one, each) if self.for_all else each
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rules(Key):
     """A word for some registers of `of`."""
 
     vocabulary: Vocabulary
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return Table(OneOf(self.vocabulary.words), OneOf(REGISTER.words))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +223,15 @@ class Grouping(Key):
 
     high: int
 
+    @property
+    def value(self) -> Mapping:
+        """See Key."""
+        meanings = ("this many neighbours are a group", "this many groups: every n-th place is of one group")
+        keys = (
+            YamlKey(word, Whole(1, self.high), text) for word, text in zip(GROUP.words, meanings, strict=True)
+        )
+        return Mapping(tuple(keys), one_of=(GROUP.words,))
+
 
 @dataclass(frozen=True, kw_only=True)
 class FormatName(Key):
@@ -152,10 +239,25 @@ class FormatName(Key):
 
     or_out: bool
 
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return FORMAT_NAME
+
 
 @dataclass(frozen=True, kw_only=True)
 class Word(Key):
     """A code of the step's format (of the result's, where the step has none); by default the format's NaN."""
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return OPERAND_WORD
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,12 +266,24 @@ class Names(Key):
 
     allowed: tuple[str, ...]
 
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        return Many(OneOf(self.allowed), 0, len(self.allowed), different=True)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Causes(Key):
     """A mapping from causes of a NaN, those that win first, to the word that each gives, or `payload`."""
 
     causes: tuple[str, ...]
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        word = Either(OPERAND_WORD, OneOf(("payload",)))
+        keys = (YamlKey(cause, word, "", None) for cause in self.causes)
+        return Mapping(tuple(keys))
 
 
 @hashed_once
@@ -195,6 +309,18 @@ class Candidates(Key):
     """A list of `{of: products, exponent: carried or leading, plus: n, least: n}`."""
 
     most: int
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        exponent = Whole(-MOST_EXPONENT, MOST_EXPONENT)
+        keys = (
+            YamlKey("of", Many(OneOf(REGISTER.words), 1, alone=True), "whose numbers are looked at"),
+            YamlKey("exponent", OneOf(PLACE.words), "the exponent carried, or the place of the leading one"),
+            YamlKey("plus", exponent, "added to it", 0),
+            YamlKey("least", exponent, "the candidate is at least this, before `plus`", None),
+        )
+        return Many(Mapping(keys), 0, self.most)
 
 
 def declare(kind: Key, default: Any = MISSING) -> Any:
@@ -222,6 +348,42 @@ def _declared(kind: type) -> tuple[tuple[str, Key, Any], ...]:
 def key_name(name: str, key: Key) -> str:
     """How the key of a field is spelt."""
     return key.name or name
+
+
+def mapping_of(step: Any) -> Mapping:
+    """The keys of a kind of step, for the page, the JSON Schema and messages."""
+    keys = []
+    for name, key, default in declared(step):
+        conditional = f"needed with `{key.when[0]}`" if default is MISSING and key.when else ""
+        optional = isinstance(key, FormatName) or bool(conditional)
+        keys.append(
+            _StepKey(
+                key_name(name, key),
+                key.value,
+                key.meaning,
+                None if default is MISSING and optional else default,
+                instead=conditional,
+                follows_a_mode=key.follows_a_mode,
+            )
+        )
+    return Mapping(tuple(keys))
+
+
+@dataclass(frozen=True)
+class _StepKey(YamlKey):
+    """A key of a step, for whose value a field of `modes` may stand."""
+
+    follows_a_mode: bool = False
+
+    def schema(self) -> Schema:
+        """See YamlKey."""
+        found = super().schema()
+        if not self.follows_a_mode:
+            return found
+        own = self.value.schema()
+        return {"anyOf": [*own.get("anyOf", [own]), _VARIABLE]} | {
+            k: v for k, v in found.items() if k not in own
+        }
 
 
 def applies(key: Key, values: dict[str, Any], defaults: dict[str, Any], flags: bool = False) -> bool:

@@ -23,11 +23,14 @@ import numpy.typing as npt
 from golden.errors import OperandError
 from golden.number.formats import Format
 from golden.program.algorithms import substitute
+from golden.values import WORD, Anything, Table
 from golden.yamlfile import Section
 
 MOST_MODES = 256
 """Each is a program: more than a designer writes down, fewer than would take long to compile."""
 Value = str | int | bool
+MODES = Table(Anything("a list", (list,), {"type": "array", "minItems": 1}), WORD)
+"""The key `modes`: what each code of a field stands for."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,10 @@ def take_modes(document: Section) -> Modes | None:
         SpecError: a field without values, a value that is no word, number, true, false or null, too many
             modes.
     """
-    table = document.take("modes", Section, None)
-    if table is None:
+    found = document.take_value("modes", MODES, None)
+    if found is None:
         return None
-    fields = tuple(ModeField(table.checked_word(name), _values(table, name)) for name in table)
+    fields = tuple(ModeField(name, _values(document["modes"], name)) for name in found)
     if not fields:
         raise document.error("key 'modes' names no field, expected {rnd: [nearest_even, down]}", "modes")
     modes, count = Modes(fields), 1
@@ -133,7 +136,7 @@ def take_modes(document: Section) -> Modes | None:
 
 
 def _values(table: Section, name: str) -> tuple[Value | None, ...]:
-    values = table.take(name, list)
+    values = table[name]
     if not all(value is None or isinstance(value, (str, int)) for value in values):
         raise table.error(
             f"field '{name}' holds something that is no word, number, true, false or null", name

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from functools import cache
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from golden.errors import OldWordWarning, UnknownNameError, nearest
 from golden.number.formats import Format, Kind, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
-    PLACE,
-    REGISTER,
     Candidate,
     Candidates,
     Causes,
@@ -49,8 +46,10 @@ from golden.program.steps import (
     grouping,
     variants,
 )
+from golden.values import Fail
 from golden.yamlfile import MISSING, Section
 
+T = TypeVar("T")
 WITH_PAYLOAD = ("a", "b", "factor", "c")
 """Causes that are a NaN operand, whose payload can be handed on."""
 
@@ -99,28 +98,21 @@ class StepReader:
     def _value(self, name: str, key: Key, default: Any) -> Any:
         section = self.section
         match key:
-            case Registers():
-                return self._registers(name, key)
-            case Target():
-                return self._target(name, key, default)
+            case Registers() | Target() | Integer() | Flag() | Names():
+                return section.take_value(name, key.value, default)
             case Choice():
                 return self._choice(name, key, default)
-            case Integer(low=low, high=high):
-                return section.take_int(name, low, high, default)
-            case Flag():
-                return section.take(name, bool, default)
             case Widths():
                 return self._widths(name, key)
             case Rules():
                 return self._rules(name, key)
             case Grouping():
-                return self._group(name, key)
+                group = section.take_value(name, key.value, None)
+                return next(((word, size) for word, size in (group or {}).items() if size is not None), None)
             case FormatName():
                 return self._format(name, key)
             case Word():
                 return self._word(name)
-            case Names():
-                return self._names(name, key)
             case Causes():
                 return self._causes(name, key)
             case Candidates():
@@ -132,80 +124,34 @@ class StepReader:
         given = self.section.get(key)
         new = dict(rule.old).get(given) if isinstance(given, str) else None
         if new is None:
-            return self.section.take_choice(key, rule.words, default)
+            return self.section.take_value(key, rule.value, default)
         self.section.take(key, str)
         note = self.section.error(f"'{key}: {given}' is now written '{key}: {new}'", key)
         warnings.warn(str(note), OldWordWarning, stacklevel=2)
         return new
 
-    def _registers(self, key: str, rule: Registers) -> tuple[str, ...]:
-        names = tuple(self.section.take_names(key))
-        self._check_registers(names, key, rule)
-        return names
-
-    def _check_registers(self, names: tuple[str, ...], key: str, rule: Registers) -> None:
-        for name in names:
-            if name in REGISTER.words and name not in rule.allowed:
-                raise self.section.error(f"step '{self.op}' does not work on '{name}'", key)
-        if not 1 <= len(names) <= rule.most or len(set(names)) != len(names):
-            expected = "1 register" if rule.most == 1 else f"1 to {rule.most} different registers"
-            raise self.section.error(
-                f"key '{key}' names {', '.join(names) or 'nothing'}, expected {expected}", key
-            )
-        for name in names:
-            if name not in REGISTER.words:
-                known = REGISTER.words
-                raise self.section.error(
-                    f"'{name}' is no register, expected one of {', '.join(known)}{nearest(name, known)}", key
-                )
-
-    def _target(self, key: str, rule: Target, default: Any) -> str:
-        name: str = self.section.take(key, str, default)
-        if name is not default and name not in rule.allowed:
-            raise self.section.error(
-                f"step '{self.op}' cannot write '{name}', expected one of {', '.join(rule.allowed)}", key
-            )
-        return name
-
     def _widths(self, key: str, rule: Widths) -> tuple[tuple[str, int], ...]:
         of: tuple[str, ...] = self.values["of"]
-        if rule.for_all:
-            value = self.section.take(key, (int, Section))
-        else:
-            value = self.section.take(key, Section, None)
-        if value is None:
-            return ()
-        if isinstance(value, Section):
-            table = tuple(
-                (name, value.take_int(name, rule.low, rule.high))
-                for name in of
-                if name in value or rule.for_all
-            )
-            value.done()
-            return table
-        self.section.take_int(key, rule.low, rule.high)
-        return tuple((name, value) for name in of)
+        found = self.section.take_value(key, rule.value, MISSING if rule.for_all else None)
+        if not isinstance(found, dict):
+            return tuple((name, found) for name in of) if found is not None else ()
+        missing = next((name for name in of if name not in found), None) if rule.for_all else None
+        if missing is not None:
+            raise self.section[key].error(f"key '{missing}' is missing{nearest(missing, found)}")
+        return self._of_registers(key, found)
+
+    def _of_registers(self, key: str, found: dict[str, T]) -> tuple[tuple[str, T], ...]:
+        """The values of a mapping in the order of the step's registers; it names no others."""
+        of: tuple[str, ...] = self.values["of"]
+        for name in found:
+            if name not in of:
+                raise self.section[key].error(
+                    f"unknown key '{name}', expected one of {', '.join(of)}{nearest(name, of)}", name
+                )
+        return tuple((name, found[name]) for name in of if name in found)
 
     def _rules(self, key: str, rule: Rules) -> tuple[tuple[str, str], ...]:
-        section = self.section.take(key, Section, None)
-        if section is None:
-            return ()
-        of: tuple[str, ...] = self.values["of"]
-        words = rule.vocabulary.words
-        table = tuple((name, section.take_choice(name, words)) for name in of if name in section)
-        section.done(of)
-        return table
-
-    def _group(self, key: str, rule: Grouping) -> tuple[str, int] | None:
-        section = self.section.take(key, Section, None)
-        if section is None:
-            return None
-        if len(section) != 1:
-            raise self.section.error("'group' holds one of contiguous, interleaved", key)
-        kind = next(iter(section))
-        if kind not in ("contiguous", "interleaved"):
-            raise section.error(f"unknown key '{kind}', expected contiguous or interleaved", kind)
-        return kind, section.take_int(kind, 1, rule.high)
+        return self._of_registers(key, self.section.take_value(key, rule.value, None) or {})
 
     def _format(self, key: str, rule: FormatName) -> Format | None:
         name = self.section.take(key, str, None)
@@ -221,62 +167,36 @@ class StepReader:
         value = self.section.take_int(key, 0, (1 << fmt.bits) - 1, None)
         return fmt.nan if value is None else int(value)
 
-    def _names(self, key: str, rule: Names) -> tuple[str, ...]:
-        names = self.section.take_names(key, [])
-        if any(name not in rule.allowed for name in names) or len(set(names)) != len(names):
-            raise self.section.error(
-                f"key '{key}' is {names}, expected different ones of {', '.join(rule.allowed)}", key
-            )
-        return tuple(names)
-
     def _candidates(self, key: str, rule: Candidates) -> tuple[Candidate, ...]:
-        items = self.section.take(key, list, [])
-        self._check_candidates(items, all(isinstance(item, Section) for item in items), key, rule)
-        return tuple(self._candidate(item) for item in items)
-
-    def _check_candidates(self, items: Sequence[Any], mappings: bool, key: str, rule: Candidates) -> None:
-        if len(items) > rule.most or not mappings:
-            raise self.section.error(
-                f"key '{key}' holds {len(items)} items, expected 1 to {rule.most} mappings such as "
-                "'{of: products, exponent: carried}'",
-                key,
-            )
-
-    def _candidate(self, item: Section) -> Candidate:
-        of = tuple(item.take_names("of"))
-        known = self.values["of"]
-        wrong = next((name for name in of if name not in known), None)
-        if wrong is not None or not of:
-            raise item.error(
-                f"'{wrong or ''}' is not aligned by this step, expected some of {', '.join(known)}"
-                f"{nearest(wrong or '', known)}",
-                "of",
-            )
-        leading = item.take_choice("exponent", PLACE.words) == "leading"
-        most = 100000
-        candidate = Candidate(
-            of, leading, item.take_int("plus", -most, most, 0), item.take_int("least", -most, most, None)
+        found = tuple(
+            Candidate(one["of"], one["exponent"] == "leading", one["plus"], one["least"])
+            for one in self.section.take_value(key, rule.value, ())
         )
-        item.done()
-        return candidate
+        known = self.values["of"]
+        for item, one in zip(self.section.get(key) or (), found, strict=True):
+            wrong = next((name for name in one.of if name not in known), None)
+            if wrong is not None:
+                raise item.error(
+                    f"'{wrong}' is not aligned by this step, expected some of {', '.join(known)}"
+                    f"{nearest(wrong, known)}",
+                    "of",
+                )
+        return found
 
     def _causes(self, key: str, rule: Causes) -> tuple[tuple[str, int | None], ...]:
-        section = self.section.take(key, Section, None)
-        if section is None:
-            return ()
-        most = (1 << self.out.bits) - 1
+        found = self.section.take_value(key, rule.value, None) or {}
+        section: Any = self.section.get(key) or ()
         table: list[tuple[str, int | None]] = []
         for cause in section:
-            word = section.get(cause)
-            if word == "payload" and cause in WITH_PAYLOAD:
-                section.take(cause, str)
+            word = found[cause]
+            if word != "payload":
+                table.append((cause, section.take_int(cause, 0, (1 << self.out.bits) - 1)))
+            elif cause in WITH_PAYLOAD:
                 table.append((cause, None))
-            elif cause in rule.causes:
-                expected = " or 'payload'" if cause in WITH_PAYLOAD else ""
-                if isinstance(word, str):
-                    raise section.error(f"key '{cause}' is '{word}', expected a word{expected}", cause)
-                table.append((cause, section.take_int(cause, 0, most)))
-        section.done(rule.causes)
+            else:
+                raise section.error(
+                    f"key '{cause}' is 'payload', expected a word: no NaN comes with it", cause
+                )
         return tuple(table)
 
     # What two keys of one step have to do with each other ---------------------------------------------------
@@ -290,10 +210,14 @@ class StepReader:
         """
         kind: Any = type(step)
         for name, key in _with_registers(kind):
+            shown = key_name(name, key)
+            given = getattr(step, name)
             if isinstance(key, Registers):
-                self._check_registers(getattr(step, name), key_name(name, key), key)
-            else:
-                self._check_candidates(getattr(step, name), True, key_name(name, key), key)
+                key.value.check(given, self._fail(shown))
+            elif len(given) > key.most:
+                raise self.section.error(
+                    f"key '{shown}' holds {len(given)} items, expected {key.value.expected}", shown
+                )
         if grouping(step) is not None and not isinstance(step, Fma) and len(step.of) != 1:
             raise self.section.error("a grouped step works on one register", "group")
         fmt = format_of(step)
@@ -321,6 +245,9 @@ class StepReader:
                 pass
             case _:
                 assert_never(step)
+
+    def _fail(self, key: str) -> Fail:
+        return lambda message: self.section.error(f"key '{key}' {message}", key)
 
     def _check_multiply(self, step: Multiply) -> None:
         for key, default in (("zero_times_infinity", "nan"), ("negate", "none")):

@@ -41,7 +41,6 @@ from golden.yamlfile import MISSING
 
 MAX_K = 4096
 MAX_FRACTION_BITS = 72
-_MOST_EXPONENT = 100000
 _ALL = keys.REGISTER.words
 
 
@@ -70,7 +69,7 @@ def _rounding(meaning: str = "how", default: Any = MISSING, **more: Any) -> Any:
 
 
 def _exponent(meaning: str) -> Any:
-    return declare(Integer(low=-_MOST_EXPONENT, high=_MOST_EXPONENT, meaning=meaning), None)
+    return declare(Integer(low=-keys.MOST_EXPONENT, high=keys.MOST_EXPONENT, meaning=meaning), None)
 
 
 def _flush(meaning: str, **more: Any) -> Any:
@@ -275,8 +274,8 @@ class Align:
     )
     spared: tuple[tuple[str, int], ...] = declare(
         Widths(
-            low=-_MOST_EXPONENT,
-            high=_MOST_EXPONENT,
+            low=-keys.MOST_EXPONENT,
+            high=keys.MOST_EXPONENT,
             for_all=False,
             meaning="`{c: n}`: a negative number of this register that lies wholly below the last bit kept "
             "becomes zero, however it is rounded, where that bit is worth more than 2^n",

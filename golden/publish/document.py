@@ -28,8 +28,9 @@ from golden.catalog.lookup import resolve
 from golden.errors import DocsError, UnknownNameError, missing, nearest
 from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
-from golden.explain.specification import specification, table
+from golden.explain.specification import specification
 from golden.files import escape
+from golden.files.markdown import table
 from golden.files.output import check, is_stream, write_folder, write_text, write_whole
 from golden.instruction import Instruction
 from golden.paths import plain_name

@@ -7,28 +7,27 @@ is checked by rtl_tb/dut/wrapper.py, which asks a simulator's front end.
 from __future__ import annotations
 
 import dataclasses
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import MmagoldError, OperandError, SpecError, nearest
 from golden.instruction import Instruction
 from golden.program.state import CONTROLS
-from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
+from golden.vectors.word import RESULTS, Field, WordLayout
 from golden.yamlfile import Section
 from rtl_tb.dut.exclude import ANSWERS, CLASSES, OF_INTEGERS, Exclusion
-from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
+from rtl_tb.dut.keys import DUT, IDENTIFIER
+from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages_first, read_list
-from rtl_tb.dut.vhdl import STANDARDS, Vhdl
+from rtl_tb.dut.vhdl import Vhdl
 
-HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
 PLACEHOLDER = "architecture:name"
 """What a draft says where no instruction was given, and none has the widths of the ports."""
-MAX_CYCLES = 100_000
 GENERATED = ("mmagold_dut.sv", "mmagold_dut.vhd", "mmagold_tb.sv", "mmagold_timescale.sv")
 """What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
 _LANGUAGES = {
@@ -39,13 +38,6 @@ _LANGUAGES = {
     ".vhdl": "VHDL",
 }
 """Suffixes of sources, which are not what a check takes."""
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
-TYPE = re.compile(
-    rf"(?:{IDENTIFIER.pattern}::)*{IDENTIFIER.pattern}(?: +(?:signed|unsigned))?(?: *\[[\w: +*-]+\])*"
-)
-"""A named type, or a built-in one with its ranges: logic [15:0]."""
-PORT = re.compile(rf"{IDENTIFIER.pattern}(\.{IDENTIFIER.pattern})*")
-"""A port, or a field of one."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +53,6 @@ class Reset:
     cycles: int
 
 
-HOLDS = ("operands", "valid")
-"""What stays as it is until the result: the operands, or the valid as well."""
-
-
 @dataclass(frozen=True)
 class Channel:
     """Some of the operands, with a handshake of their own."""
@@ -78,7 +66,7 @@ class Channel:
 class Handshake:
     """How operands go in and results come out.
 
-    kind: one of HANDSHAKES. The five names are ports of the DUT, or None where it has no such port.
+    kind: one of keys.HANDSHAKES. The five names are ports of the DUT, or None where it has no such port.
     latency: clock edges from taking the operands to the result (kind latency), or None while it is to be
         measured.
     measured: whether the file says `latency: measure`.
@@ -92,7 +80,7 @@ class Handshake:
     channels: where operands come by several handshakes; in_valid and in_ready are None then.
     probing: whether the bench hands over a vector in every cycle and reads a result in every cycle, and
         the unit is given every `interval`-th of them: how a latency is measured.
-    hold: one of HOLDS, where the operands must stay until the result; None: they need not.
+    hold: one of keys.HOLDS, where the operands must stay until the result; None: they need not.
     """
 
     kind: str
@@ -236,93 +224,66 @@ def load_dut(path: str | Path) -> Dut:
 def read_dut(document: Section, path: Path) -> Dut:
     """Builds a Dut from the parsed `document`; relative paths in it are relative to the folder of `path`."""
     path = path.absolute()
-    top = _identifier(document, "top")
+    given = DUT.read(document)
+    top = given["top"]
     if top == "mmagold_dut":
         raise document.error(
             "key 'top' is 'mmagold_dut', the name of the generated wrapper; name the designer's module", "top"
         )
-    name = document.take("dut", str, top)
-    if not re.fullmatch(r"[\w.+-]+", name) or name.startswith("."):
-        raise document.error(
-            f"key 'dut' is '{name}', expected a name of letters, digits, '_', '-', '+' and '.'", "dut"
-        )
     unit, unit_name = _instruction(document, path.parent)
-    level = document.take_choice("level", LEVELS, "dot")
+    level = given["level"]
     try:
         layout = WordLayout.of(unit, level)
     except OperandError as error:
         raise document.error(str(error), "level") from None
-    handshake = _handshake(document)
+    handshake = _handshake(document, given["handshake"])
     if unit.state and not handshake.says_when:
         raise document.error(
             f"{unit_name} keeps its accumulator, so it has to know which cycles bring operands: expected a "
             "handshake with a port for the input's valid",
             "handshake",
         )
-    design = _sources(document, path.parent)
-    vhdl = _vhdl(document, design, path.parent)
+    if given["clock"] is None and handshake.kind != "combinational":
+        raise document.error("key 'clock' is missing")
+    design = _sources(document, given, path.parent)
+    vhdl = _vhdl(document, given["vhdl"], design, path.parent)
     dut = Dut(
-        name,
+        given["dut"] or top,
         path,
         top,
         tuple(design.files) if vhdl else packages_first(design.files),
         tuple(design.include),
         design.searched,
         design.defines,
-        _parameters(document, vhdl is not None),
-        _types(document),
+        _parameters(document, given["parameters"], vhdl is not None),
+        given["types"],
         unit,
         unit_name,
         level,
         layout,
-        _clock(document, handshake),
-        _reset(document),
+        given["clock"],
+        _reset(given["reset"]),
         handshake,
         _ports(document, layout, unit, unit_name),
-        _constants(document),
-        dataclasses.replace(_compare(document), exclude=_exclude(document, unit)),
+        given["constants"],
+        ComparePolicy(**(given["compare"] or {}), exclude=_exclude(document, given["exclude"], unit)),
         {key: f"{document.file}:{line}" for key, line in document.lines.items()},
         vhdl,
     )
-    document.done()
     _check_roles(dut)
     _check_channels(dut)
     return dut
 
 
-def _identifier(section: Section, key: str) -> str:
-    """A Verilog name."""
-    value = section.take(key, str)
-    if not IDENTIFIER.fullmatch(value):
-        raise section.error(f"key '{key}' is '{value}', expected a Verilog identifier", key)
-    return str(value)
-
-
-def _port(section: Section, key: str) -> str:
-    """The name of a port, or of a field of one: bus.valid."""
-    value = section.take(key, str)
-    if not PORT.fullmatch(value):
-        raise section.error(f"key '{key}' is '{value}', expected a port or port.field", key)
-    return str(value)
-
-
-def _optional(section: Section, key: str) -> str | None:
-    return _port(section, key) if section.get(key) is not None else section.take(key, str, None)
-
-
 def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
-    if ("instruction" in document) == ("unit" in document):
-        raise document.error(
-            "expected either 'instruction' (architecture:name) or 'unit' (a unit's .yaml file)"
-        )
     if "unit" in document:
         from golden.catalog.unit_files import load_instruction
 
-        unit = document.take("unit", str)
+        unit = document["unit"]
         if not (folder / unit).is_file():
             raise document.error(f"key 'unit' is '{unit}', but {folder / unit} is no file", "unit")
         return load_instruction(folder / unit), unit
-    name = document.take("instruction", str)
+    name = document["instruction"]
     architecture, colon, rest = name.partition(":")
     if name == PLACEHOLDER:
         raise document.error(
@@ -341,15 +302,15 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
         raise document.error(" ".join(str(error).split()), "instruction") from None
 
 
-def _sources(document: Section, folder: Path) -> Sources:
+def _sources(document: Section, given: dict[str, Any], folder: Path) -> Sources:
     """What the keys sources, filelist, include and defines say together, packages first."""
     found = Sources()
-    for name in document.take_names("filelist", []):
+    for name in given["filelist"]:
         try:
             found.add(read_list(folder / name))
         except SpecError as error:
             raise document.error(f"key 'filelist': {error}", "filelist") from None
-    for pattern in document.take_names("sources", []):
+    for pattern in given["sources"]:
         try:
             files = matching(folder, pattern, GENERATED)
         except SpecError as error:
@@ -370,12 +331,12 @@ def _sources(document: Section, folder: Path) -> Sources:
         check_sizes(found.files)
     except SpecError as error:
         raise document.error(str(error), "sources" if "sources" in document else "filelist") from None
-    found.include |= dict.fromkeys(_folders(document, folder))
-    found.defines |= _defines(document)
+    found.include |= dict.fromkeys(_folders(document, given["include"], folder))
+    found.defines |= {name: str(value) for name, value in given["defines"].items()}
     return found
 
 
-def _vhdl(document: Section, design: Sources, folder: Path) -> Vhdl | None:
+def _vhdl(document: Section, given: dict[str, Any] | None, design: Sources, folder: Path) -> Vhdl | None:
     """What a unit in VHDL needs beside its sources; refuses for either language the keys of the other."""
     if not in_vhdl(design.files):
         if "vhdl" in document:
@@ -386,20 +347,13 @@ def _vhdl(document: Section, design: Sources, folder: Path) -> Vhdl | None:
             raise document.error(f"key '{key}' means nothing in VHDL", key)
     if design.include or design.defines or design.libraries:
         raise document.error("include folders, macros and -y mean nothing in VHDL", "filelist")
-    section = document.take("vhdl", Section, None)
-    if section is None:
+    if given is None:
         return Vhdl()
-    standard = section.take("standard", (int, str), 2008)
-    if str(standard) not in STANDARDS:
-        raise section.error(
-            f"key 'standard' is {standard}, expected one of {', '.join(STANDARDS)}", "standard"
-        )
-    libraries = section.take("libraries", Section, None) or Section(section.file, section.line)
+    libraries = document["vhdl"].get("libraries") or document
     found = {}
-    for name in libraries:
-        if not IDENTIFIER.fullmatch(name) or name.lower() in ("work", "ieee", "std"):
+    for name, patterns in given["libraries"].items():
+        if name.lower() in ("work", "ieee", "std"):
             raise libraries.error(f"'{name}' is no name for a library of yours", name)
-        patterns = libraries.take_names(name)
         try:
             files = [path for each in patterns for path in matching(folder, each, GENERATED)]
             check_sizes(files)
@@ -408,242 +362,109 @@ def _vhdl(document: Section, design: Sources, folder: Path) -> Vhdl | None:
         if not files or not in_vhdl(files):
             raise libraries.error(f"library '{name}' has no VHDL file in {folder}", name)
         found[name.lower()] = tuple(dict.fromkeys(files))
-    section.done()
-    return Vhdl(str(standard), found)
+    return Vhdl(str(given["standard"]), found)
 
 
-def _folders(document: Section, folder: Path) -> tuple[Path, ...]:
-    folders = tuple(folder / name for name in document.take_names("include", []))
+def _folders(document: Section, names: tuple[str, ...], folder: Path) -> tuple[Path, ...]:
+    folders = tuple(folder / name for name in names)
     for path in folders:
         if not path.is_dir():
             raise document.error(f"key 'include': {path} is no folder", "include")
     return folders
 
 
-def _named(document: Section, key: str, names: re.Pattern[str] = IDENTIFIER) -> Section:
-    """A mapping from Verilog names; empty where the file has none."""
-    section = document.take(key, Section, None) or Section(document.file, document.line)
-    for name in section:
-        if not names.fullmatch(name):
-            raise section.error(f"'{name}' in '{key}' is no Verilog identifier", name)
-    return section
-
-
-def _defines(document: Section) -> dict[str, str]:
-    section = _named(document, "defines")
-    return {name: str(section.take(name, (str, int), "")) for name in section}
-
-
-def _parameters(document: Section, vhdl: bool) -> dict[str, int | str]:
+def _parameters(document: Section, given: dict[str, int | str | bool], vhdl: bool) -> dict[str, int | str]:
     """Parameters, or generics: those have a type of their own for true and false, and no case."""
-    section = _named(document, "parameters", IDENTIFIER if vhdl else PORT)
-    values = {name: section.take(name, (int, str, bool)) for name in section}
-    if vhdl:
-        return {
-            name.lower(): str(value).lower() if isinstance(value, bool) else value
-            for name, value in values.items()
-        }
-    return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
-
-
-def _types(document: Section) -> dict[str, str]:
-    section = _named(document, "types", PORT)
-    found = {name: section.take(name, str) for name in section}
-    for name, kind in found.items():
-        if not TYPE.fullmatch(kind):
-            raise section.error(f"type '{name}' is '{kind}', expected one such as bus_pkg::request_t", name)
-    return found
-
-
-def _constants(document: Section) -> dict[str, int | str]:
-    """Values, as numbers or as names of an enumeration."""
-    section = _named(document, "constants", PORT)
+    if not vhdl:
+        return {name: int(value) if isinstance(value, bool) else value for name, value in given.items()}
+    for name in given:
+        if not IDENTIFIER.fullmatch(name):
+            raise document["parameters"].error(f"key '{name}' is no generic, expected an identifier", name)
     return {
-        name: section.take(name, str)
-        if isinstance(section.get(name), str)
-        else section.take_int(name, 0, (1 << 1024) - 1)
-        for name in section
+        name.lower(): str(value).lower() if isinstance(value, bool) else value
+        for name, value in given.items()
     }
 
 
-def _clock(document: Section, handshake: Handshake) -> str | None:
-    if handshake.kind == "combinational":
-        return _optional(document, "clock")
-    return _port(document, "clock")
-
-
-def _reset(document: Section) -> Reset | None:
-    section = document.take("reset", (str, Section), None)
-    if section is None:
+def _reset(given: dict[str, Any] | None) -> Reset | None:
+    if given is None:
         return None
-    if isinstance(section, str):
-        raise document.error(
-            f"key 'reset' is '{section}', expected a mapping such as {{port: {section}, active: low}}",
-            "reset",
-        )
-    reset = Reset(
-        _port(section, "port"),
-        section.take_choice("active", ("low", "high")) == "low",
-        section.take("synchronous", bool, True),
-        section.take_int("cycles", 1, MAX_CYCLES, 4),
+    return Reset(given["port"], given["active"] == "low", given["synchronous"], given["cycles"])
+
+
+def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
+    kind, section = given["kind"], document["handshake"]
+    marked = _Marked()
+    inputs, outputs = given.get("input") or {}, given.get("output") or {}
+    valid, more = _valids(inputs.get("valid"), marked) if isinstance(inputs, dict) else (None, ())
+    latency = given.get("latency")
+    handshake = Handshake(
+        kind,
+        in_valid=valid,
+        more_valids=more,
+        in_ready=marked.port(inputs.get("ready")) if isinstance(inputs, dict) else None,
+        hold=inputs.get("hold") if isinstance(inputs, dict) else None,
+        channels=() if isinstance(inputs, dict) else tuple(_channel(each, marked) for each in inputs),
+        out_valid=marked.port(outputs.get("valid"), "result"),
+        out_ready=marked.port(outputs.get("ready"), "output"),
+        enable=marked.port(given.get("enable")),
+        latency=None if latency == "measure" else latency,
+        measured=latency == "measure",
+        interval=given.get("interval", 1),
     )
-    section.done()
-    return reset
-
-
-def _handshake(document: Section) -> Handshake:
-    section = document.take("handshake", Section)
-    kind = section.take_choice("kind", HANDSHAKES)
-    readers = {"valid_ready": _valid_ready, "valid": _valid, "latency": _latency}
-    low = _Marked()
-    handshake = readers[kind](section, low) if kind in readers else Handshake(kind)
-    section.done()
-    if "input" in low.agreed and not handshake.in_ready:
-        raise section.error("'only_if: ready' needs the port of that ready", "input")
-    return dataclasses.replace(
-        handshake, active_low=frozenset(low), agreed=frozenset(low.agreed.values()), level=low.level
-    )
-
-
-class _Marked(set[str]):
-    """Ports that are active low, and those that are active only while their fellow is, by their side."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.agreed: dict[str, str] = {}
-        self.level = False
-
-
-_FELLOWS = {"valid": ("input", "ready"), "ready": ("output", "valid")}
-"""The signals that may wait for another, by key: the side on which they are inputs, and the other."""
-
-
-def _signal(section: Section, key: str, low: _Marked, side: str = "") -> str:
-    """A port of the handshake; one that is active low, or waits for its fellow, is marked in `low`.
-    `side`: input or
-    output, where it may wait."""
-    if not isinstance(section.get(key), Section):
-        return _port(section, key)
-    signal = section.take(key, Section)
-    port = _port(signal, "port")
-    if signal.take_choice("active", ("low", "high"), "high") == "low":
-        low.add(port)
-    if side in ("input", "output") and "only_if" in signal:
-        signal.take_choice("only_if", (_FELLOWS[key][1],))
-        low.agreed[side] = port
-    if side == "result":
-        low.level = signal.take("level", bool, False)
-    signal.done()
-    return port
-
-
-def _optional_signal(section: Section, key: str, low: _Marked, side: str = "") -> str | None:
-    return section.take(key, str, None) if section.get(key) is None else _signal(section, key, low, side)
-
-
-def _valids(section: Section, low: _Marked) -> tuple[str, tuple[str, ...]]:
-    """The port of the input's valid, and further ones that are all needed."""
-    value = section.get("valid")
-    if not isinstance(value, list):
-        return _signal(section, "valid", low, "input"), ()
-    names = section.take_names("valid")
-    for name in names:
-        if not PORT.fullmatch(name):
-            raise section.error(f"key 'valid' has '{name}', expected a port or port.field", "valid")
-    if len(set(names)) != len(names) or not names:
-        raise section.error("key 'valid' is a list, expected different ports", "valid")
-    return names[0], tuple(names[1:])
-
-
-def _hold(section: Section) -> str | None:
-    return section.take_choice("hold", HOLDS, None) if "hold" in section else None
-
-
-def _valid_ready(section: Section, low: _Marked) -> Handshake:
-    if isinstance(section.get("input"), list):
-        handshake = Handshake("valid_ready", channels=_channels(section, low))
-    else:
-        given = section.take("input", Section)
-        valid, more = _valids(given, low)
-        ready = _optional_signal(given, "ready", low)
-        handshake = Handshake(
-            "valid_ready", in_valid=valid, more_valids=more, in_ready=ready, hold=_hold(given)
-        )
-        given.done()
-    result = section.take("output", Section)
-    handshake = dataclasses.replace(
-        handshake,
-        out_valid=_signal(result, "valid", low, "result"),
-        out_ready=_optional_signal(result, "ready", low, "output"),
-    )
-    result.done()
-    if not handshake.in_ready and not handshake.out_ready and not handshake.channels:
+    no_ready = not handshake.in_ready and not handshake.out_ready and not handshake.channels
+    if kind == "valid_ready" and no_ready:
         raise section.error(
             "kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind"
         )
-    return handshake
-
-
-def _channels(section: Section, low: _Marked) -> tuple[Channel, ...]:
-    """The channels of a list under `input`."""
-    found = []
-    for each in section.take("input", list):
-        if not isinstance(each, Section):
-            raise section.error("'input' is a list, expected channels {operands, valid, ready}", "input")
-        operands = tuple(each.take_names("operands"))
-        found.append(Channel(operands, _signal(each, "valid", low), _optional_signal(each, "ready", low)))
-        each.done(("operands", "valid", "ready"))
-    if len(found) < 2:
-        raise section.error(f"'input' is a list of {len(found)} channels, expected two or more", "input")
-    return tuple(found)
-
-
-def _valid(section: Section, low: _Marked) -> Handshake:
-    given, result = section.take("input", Section), section.take("output", Section)
-    (in_valid, more), out_valid = _valids(given, low), _signal(result, "valid", low, "result")
-    hold = _hold(given)
-    given.done(("valid", "hold"))
-    result.done(("valid",))
-    return Handshake(
-        "valid",
-        in_valid=in_valid,
-        out_valid=out_valid,
-        interval=_interval(section),
-        more_valids=more,
-        hold=hold,
+    if "input" in marked.agreed and not handshake.in_ready:
+        raise section.error("'only_if: ready' needs the port of that ready", "input")
+    return dataclasses.replace(
+        handshake,
+        active_low=frozenset(marked.low),
+        agreed=frozenset(marked.agreed.values()),
+        level=marked.level,
     )
 
 
-def _latency(section: Section, low: _Marked) -> Handshake:
-    given = section.take("input", Section, None)
-    in_valid: str | None = None
-    more: tuple[str, ...] = ()
-    hold = None
-    if given is not None:
-        in_valid, more = _valids(given, low) if "valid" in given else (None, ())
-        hold = _hold(given)
-        given.done(("valid", "hold"))
-    latency = section.take("latency", (int, str))
-    if isinstance(latency, str) and latency != "measure":
-        raise section.error(
-            f"key 'latency' is '{latency}', expected a number of clock cycles, or measure", "latency"
-        )
-    if isinstance(latency, int):
-        latency = section.take_int("latency", 0, MAX_CYCLES)
-    return Handshake(
-        "latency",
-        in_valid=in_valid,
-        enable=_optional_signal(section, "enable", low),
-        latency=None if latency == "measure" else latency,
-        measured=latency == "measure",
-        interval=_interval(section),
-        more_valids=more,
-        hold=hold,
-    )
+def _valids(given: Any, marked: _Marked) -> tuple[str | None, tuple[str, ...]]:
+    """The port of the input's valid, and further ones that are all needed."""
+    if isinstance(given, tuple):
+        return given[0], given[1:]
+    return marked.port(given, "input"), ()
 
 
-def _interval(section: Section) -> int:
-    return int(section.take_int("interval", 1, MAX_CYCLES, 1))
+def _channel(given: dict[str, Any], marked: _Marked) -> Channel:
+    port = marked.port(given["valid"])
+    assert port is not None
+    return Channel(given["operands"], port, marked.port(given["ready"]))
+
+
+class _Marked:
+    """What signals of a handshake say beside their port.
+
+    low: ports that are active low. agreed: ports that are active only while their fellow is, by the side on
+    which they are inputs. level: whether the result's valid stays active.
+    """
+
+    def __init__(self) -> None:
+        self.low: set[str] = set()
+        self.agreed: dict[str, str] = {}
+        self.level = False
+
+    def port(self, signal: Any, side: str = "") -> str | None:
+        """The port of a signal; `side`: input, output or result, where it may say more."""
+        if not isinstance(signal, dict):
+            port: str | None = signal
+            return port
+        port = signal["port"]
+        assert port is not None
+        if signal["active"] == "low":
+            self.low.add(port)
+        if signal.get("only_if"):
+            self.agreed[side] = port
+        self.level = self.level or bool(signal.get("level"))
+        return port
 
 
 def cleared_by_load(unit: Instruction) -> bool:
@@ -680,7 +501,7 @@ def _with_mode_fields(fields: dict[str, Field], unit: Instruction) -> dict[str, 
 
 
 def _ports(document: Section, layout: WordLayout, unit: Instruction, unit_name: str) -> dict[str, PortMap]:
-    section = document.take("ports", Section)
+    section: Section = document["ports"]
     fields = _port_fields(layout)
     missing = [name for name in fields if name not in section]
     if "clear" in missing and cleared_by_load(unit):
@@ -694,13 +515,17 @@ def _ports(document: Section, layout: WordLayout, unit: Instruction, unit_name: 
     maps: dict[str, PortMap] = {}
     if "mode" in fields and isinstance(mode, Section) and "port" not in mode:
         fields = _with_mode_fields(fields, unit)
-        maps = _mode_maps(section.take("mode", Section), fields)
+        maps = _mode_maps(mode, fields)
         fields = {
             name: _of_bits(field, len(maps[name].ports) if name in maps else 1)
             for name, field in fields.items()
         }
     maps = {name: maps.get(name) or read_map(section, field) for name, field in fields.items()}
-    section.done()
+    for name in section:
+        if name not in maps and not (name == "mode" and any(each.startswith("mode.") for each in maps)):
+            raise section.error(
+                f"unknown key '{name}', expected one of {', '.join(fields)}{nearest(name, fields)}", name
+            )
     check_overlaps([port_map for name, port_map in maps.items() if name not in RESULTS], fields)
     check_overlaps([port_map for name, port_map in maps.items() if name in RESULTS], fields)
     return maps
@@ -725,38 +550,27 @@ def _mode_maps(section: Section, fields: dict[str, Field]) -> dict[str, PortMap]
         field = _of_bits(field, len(ports) if isinstance(ports, list) else 1)
         at = read_map(section, dataclasses.replace(field, name=name))
         maps[field.name] = dataclasses.replace(at, operand=field.name)
-    section.done()
+    section.done(own)
     return maps
 
 
-def _compare(document: Section) -> ComparePolicy:
-    section = document.take("compare", Section, None)
-    if section is None:
-        return ComparePolicy()
-    policy = ComparePolicy(
-        section.take_choice("nan", NAN_POLICIES, "exact"),
-        section.take_choice("zero", ZERO_POLICIES, "strict"),
-    )
-    section.done()
-    return policy
-
-
-def _exclude(document: Section, unit: Instruction) -> Exclusion | None:
-    section = document.take("exclude", Section, None)
-    if section is None:
+def _exclude(
+    document: Section, given: dict[str, tuple[str, ...]] | None, unit: Instruction
+) -> Exclusion | None:
+    if given is None:
         return None
-    answers = (*ANSWERS, *unit.status)
-    answer = section.take_choice("answer", answers, "anything")
+    section: Section = document["exclude"]
+    answer = section.take_choice("answer", (*ANSWERS, *unit.status), "anything")
     roles = [*(name for name in unit.operand_shapes(False) if name not in CONTROLS), "d"]
     classes: dict[str, tuple[str, ...]] = {}
-    for name in (name for name in section if name != "answer"):
+    for name in (name for name in given if name != "answer"):
         if name not in roles:
             raise section.error(
                 f"'{name}' is excluded, expected one of {', '.join(roles)}{nearest(name, roles)}", name
             )
         fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
         known = list(CLASSES) if fmt.is_float else list(OF_INTEGERS)
-        classes[name] = tuple(section.take_names(name))
+        classes[name] = given[name]
         for each in classes[name]:
             if each not in known:
                 raise section.error(
@@ -770,7 +584,6 @@ def _exclude(document: Section, unit: Instruction) -> Exclusion | None:
         raise section.error("key 'answer' is 'nan', but d is an integer", "answer")
     if not any(classes.values()):
         raise document.error("key 'exclude' names no class of an operand", "exclude")
-    section.done()
     return Exclusion(classes, answer)
 
 

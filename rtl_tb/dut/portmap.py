@@ -10,19 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from golden.errors import SpecError
 from golden.program.state import CONTROLS
 from golden.vectors.word import Field
 from golden.yamlfile import Section
-
-ORDERS = ("ascending", "descending")
-ARRAYS = ("packed", "unpacked")
-MAX_BITS = 1 << 20
-GIVEN = ("freely", "with_operands", "before_operands")
-"""When a clear or load may be active: whenever (a unit heeds its valid), only in a cycle in which operands
-are taken (it acts without valid), or only in a cycle of its own before them."""
-_KEYS = ("given", "port", "array", "order", "lsb", "stride", "first", "word", "major", "partial", "active")
+from rtl_tb.dut.keys import MAX_BITS, PORT
 
 
 @dataclass(frozen=True)
@@ -105,68 +99,57 @@ def read_map(section: Section, field: Field) -> PortMap:
         SpecError: a wrong key, or an arrangement that cannot hold the operand's elements.
     """
     name = field.name
-    value = section.take(name, (str, list, Section))
+    given = section.take_value(name, PORT)
     where = f"{section.file}:{section.lines.get(name, section.line)}"
-    if isinstance(value, Section):
-        return _read_mapping(value, field, where)
-    ports = tuple(section.take_names(name))
-    if not ports:
-        raise section.error(f"key '{name}' is an empty list, expected names of ports", name)
-    return _check(section, PortMap(name, ports, where, stride=field.bits, word_bits=field.bits), field)
+    if isinstance(given, dict):
+        return _read_mapping(section[name], given, field, where)
+    return _check(section, PortMap(name, given, where, stride=field.bits, word_bits=field.bits), field)
 
 
-def _read_mapping(section: Section, field: Field, where: str) -> PortMap:
-    ports = tuple(section.take_names("port"))
-    array = section.take_choice("array", ARRAYS, None)
-    if array and len(ports) != 1:
+def _read_mapping(section: Section, given: dict[str, Any], field: Field, where: str) -> PortMap:
+    ports = given["port"]
+    if given["array"] and len(ports) != 1:
         raise section.error("key 'array' goes with one port, not with a list of ports", "array")
-    word_bits, elements, word_order, word_stride = _read_word(section, field)
-    if (array or len(ports) != 1) and "stride" in section:
-        raise section.error(
-            "key 'stride' is for vectors; array entries and listed ports hold one word each", "stride"
-        )
-    if not array and "first" in section:
-        raise section.error("key 'first' (the entry of the first word) needs 'array'", "first")
-    column_major = section.take_choice("major", ("row", "column"), "row") == "column"
+    if len(ports) != 1 and "stride" in section:
+        raise section.error("key 'stride' is for vectors; listed ports hold one word each", "stride")
+    word_bits, elements, word_order, word_stride = _read_word(section, given["word"], field)
+    column_major = given["major"] == "column"
     if column_major and len(field.shape) != 2:
         raise section.error(f"key 'major' needs a matrix, but {field.name} has shape {field.shape}", "major")
     built = PortMap(
         field.name,
         ports,
         where,
-        array,
-        section.take_choice("order", ORDERS, "ascending"),
-        section.take_int("lsb", 0, MAX_BITS, 0),
-        section.take_int("stride", 1, MAX_BITS, word_bits),
-        section.take_int("first", 0, MAX_BITS, 0),
+        given["array"],
+        given["order"],
+        given["lsb"],
+        given["stride"] or word_bits,
+        given["first"],
         word_bits,
         elements,
         word_order,
         word_stride,
         column_major,
-        section.take("partial", bool, False),
-        section.take_choice("active", ("low", "high"), "high") == "low",
-        section.take_choice("given", GIVEN, "freely"),
+        given["partial"],
+        given["active"] == "low",
+        given["given"],
     )
     if built.given != "freely" and field.name not in CONTROLS:
         raise section.error(f"key 'given' is for {' and '.join(CONTROLS)}, not for {field.name}", "given")
     if built.active_low and field.name not in CONTROLS:
         raise section.error(f"key 'active' is for {' and '.join(CONTROLS)}, not for {field.name}", "active")
-    section.done(_KEYS)
     return _check(section, built, field)
 
 
-def _read_word(section: Section, field: Field) -> tuple[int, int, str, int]:
+def _read_word(section: Section, given: dict[str, Any] | None, field: Field) -> tuple[int, int, str, int]:
     """Returns (bits, elements, order, stride from element to element) of a word; one element without gaps
     by default."""
-    word = section.take("word", Section, None)
-    if word is None:
+    if given is None:
         return field.bits, 1, "ascending", field.bits
-    elements = word.take_int("elements", 1, MAX_BITS)
+    word: Section = section["word"]
+    elements, order = given["elements"], given["order"]
     stride = word.take_int("stride", field.bits, MAX_BITS, field.bits)
-    bits = word.take_int("bits", 1, MAX_BITS, elements * stride)
-    order = word.take_choice("order", ORDERS, "ascending")
-    word.done()
+    bits = given["bits"] or elements * stride
     needed = (elements - 1) * stride + field.bits
     if bits < needed:
         raise word.error(

@@ -19,9 +19,10 @@ from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut import vhdl, vhdl_wrapper
 from rtl_tb.dut.adapter import Adapter, adapter_of, verilog
-from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
+from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
 from rtl_tb.dut.headers import of_interface, of_top
+from rtl_tb.dut.keys import IDENTIFIER
 from rtl_tb.dut.parts import find
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports

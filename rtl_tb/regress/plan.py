@@ -12,15 +12,16 @@ docs/regress.md explains every key.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
 from golden.errors import MmagoldError, SpecError, nearest
+from golden.stimuli import INTEGER_KINDS, KINDS
+from golden.values import Choice, Either, Integer, Key, Many, Mapping, Number, Table, Text
 from golden.vectors.vectorset import MOST, MOST_AT_ONCE, shares_of
 from golden.yamlfile import Section
 from rtl_tb import engines
@@ -31,13 +32,86 @@ from rtl_tb.dut.sources import matching
 from rtl_tb.engines.job import SIMULATORS, Traffic
 
 MOST_SEEDS = 100_000
-_KEYS = ("engines", "kinds", "seeds")
-NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}", re.ASCII)
+NAME = Text(r"[A-Za-z0-9][\w.+-]{0,59}", "letters, digits and . _ + -")
 """Of a regression, and of a mix of kinds."""
-WHOLE_SETTINGS = {"resets": 0, "timeout_cycles": 1}
-"""Traffic of an engine that is counted, with the least of it."""
-REAL_SETTINGS = ("idle", "backpressure", "wall_timeout")
-"""Traffic of an engine that is measured."""
+ENGINE_NAMES = tuple(
+    name for engine in engines.ENGINES for name in (engine, *(f"{engine}/{one}" for one in SIMULATORS))
+)
+"""An engine, on a simulator where it is not Verilator."""
+_MOST_CYCLES = 2**31 - 1
+"""Of a reset in mid-flight, and of a timeout."""
+SETTINGS = (
+    Key("idle", Number(0), "share of cycles without operands; by default that of `rtl check`", None),
+    Key("backpressure", Number(0), "share of cycles in which no result is taken; by default the same", None),
+    Key("resets", Integer(0, _MOST_CYCLES), "resets in mid-flight", None),
+    Key("timeout_cycles", Integer(1, _MOST_CYCLES), "as `--timeout`", None),
+    Key("wall_timeout", Number(0), "as `--wall-timeout`, in seconds", None),
+    Key(
+        "synthesis",
+        Choice(POLICIES),
+        "as [`--synthesis`](simulators.md#what-synthesis-reads); notes of units that pass stand in every "
+        "report",
+        None,
+        instead="`try`",
+    ),
+)
+ENGINE = Mapping(
+    (
+        Key("engine", Choice(engines.ENGINES), "as in [Simulators and engines](simulators.md)"),
+        Key("sim", Choice(SIMULATORS), "the simulator", "verilator"),
+        Key(
+            "count",
+            Integer(1, MOST),
+            "vectors for each seed and mix",
+            None,
+            instead=", ".join(f"{engine} {count:,}" for engine, count in DEFAULT_COUNTS.items()),
+        ),
+        Key(
+            "shard",
+            Integer(1, MOST_AT_ONCE),
+            "vectors of a shard, made up to whole blocks of the seed's stream (16,384 dot products, 8,192 of "
+            "a unit that keeps its accumulator)",
+            None,
+            instead="the same",
+        ),
+        *SETTINGS,
+    )
+)
+"""An engine of a regression."""
+_ALL = Choice(("all",))
+_CHOICES = (
+    Key(
+        "engines",
+        Many(Either(Choice(ENGINE_NAMES, what="`fast`, `selfcheck/icarus`, ..."), ENGINE), 1, alone=True),
+        "engines, each by its name or as [a mapping](#an-engine)",
+        ("fast",),
+    ),
+    Key(
+        "kinds",
+        Either(_ALL, Table(Either(_ALL, Table(Number(0), Choice((*KINDS, *INTEGER_KINDS)))), NAME)),
+        "mixes of [kinds](vectors.md#kinds): `all`, the default mix, or shares by the name of the mix",
+        "all",
+    ),
+    Key(
+        "seeds",
+        Either(Integer(1, MOST_SEEDS), Many(Integer(0, 2**32 - 1), 1, different=True)),
+        "how many seeds, or which",
+        1,
+    ),
+)
+REGRESS = Mapping(
+    (
+        Key("regress", NAME, "name in reports; by default the file's", None),
+        Key(
+            "units",
+            Many(Either(Text(), Mapping((Key("dut", Text(), "dut.yaml file, or a pattern"), *_CHOICES))), 1),
+            "dut.yaml files and patterns, relative to this file; a mapping with `dut` for a unit with "
+            "choices of its own",
+        ),
+        *_CHOICES,
+    )
+)
+"""A regress.yaml."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +123,7 @@ class Engine:
     simulator: str
     count: int
     shard: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: AnyMapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -64,7 +138,7 @@ class Unit:
     name: str
     dut: Dut
     engines: tuple[Engine, ...]
-    kinds: Mapping[str, Mapping[str, float] | None]
+    kinds: AnyMapping[str, AnyMapping[str, float] | None]
     seeds: tuple[int, ...]
 
 
@@ -84,32 +158,18 @@ def load_plan(path: str | Path) -> Plan:
         SpecError: one of these files is wrong; with file, line, key and what was expected.
     """
     document, path = yamlfile.read(path), Path(path).absolute()
-    name = document.take("regress", str, path.stem)
-    if not NAME.fullmatch(name):
-        raise document.error(
-            f"key 'regress' is {name[:60]!a}, expected letters, digits and . _ + -", "regress"
-        )
-    usual = _choices(document, None)
+    given = REGRESS.read(document)
+    usual = _choices(document, given, {})
     found: dict[Path, tuple[dict[str, Any], Section]] = {}
-    for entry in document.take("units", list):
-        section, choices = document, usual
-        if isinstance(entry, Section):
-            section, choices = entry, _choices(entry, usual)
-        pattern = entry.take("dut", str) if isinstance(entry, Section) else entry
-        if not isinstance(pattern, str):
-            raise document.error(
-                f"key 'units' holds {entry!r}, expected files or mappings with 'dut'", "units"
-            )
+    for entry, unit in zip(document["units"], given["units"], strict=True):
+        section, pattern = (document, unit) if isinstance(unit, str) else (entry, unit["dut"])
+        choices = usual if isinstance(unit, str) else _choices(entry, unit, usual)
         for file in _files(section, path.parent, pattern):
             if file in found:
                 raise section.error(f"{file} is named twice", "units" if section is document else "dut")
             found[file] = choices, section
-        if isinstance(entry, Section):
-            entry.done()
-    document.done()
-    if not found:
-        raise document.error("key 'units' is empty; a regression of nothing proves nothing", "units")
-    return Plan(name, path, _units(path.parent, {file: choices for file, (choices, _) in found.items()}))
+    units = _units(path.parent, {file: choices for file, (choices, _) in found.items()})
+    return Plan(given["regress"] or path.stem, path, units)
 
 
 def _files(section: Section, folder: Path, pattern: str) -> list[Path]:
@@ -126,7 +186,7 @@ def _files(section: Section, folder: Path, pattern: str) -> list[Path]:
     return files
 
 
-def _units(folder: Path, found: Mapping[Path, dict[str, Any]]) -> tuple[Unit, ...]:
+def _units(folder: Path, found: AnyMapping[Path, dict[str, Any]]) -> tuple[Unit, ...]:
     """The units with names that tell them apart: the DUT's own, or its file's where two have the same."""
     duts = {file: load_dut(file) for file in found}
     counts = Counter(dut.name for dut in duts.values())
@@ -151,50 +211,41 @@ def _check_instructions(units: list[Unit]) -> None:
             )
 
 
-def _choices(section: Section, usual: Mapping[str, Any] | None) -> dict[str, Any]:
+def _choices(section: Section, given: dict[str, Any], usual: AnyMapping[str, Any]) -> dict[str, Any]:
     """The keys that may stand for all units and for one: engines, kinds, seeds."""
-    found = dict(usual or {})
     readers = {"engines": _engines, "kinds": _kinds, "seeds": _seeds}
-    for key in _KEYS:
-        if key in section or usual is None:
-            found[key] = readers[key](section)
-    return found
+    return {
+        key: usual[key] if usual and key not in section else read(section, given[key])
+        for key, read in readers.items()
+    }
 
 
-def _engines(section: Section) -> tuple[Engine, ...]:
-    entries = section.take("engines", (str, list), ["fast"])
-    entries = [entries] if isinstance(entries, str) else entries
-    found = tuple(_engine(section, entry) for entry in entries)
+def _engines(section: Section, given: tuple[Any, ...]) -> tuple[Engine, ...]:
+    written = section.get("engines")
+    entries = written if isinstance(written, list) else [section]
+    found = tuple(
+        _engine(entry if isinstance(entry, Section) else section, one)
+        for entry, one in zip(entries, given, strict=True)
+    )
     twice = [name for name, count in Counter(engine.name for engine in found).items() if count > 1]
-    if twice or not found:
-        raise section.error(
-            f"key 'engines' holds {twice[0]} twice" if twice else "key 'engines' is empty", "engines"
-        )
+    if twice:
+        raise section.error(f"key 'engines' holds {twice[0]} twice", "engines")
     return found
 
 
-def _engine(section: Section, entry: Any) -> Engine:
-    if isinstance(entry, str):
-        name, simulator = split_engine(entry)
-        entry = Section(section.file, section.lines.get("engines", section.line))
-        entry |= {"engine": name, "sim": simulator}
-    if not isinstance(entry, Section):
-        raise section.error(f"key 'engines' holds {entry!r}, expected a name or a mapping", "engines")
-    engine = entry.take_choice("engine", engines.ENGINES)
-    simulator = entry.take_choice("sim", SIMULATORS, "verilator")
-    count = entry.take_int("count", 1, MOST, DEFAULT_COUNTS[engine])
-    shard = entry.take_int("shard", 1, MOST_AT_ONCE, DEFAULT_COUNTS[engine])
-    settings = {key: entry.take_int(key, low, 2**31 - 1, None) for key, low in WHOLE_SETTINGS.items()}
-    settings |= {key: entry.take(key, (int, float), None) for key in REAL_SETTINGS}
-    settings["synthesis"] = entry.take_choice("synthesis", POLICIES, None)
-    entry.done()
-    given = {key: value for key, value in settings.items() if value is not None}
+def _engine(section: Section, given: Any) -> Engine:
+    if isinstance(given, str):
+        name, simulator = split_engine(given)
+        given = {"engine": name, "sim": simulator}
+    engine, simulator = given["engine"], given["sim"]
+    settings = {key.name: given[key.name] for key in SETTINGS if given.get(key.name) is not None}
     try:
         engines.check_choice(engine, simulator)
-        Options(engine, simulator, **given).traffic(Traffic())
+        Options(engine, simulator, **settings).traffic(Traffic())
     except MmagoldError as error:
-        raise entry.error(str(error)) from None
-    return Engine(engine, simulator, count, shard, given)
+        raise section.error(str(error), "engines") from None
+    count, shard = (given.get(key) or DEFAULT_COUNTS[engine] for key in ("count", "shard"))
+    return Engine(engine, simulator, count, shard, settings)
 
 
 def split_engine(text: str) -> tuple[str, str]:
@@ -203,37 +254,20 @@ def split_engine(text: str) -> tuple[str, str]:
     return name, simulator or "verilator"
 
 
-def _kinds(section: Section) -> dict[str, Mapping[str, float] | None]:
-    mixes = section.take("kinds", (str, Section), None)
-    if mixes is None or mixes == "all":
+def _kinds(section: Section, given: Any) -> dict[str, AnyMapping[str, float] | None]:
+    if given == "all" or not given:
         return {"all": None}
-    if isinstance(mixes, str):
-        raise section.error(
-            f"key 'kinds' is '{mixes}', expected all, or shares by the name of a mix", "kinds"
-        )
-    return {name: _mix(mixes, name) for name in mixes} or {"all": None}
+    mixes = section["kinds"]
+    return {name: None if mix == "all" else _mix(mixes[name], mix) for name, mix in given.items()}
 
 
-def _mix(mixes: Section, name: str) -> Mapping[str, float] | None:
-    if not NAME.fullmatch(name):
-        raise mixes.error(f"{name[:60]!a} in 'kinds' is no name: expected letters, digits and . _ + -", name)
-    mix = mixes.take(name, (str, Section))
-    if mix == "all":
-        return None
-    if isinstance(mix, str):
-        raise mixes.error(f"mix '{name}' is '{mix}', expected all, or shares such as {{tie: 2}}", name)
-    weights = {kind: float(mix.take(kind, (int, float))) for kind in mix}
+def _mix(section: Section, given: dict[str, float]) -> AnyMapping[str, float]:
     try:
-        shares_of(weights)
+        shares_of(given)
     except MmagoldError as error:
-        raise mix.error(str(error)) from None
-    return weights
+        raise section.error(str(error)) from None
+    return given
 
 
-def _seeds(section: Section) -> tuple[int, ...]:
-    if isinstance(section.get("seeds"), list):
-        found = section.take_ints("seeds", 0, 2**32 - 1)
-        if not found:
-            raise section.error("key 'seeds' is empty", "seeds")
-        return tuple(found)
-    return tuple(range(1, section.take_int("seeds", 1, MOST_SEEDS, 1) + 1))
+def _seeds(section: Section, given: int | tuple[int, ...]) -> tuple[int, ...]:
+    return given if isinstance(given, tuple) else tuple(range(1, given + 1))

@@ -19,11 +19,10 @@ from golden.catalog import json_schema
 from golden.catalog.unit_text import unit_text
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
-from golden.kernels import plan_schema
 from golden.kernels.options import KEYS
 from golden.kernels.plan_files import load_plan as load_accumulation
-from rtl_tb.dut import schema as dut_schema
-from rtl_tb.regress import schema as regress_schema
+from golden.publish import schema
+from rtl_tb.regress import schema as rtl_schema
 from rtl_tb.regress.plan import load_plan
 
 ROOT = Path(__file__).parents[3]
@@ -38,12 +37,10 @@ def validator(name: str) -> Any:
     return jsonschema.Draft202012Validator(schema)
 
 
-def test_the_committed_schemas_are_what_the_classes_say() -> None:
-    schemas = {"unit": json_schema.unit_schema(), "dut": dut_schema.dut_schema()}
-    schemas["regress"] = regress_schema.regress_schema()
-    schemas["plan"] = plan_schema.plan_schema()
-    for name, schema in schemas.items():
-        assert json_schema.schema_file(name).read_text("utf-8") == json_schema.text(schema), name
+@pytest.mark.parametrize("module", [schema, rtl_schema], ids=["golden", "rtl_tb"])
+def test_the_committed_schemas_and_pages_are_what_the_readers_declare(module: Any) -> None:
+    for path, should in module.written():
+        assert path.read_text("utf-8") == should, path.name
 
 
 @pytest.mark.parametrize("path", long_after(8, EXAMPLES), ids=lambda path: path.stem)

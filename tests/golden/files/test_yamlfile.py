@@ -154,7 +154,7 @@ def test_taking_values() -> None:
         (lambda: section.take("c", int), "f.yaml:3: key 'c' is a mapping, expected an integer"),
         (lambda: section["c"].take("d", int), "f.yaml:3: key 'd' is True"),
         (lambda: section.take("f", int), "key 'f' is missing"),
-        (lambda: section.take_choice("b", ("x",)), "expected a string"),
+        (lambda: section.take_choice("b", ("x",)), "key 'b' is a list, expected one of x"),
         (lambda: section.take_names("a"), "key 'a' is 3"),
         (lambda: section.take_int("a", 4, 9), "expected an integer from 4 to 9"),
         (lambda: section.take("e", str), "'e' is empty"),

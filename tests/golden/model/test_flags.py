@@ -434,8 +434,8 @@ def test_default_vectors_have_invalid_operations_beside_nans(k: int) -> None:
     [
         ("[]", "is empty"),
         ("[inexact, inexact]", "a flag twice"),
-        ("[inexakt]", "'inexakt' is no flag, expected some of invalid, overflow"),
-        ("{nx: inexact}", "expected a string or a list"),
+        ("[inexakt]", "key 'flags' holds 'inexakt', expected one of invalid, overflow"),
+        ("{nx: inexact}", "key 'flags' is a mapping, expected one of invalid"),
     ],
 )
 def test_refusals(flags: str, message: str) -> None:

@@ -329,7 +329,7 @@ def test_a_latency_is_measured_where_operands_come_at_an_interval(
         ),
         (
             ("{operands: [a], valid: a_valid, ready: a_ready}, ", ""),
-            "a list of 1 channels, expected two or more",
+            "key 'input' holds 1 item, expected a list of 2 or more",
         ),
         (("operands: [a]", "operands: [b]"), "no channel has the operand a"),
         (("operands: [a]", "operands: [a, b]"), "an operand is in two channels"),
@@ -356,8 +356,8 @@ def test_mistakes_in_valids_and_controls(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=said):
             load_dut(tmp_path / "dut.yaml")
 
-    refused("two valids", "[a_valid, b_valid]", "[a_valid, a_valid]", "expected different ports")
-    refused("two valids", "[a_valid, b_valid]", "[1]", "expected a list of names")
+    refused("two valids", "[a_valid, b_valid]", "[a_valid, a_valid]", "holds a_valid twice")
+    refused("two valids", "[a_valid, b_valid]", "[1]", "holds 1, expected a string")
     refused(
         "operands held", "hold: operands", "hold: all", "'hold' is 'all', expected one of operands, valid"
     )
