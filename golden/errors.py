@@ -38,7 +38,7 @@ class UnknownNameError(MmagoldError, KeyError):
 
 
 class UnknownArithmeticError(UnknownNameError):
-    """The architecture has an instruction of that name, but nobody has told what it computes."""
+    """The architecture has an instruction of that name, but what it computes is not public."""
 
 
 class ShapeError(MmagoldError, ValueError):

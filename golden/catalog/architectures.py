@@ -163,7 +163,7 @@ class Architecture:
 
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
     it beside its name, title, targets and devices. `unknown`: instructions that it has, but whose arithmetic
-    nobody has told.
+    is not public.
     """
 
     name: str

@@ -98,7 +98,7 @@ def instruction(architecture: str, name: str) -> Instruction:
     Raises:
         UnknownNameError: no such architecture or instruction (the message names near ones), or a name that
             stands for several instructions.
-        UnknownArithmeticError: the architecture has it, but nobody has told what it computes.
+        UnknownArithmeticError: the architecture has it, but what it computes is not public.
     """
     cached = _cache.get((architecture, name))
     if cached is not None:
@@ -133,7 +133,7 @@ def _find(architecture: str, name: str) -> Instruction | None:
 
 
 def _refuse_unknown(architecture: str, name: str) -> None:
-    """Raises UnknownArithmeticError for a name whose arithmetic nobody has told, also as an assembler has it:
+    """Raises UnknownArithmeticError for a name whose arithmetic is not public, also as an assembler has it:
     without the types or the wave that end the names here."""
     described = architectures.get_architecture(architecture)
     unknown, stem = described.unknown_names(), name.lower()

@@ -91,8 +91,8 @@ class Modifiers:
         28:27, NEG 31:29 of the second.
 
         Raises:
-            OperandError: they are no such words, or a third one of DPP follows, which nobody has told the
-                effect of.
+            OperandError: they are no such words, or a third one of DPP follows, whose
+                effect is not public.
         """
         for name, word in (("low", low), ("high", high)):
             if isinstance(word, bool) or not isinstance(word, (int, np.integer)) or not 0 <= word < 1 << 32:
@@ -194,8 +194,8 @@ def modified(ins: Instruction, modifiers: Modifiers | str) -> Modified:
     """The instruction under modifiers of its encoding, given as fields or as assemblers write them.
 
     Raises:
-        OperandError: the instruction takes no such modifier, or nobody has told what it does there.
-        UnknownArithmeticError: they choose an instruction whose arithmetic nobody has told.
+        OperandError: the instruction takes no such modifier, or what it does there is not public.
+        UnknownArithmeticError: they choose an instruction whose arithmetic is not public.
     """
     given = Modifiers.parse(modifiers) if isinstance(modifiers, str) else modifiers
     for name, value, expected in (("ins", ins, Instruction), ("modifiers", given, Modifiers)):
@@ -212,7 +212,7 @@ def _chosen(ins: Instruction, modifiers: Modifiers) -> Instruction:
     for operand in OPERANDS:
         _check(ins, operand, rules.get(operand, ""), modifiers)
     if modifiers.clamp and "d" not in rules:
-        raise OperandError(f"{ins.name} takes no clamp, or nobody has told what it does there")
+        raise OperandError(f"{ins.name} takes no clamp, or what it does there is not public")
     signed = {name: modifiers.of(name)[0] for name, rule in rules.items() if rule == "signedness"}
     if not any(signed.values()) and not (modifiers.clamp and rules["d"] == "clamped"):
         return ins
@@ -227,7 +227,7 @@ def _check(ins: Instruction, operand: str, rule: str, modifiers: Modifiers) -> N
         if bit != usual and name not in takes:
             raise OperandError(
                 f"{ins.name}: {name} of {operand} is {bit}, expected {usual}: its encoding does not take it, "
-                "or nobody has told what it does there"
+                "or what it does there is not public"
             )
 
 

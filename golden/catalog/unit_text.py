@@ -25,7 +25,7 @@ _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 
 
 def unit_text(
-    ins: Instruction, name: str = "unit", title: str = "", editor: bool = True, named: bool = False
+    ins: Instruction, name: str = "unit", title: str = "", editor: bool = False, named: bool = False
 ) -> str | None:
     """Returns the unit's YAML, or None for what the schema of custom units does not know: a sparse
     instruction, and modes that change more than values (the number of operations or steps, say); of those,

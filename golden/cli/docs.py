@@ -10,6 +10,7 @@ import typer
 from golden.cli import completion
 from golden.cli.progress import progress_bar
 from golden.errors import missing
+from golden.paths import checkout
 from golden.workers import MOST_WORKERS
 
 _FORMS = ["md", "html", "pdf", "json"]
@@ -34,6 +35,8 @@ def build(
     with progress_bar() as progress:
         count = site.build(out, jobs, progress, vectors)
     typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
+    if checkout() is None:
+        typer.echo("this installation lacks the recorded results: the site marks them C*", err=True)
     _say_without_explorer()
 
 

@@ -12,6 +12,7 @@ from golden.catalog import architectures, words
 from golden.catalog.lookup import instruction, instructions
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.explain import specification
+from golden.explain.numbers import counted
 from golden.explain.terminal import HouseConsole, table
 from golden.explain.trace import short_text
 from golden.instruction import Instruction
@@ -100,7 +101,7 @@ def print_unknown(found: list[dict[str, str]]) -> None:
     for one in found:
         rows.add_row(one["architecture"], one["name"], one["why"])
     HouseConsole().print(rows, highlight=False)
-    HouseConsole().print(f"[dim]{len(found)} instructions[/]")
+    HouseConsole().print(f"[dim]{counted(len(found), 'instruction')}[/]")
 
 
 def _shape(text: str) -> tuple[int, int, int]:
@@ -151,7 +152,7 @@ def print_instructions(found: list[Instruction], every: bool) -> None:
             arch, label, f"[dim]{span}[/]", ", ".join(names), f"[{_EVIDENCE_STYLE[evidence]}]{evidence}[/]"
         )
     console.print(rows, highlight=False)
-    console.print(f"[dim]{len(found)} instructions[/]")
+    console.print(f"[dim]{counted(len(found), 'instruction')}[/]")
 
 
 def algorithm_dicts() -> list[dict[str, Any]]:

@@ -137,7 +137,7 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
 
     Raises:
         UnknownNameError: no such architecture, instruction or plan.
-        UnknownArithmeticError: the architecture has the instruction, but nobody has told what it computes.
+        UnknownArithmeticError: the architecture has the instruction, but what it computes is not public.
         OperandError: an option is unknown or wrong, or does not go with the others or with the instruction.
     """
     if isinstance(architecture, Instruction):

@@ -215,15 +215,21 @@ def _scale_text(step: Scale) -> str:
 
 def _special_text(step: SpecialValues) -> str:
     nan = f"the NaN {(step.nan or 0):#x}{_causes_text(step)}"
+    terms = " or ".join(_ONE_OF.get(name, name) for name in step.of)
+    product = ", any product is infinity times 0" if "products" in step.of else ""
     if step.opposite_infinities != "nan":
         return (
-            f"A NaN in {_names(step.of)} gives {nan}; infinities give an infinity, "
-            f"{_OPPOSITES[step.opposite_infinities]}."
+            f"If any {terms} is NaN{product.replace(',', ' or', 1)}, d is {nan}; infinities give an "
+            f"infinity, {_OPPOSITES[step.opposite_infinities]}."
         )
     return (
-        f"NaN in {_names(step.of)}, infinity times zero, or infinities of both signs give {nan}; "
-        "infinities of one sign give that infinity. Otherwise go on."
+        f"If any {terms} is NaN{product}, or infinities of both signs meet, d is {nan}; infinities of one "
+        "sign give that infinity. Otherwise go on."
     )
+
+
+_ONE_OF = {"products": "product", "groups": "group", "addends": "addend", "scales": "scale"}
+"""A term of a register of several."""
 
 
 _CAUSES = {

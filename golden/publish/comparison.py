@@ -32,6 +32,7 @@ _UNSEEN_MARKS = _MARKS | {"captured": "c"}
 LETTERS = {
     "C": "recorded results show it",
     "(C)": "so, but some other values would have gone unseen",
+    "C*": "recorded, but this installation lacks the recorded results",
     "c": "recorded, but no result tells it",
     "P": "published",
     "D": "derived",
@@ -144,6 +145,11 @@ def _unit_table() -> str:
     return table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
 
 
+def compared(text: str) -> str:
+    """A table whose rows tables.js compares cell by cell."""
+    return f'<div class="mg-compared">\n\n{text}\n\n</div>'
+
+
 def _architecture(name: str) -> str:
     return link(short_title(name), f"architectures/{name}.md")
 
@@ -162,7 +168,7 @@ def _block_table(block: Block) -> str:
             row = [_cell(cells.get(name), found[name]) for name in found]
             rows.append([link(chosen.title, f"comparison/{chosen.slug}.md"), *row])
     rows += forms_page.rows(block, list(found))
-    shown = table(["Property", *(_architecture(name) for name in found)], rows)
+    shown = compared(table(["Property", *(_architecture(name) for name in found)], rows))
     used = {cell.rsplit(" ", 1)[-1] for row in rows for cell in row[1:]}
     letters = [f"{mark}: {meaning}" for mark, meaning in LETTERS.items() if mark in used]
     return f"{shown}\n\n{'; '.join(letters)}." if letters else shown
@@ -184,6 +190,8 @@ def _mark(chosen: Property, ins: Instruction) -> str:
         return "?"
     if ins.evidence.kind != "captured":
         return _MARKS[ins.evidence.kind]
+    if captured_witness.recorded(ins) is None:
+        return "C*"  # this installation cannot look, so it claims neither C nor c
     found = _evidence(chosen, ins)
     if found is None or not found.places:
         return "c"
@@ -229,7 +237,9 @@ def _values(chosen: Property) -> str:
                 for name in architectures.architectures()
             ]
             rows.append([block.title, *row])
-    return table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
+    return compared(
+        table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
+    )
 
 
 def _witness(case: Case) -> Iterator[str]:

@@ -133,12 +133,12 @@ def _not_drawn(group: Group) -> list[str]:
 
 
 def _unseen(group: Group, operation: Operation) -> str:
-    """Says that no operands of the page show the exponent floor, where that is so."""
+    """Says that the exponent floor cannot be observed, where that is so."""
     values = dict(operation.parameters)
     floor, kept = values.get("exponent_floor"), values.get("fraction_bits")
     if floor is None or kept is None or not all(floor_hidden(ins, floor, kept) for ins in group.variants):
         return ""
-    return f"No operands show the exponent floor: every value below {floor} gives the same results."
+    return f"The exponent floor cannot be observed: any floor of {floor} or less gives the same results."
 
 
 def _of(group: Group) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from golden import yamlfile
 from golden.catalog import architectures
 from golden.explain.markdown import figure, link, table
-from golden.explain.numbers import both_text, code_text, decimal_text, power_text, short_text
+from golden.explain.numbers import both_text, code_text, counted, decimal_text, power_text, short_text
 from golden.number.formats import Format, Kind, Number, formats, get_format
 from golden.paths import spec_folder
 from golden.publish.families import Group, groups
@@ -143,9 +143,9 @@ def _summary(fmt: Format) -> str:
         return f"A {fmt.bits}-bit {kind} integer. Source: {_source()}"
     sign = "sign, " if fmt.signed else ""
     words = [
-        f"A floating-point format of {_count(fmt.bits - fmt.ignored_low - fmt.ignored_high, 'bit')} that "
-        f"count: {sign}{_count(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), "
-        f"{_count(fmt.fraction_bits, 'fraction bit')}.",
+        f"A floating-point format of {counted(fmt.bits - fmt.ignored_low - fmt.ignored_high, 'bit')} that "
+        f"count: {sign}{counted(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), "
+        f"{counted(fmt.fraction_bits, 'fraction bit')}.",
         f"Special codes: {_SPECIALS[fmt.specials]}.",
     ]
     if not fmt.signed:
@@ -155,10 +155,6 @@ def _summary(fmt: Format) -> str:
     if fmt.lone_zero:
         words.append("It has no subnormal numbers: of exponent field 0, code 0 alone is a zero.")
     return " ".join([*words, f"Source: {_source()}"])
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _range_rows(fmt: Format) -> Iterator[list[str]]:
@@ -260,7 +256,7 @@ def _storage(fmt: Format) -> str:
         f"(`uint{fmt.storage}`)"
     )
     if fmt.bits < fmt.storage:
-        text += f"; the code stands in the lowest {_count(fmt.bits, 'bit')}, the others must be zero"
+        text += f"; the code stands in the lowest {counted(fmt.bits, 'bit')}, the others must be zero"
     return text + ". How registers pack them is shown on the pages of the instructions, under fragments."
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from golden.catalog.words import types_of
 from golden.errors import MmagoldError
 from golden.explain.markdown import code, link, table
 from golden.explain.specification import sum_text
 from golden.instruction import Instruction
+from golden.number.format_words import format_words
 from golden.program.steps import Additions, Fma, Round
 from golden.publish.families import Group, own_type
 from golden.publish.sass_text import patterns, progression
@@ -105,7 +107,14 @@ def _scaled(group: Group) -> str:
             f"{each.formats['scale_a'].name} for each {each.scale_block}" for each in group.variants
         )
     )
-    return f"Neighbouring elements along k share a scale of A and one of B ({kinds} elements)."
+    called = f" This is {' and '.join(names)}." if (names := _called(group)) else ""
+    return f"Neighbouring elements along k share a scale of A and one of B ({kinds} elements).{called}"
+
+
+def _called(group: Group) -> list[str]:
+    """What data sheets call types with such scales: NVFP4, MXFP4."""
+    found = dict.fromkeys(word for ins in group.variants for word in types_of(ins))
+    return [word.upper() for word in found if format_words()[word].scales is not None]
 
 
 def _blocks(group: Group) -> str:

@@ -48,7 +48,7 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
         step,
         top,
         y + 4,
-        f"max exponent of {count}{floor}" if step.group is None else f"max of each group{floor}",
+        f"maximum of {count} exponents{floor}" if step.group is None else f"maximum of each group{floor}",
     )
     sheet.enter(taps, y + 34)
     _shifters(sheet, written, xs, y + 34, y + 26)

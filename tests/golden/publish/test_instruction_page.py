@@ -394,7 +394,7 @@ def test_what_nobody_published_is_said() -> None:
 def test_hidden_floor_is_hidden() -> None:
     """A floor far below changes nothing where the page says so,
     and something elsewhere (Hopper, f16 results)."""
-    said = "No operands show the exponent floor"
+    said = "The exponent floor cannot be observed"
     for page, hidden in (
         ("hopper/mma_f16-f32", True),
         ("hopper/mma_fp8-f16", True),

@@ -31,6 +31,18 @@ e4m3 x e4m3|<code>{NAME}</code>|<strong>derived</strong> [2]
 """
 
 
+PLAIN = """
+Property|Value|Code
+largest finite|<a>448</a>|<a>0x7e</a>
+"""
+
+
+def compared(text: str) -> str:
+    return table(text).replace(
+        '<div class="table-wrapper">', '<div class="mg-compared"><div class="table-wrapper">'
+    )
+
+
 def table(text: str) -> str:
     head, *rows = [line.split("|") for line in text.strip().splitlines()]
     heads = "".join(f"<th>{cell}</th>" for cell in head)
@@ -48,7 +60,7 @@ def page(browser: Browser, tmp_path: Path) -> Browser:
     (tmp_path / "index.html").write_text(
         '<!doctype html><meta name="viewport" content="width=device-width">'
         f"<style>{''.join(styles)} td, th {{ padding: 8px; min-width: 90px; }}</style><article>"
-        f"{table(COMPARED)}{table(OTHER)}{table(LISTED)}</article>"
+        f"{compared(COMPARED)}{compared(OTHER)}{table(LISTED)}{table(PLAIN)}</article>"
         f"<script>{(static / 'tables.js').read_text('utf-8')}</script>",
         "utf-8",
     )
@@ -86,6 +98,7 @@ def test_rows_that_agree_are_folded_and_equal_cells_marked(page: Browser) -> Non
         [["Rounding", "", ""], ["RZ", "0", "a"], ["RZ", "0", "a"], ["RZ", "0", "a"], ["RNE", "1", "b"]],
     ]
     button = "document.querySelector('.mg-fold')"
+    assert cells(page, 3) == [[["largest finite", "", ""], ["448", "", ""], ["0x7e", "", ""]]]  # does not ask
     assert page.evaluate(f"{button}.textContent") == "Show 2 rows in which all agree"
     page.evaluate(f"{button}.click()")
     assert [row[0][0] for row in cells(page, 0)] == ["Fraction bits", "Rounding", "Subnormals", "Floor"]

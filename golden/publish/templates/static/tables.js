@@ -1,4 +1,4 @@
-/* Makes the large tables handy. Comparisons (first heading "Property"; "Operands" on a property's page): cells that say the
+/* Makes the large tables handy. Comparisons (tables inside of an element of class mg-compared): cells that say the
    same share a letter and a colour, rows in which all agree are folded, and two architectures can be picked. Instructions of
    an architecture (first heading "Instructions", last "Evidence"): a filter, and the kinds of evidence as badges. Long names
    in cells may break behind their dots. */
@@ -153,9 +153,7 @@
   function start() {
     document.querySelectorAll("article td code, article h1").forEach(breakable);
     const tables = [...document.querySelectorAll("article table.docutils")];
-    const property = location.pathname.includes("/comparison/");
-    const compared = (one) => heads(one)[0] === "Property" || (property && heads(one)[0] === "Operands");
-    comparisons(tables.filter(compared));
+    comparisons(tables.filter((one) => one.closest(".mg-compared")));
     instructions(tables.filter((one) => heads(one)[0] === "Instructions" && heads(one).at(-1) === "Evidence"));
   }
 
