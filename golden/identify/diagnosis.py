@@ -32,7 +32,7 @@ from golden.identify.datapath import Tap
 from golden.identify.hypotheses import Change, changes
 from golden.identify.known import known
 from golden.identify.mode_wires import mode_skews, mode_wires, modes_in_words, rewired_modes
-from golden.identify.spread import spread
+from golden.identify.sample import evenly
 from golden.identify.taps import taps
 from golden.identify.wiring import BESIDE, Wire, run, skews, wires
 from golden.instruction import Instruction
@@ -564,7 +564,7 @@ class _Search:
             return np.arange(len(self.actual))
         wrong, right = np.flatnonzero(self.wrong), np.flatnonzero(~self.wrong)
         failing = min(len(wrong), max(_JUDGED // 2, _JUDGED - len(right)))
-        return np.sort(np.concatenate([spread(wrong, failing), spread(right, _JUDGED - failing)]))
+        return np.sort(np.concatenate([evenly(wrong, failing), evenly(right, _JUDGED - failing)]))
 
     def run(self, deadline: float) -> Diagnosis:
         """Single changes, then changes of the best, as long as nothing explains everything and there is

@@ -14,8 +14,8 @@ from golden.catalog.architectures import architectures
 from golden.explain.markdown import code, link, table
 from golden.explain.special_values import special_cases
 from golden.identify.comparing import classify
-from golden.identify.facts import facts
-from golden.identify.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
+from golden.identify.probe.facts import facts
+from golden.identify.probe.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Additions, Align, Fma, Sum

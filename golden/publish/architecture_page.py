@@ -15,9 +15,9 @@ from golden.catalog import architectures
 from golden.catalog.architectures import Architecture
 from golden.catalog.relatives import arithmetic
 from golden.explain.markdown import code, link, table
-from golden.identify import special_probes
-from golden.identify.facts import facts
 from golden.identify.hypotheses import MODE_NAMES
+from golden.identify.probe import special_probes
+from golden.identify.probe.facts import facts
 from golden.instruction import Instruction
 from golden.program.algorithms import get_algorithm
 from golden.program.program import OWN_STEPS

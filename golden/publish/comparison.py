@@ -14,10 +14,10 @@ from functools import lru_cache, partial
 from golden.catalog import architectures
 from golden.catalog.compared_units import BLOCKS, Block, short_title, units
 from golden.explain.markdown import anchor, code, link, table
-from golden.identify import captured_witness
-from golden.identify.captured_witness import Evidence
-from golden.identify.facts import Finding, facts
-from golden.identify.properties import PROPERTIES, Property, by_slug, measure
+from golden.identify.probe import captured_witness
+from golden.identify.probe.captured_witness import Evidence
+from golden.identify.probe.facts import Finding, facts
+from golden.identify.probe.properties import PROPERTIES, Property, by_slug, measure
 from golden.instruction import Instruction
 from golden.publish import forms_page, planted_faults
 from golden.publish.dot_text import command, operands_text, result_text

@@ -8,7 +8,7 @@ from typing import Any
 from golden.errors import UnknownNameError
 from golden.explain import specification
 from golden.explain.markdown import figure, link, table
-from golden.identify.sum_properties import floor_hidden
+from golden.identify.probe.sum_properties import floor_hidden
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.formats import formats as builtin

@@ -20,7 +20,7 @@ from golden.catalog import architectures
 from golden.catalog.lookup import instructions
 from golden.catalog.relatives import arithmetic
 from golden.identify.comparing import CLASSES, Comparison, Example, classify, compare
-from golden.identify.probes import Unreachable, exact_code
+from golden.identify.probe.probes import Unreachable, exact_code
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.program import Operation, Program

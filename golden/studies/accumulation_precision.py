@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from golden.identify import probes
 from golden.identify.blackbox.openers import Chip
 from golden.identify.blackbox.order import C
-from golden.identify.probes import Probe
+from golden.identify.probe import probes
+from golden.identify.probe.probes import Probe
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table
@@ -58,7 +58,7 @@ FINDINGS = """\
   bits.
 - CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of
   NVIDIA's units; AMD rounds them to nearest, ties to even.
-- The questions are those that the comparison pages show as well (`golden/identify/probes.py`); here {who}
+- The questions are those that the comparison pages show as well (`golden/identify/probe/probes.py`); here {who}
   answered.
 """
 
@@ -83,7 +83,7 @@ class Found:
 
 
 def find(unit: Subject) -> Found:
-    """Asks a unit what the dissection's probes ask (golden/identify/probes.py)."""
+    """Asks a unit what the dissection's probes ask (golden/identify/probe/probes.py)."""
     probe = Probe(unit.asked)
     first, middle, last = _PLACES.get(unit.what, (0, 1, 2))
 

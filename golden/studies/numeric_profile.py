@@ -15,7 +15,7 @@ from golden.studies.units import Subject
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from golden.identify.numeric import Profile
+    from golden.identify.probe.numeric_profile import Profile
 
 NAME = "numeric-profile"
 TITLE = "Numeric profiles of f16, bf16 and tf32"
@@ -53,8 +53,8 @@ FINDINGS = """\
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
-    """Runs the profile of golden.identify.numeric, that of `mmagold profile`, on the model of the A100."""
-    from golden.identify import numeric
+    """Runs the profile of golden.identify.probe.numeric_profile, that of `mmagold profile`, on the model of the A100."""
+    from golden.identify.probe import numeric_profile as numeric
 
     progress(0, 1)
     found = numeric.profile(ARCHITECTURE, samples, min(CHAINS, samples))
@@ -107,7 +107,7 @@ class Line:
 
 def comparison(found: Profile) -> list[Line]:
     """Every figure of Tables XII to XV beside ours."""
-    from golden.identify import numeric
+    from golden.identify.probe import numeric_profile as numeric
 
     cases = {case.name: f"{case.ab} to {case.cd}" for case in numeric.CASES}
     lines = []

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from golden.catalog.compared_units import BLOCKS, Block, units
 from golden.identify.blackbox.openers import Chip
-from golden.identify.facts import Facts
-from golden.identify.probes import Shot
-from golden.identify.properties import PROPERTIES, Property, measured
+from golden.identify.probe.facts import Facts
+from golden.identify.probe.probes import Shot
+from golden.identify.probe.properties import PROPERTIES, Property, measured
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject, and_on, who_answered
 
@@ -22,7 +22,7 @@ SAMPLES = 1
 FINDINGS = """\
 - {asked} properties of {units} instructions were measured by {shots} dot products whose results tell them;
   {who} answered. Other than what the spec states {wrong}.
-- The questions are those of the comparison pages (`golden/identify/probes.py`), which know formats and K
+- The questions are those of the comparison pages (`golden/identify/probe/probes.py`), which know formats and K
   alone. Of every operand type the plainest instruction of each architecture was asked.
 """
 _AS_MODEL = """\

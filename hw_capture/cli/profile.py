@@ -11,7 +11,7 @@ import typer
 from hw_capture.cli.arguments import architecture
 
 if TYPE_CHECKING:
-    from golden.identify.numeric import Profile
+    from golden.identify.probe.numeric_profile import Profile
 
 _TITLES = {
     "multiplication": "multiplication",
@@ -46,7 +46,7 @@ def profile(
 
     Exit status: 0 done, 1 the GPU differs from the model, 2 could not be run.
     """
-    from golden.identify import numeric
+    from golden.identify.probe import numeric_profile as numeric
 
     if hardware:
         from hw_capture.gpu import device
@@ -76,7 +76,7 @@ def _print(found: Profile) -> None:
 def _print_errors(found: Profile) -> None:
 
     from golden.explain.terminal import HouseConsole, table
-    from golden.identify.numeric import CASES, INITS, OPERATIONS, published
+    from golden.identify.probe.numeric_profile import CASES, INITS, OPERATIONS, published
 
     paper = {(f.case, f.against, f.operation, f.init): f"{f.value:.2e}" for f in published()}
     rows = table("types", "CPU", "operation", "in type>", "paper>", "in f32>", "paper>")
@@ -100,7 +100,7 @@ def _print_errors(found: Profile) -> None:
 def _print_chain(found: Profile) -> None:
 
     from golden.explain.terminal import HouseConsole, table
-    from golden.identify.numeric import CASES, INITS
+    from golden.identify.probe.numeric_profile import CASES, INITS
 
     lines = [
         (f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS

@@ -12,11 +12,11 @@ import pytest
 import golden
 from golden import stimuli
 from golden.errors import DTypeError, OperandError, ShapeError
-from golden.identify import probes, special_probes
 from golden.identify.comparing import compare
 from golden.identify.diagnosis import diagnose
 from golden.identify.minimising import minimise
-from golden.identify.probes import Probe
+from golden.identify.probe import probes, special_probes
+from golden.identify.probe.probes import Probe
 from golden.number.formats import Format, get_format
 from golden.unit import FunctionUnit, name_of, signature_of
 

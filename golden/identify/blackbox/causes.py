@@ -17,7 +17,7 @@ import numpy as np
 from golden.explain.numbers import hex_text
 from golden.identify.blackbox.box import Box, BudgetEnded
 from golden.identify.blackbox.report import operands_text
-from golden.identify.spread import spread
+from golden.identify.sample import evenly
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
 
@@ -132,7 +132,7 @@ class _Experiments:
         if self.one.batch is None:
             return None
         count = len(self.one.batch["a"])
-        others = spread(np.arange(count), _BEFORE).tolist()
+        others = evenly(np.arange(count), _BEFORE).tolist()
         told: dict[int, set[int]] = {}
         for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers

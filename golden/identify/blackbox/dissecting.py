@@ -58,7 +58,7 @@ from golden.identify.blackbox.unexplained import unexplained, without_invented_w
 from golden.identify.blackbox.unread import not_read
 from golden.identify.blackbox.views import as_taken, dense_view, keeping, mode_view, selected
 from golden.identify.minimising import costs, minimise
-from golden.identify.spread import spread
+from golden.identify.sample import evenly
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
@@ -530,7 +530,7 @@ class _Search:
         left = np.flatnonzero(self.bank.wrong(candidate.program) & ~self.confirmed)
         if self.own.pattern is not None:  # what was asked with other metadata is another question
             left = left[left < self.firsts]
-        again = np.union1d(spread(left, _WRONG_AGAIN), self._first_ones(_EARLY_AGAIN))
+        again = np.union1d(evenly(left, _WRONG_AGAIN), self._first_ones(_EARLY_AGAIN))
         self.confirmed[again] = True
         self._ask_kept(again)
 
@@ -542,7 +542,7 @@ class _Search:
             self.repeated = self.repeated.and_later(len(again))
 
     def _first_ones(self, count: int) -> Numbers:
-        return spread(np.arange(self.firsts or len(self.bank)), count)
+        return evenly(np.arange(self.firsts or len(self.bank)), count)
 
     def _ask_kept(self, again: Numbers) -> None:
         """Asks questions of the bank once more; early ones, too, where one has another answer."""
@@ -945,7 +945,7 @@ class _Search:
         if not parts:
             return False
         whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-        some = spread(np.arange(len(whole["a"])), self._left)
+        some = evenly(np.arange(len(whole["a"])), self._left)
         whole, answers = self._asked_at_the_end({name: codes[some] for name, codes in whole.items()})
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
@@ -1044,7 +1044,7 @@ class _Search:
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
         if self.own.pattern is not None:  # the bank keeps no metadata, which are part of the question
-            again = spread(np.flatnonzero(wrong), min(_WRONG_AGAIN, self._left))
+            again = evenly(np.flatnonzero(wrong), min(_WRONG_AGAIN, self._left))
             some = {name: codes[again] for name, codes in operands.items()}
             self._is_otherwise(otherwise_now(self.box, some, answers[again]))
         if len(self.checked) * self.takes.k < _MOST_CHECKED:
@@ -1115,7 +1115,7 @@ class _Search:
 
             def fails(batch: Operands, asked: list[tuple[Operands, Any]] = asked) -> Any:
                 count = len(batch["a"])
-                some = spread(np.arange(count), _SHRUNK_ASKS)
+                some = evenly(np.arange(count), _SHRUNK_ASKS)
                 given = {name: codes[some] for name, codes in batch.items()}
                 put, answers = self.dense.ask(given)
                 asked.append((put, answers))

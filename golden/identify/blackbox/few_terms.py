@@ -24,7 +24,7 @@ from golden.identify.blackbox.signs import with_signs
 from golden.identify.blackbox.simple import ALONE
 from golden.identify.blackbox.skeletons import inner_formats, uncommon
 from golden.identify.blackbox.unshown import losing
-from golden.identify.spread import spread
+from golden.identify.sample import evenly
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program.keys import ROUNDING
@@ -143,7 +143,7 @@ def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     few = bank.of_kinds(_ONE_PRODUCT)
     without = {one: _unscaled(one) for one in skeletons}
     both = [(one, new) for one, new in without.items() if new is not None]
-    some = [both[place] for place in spread(np.arange(len(both)), _COMPARED)]
+    some = [both[place] for place in evenly(np.arange(len(both)), _COMPARED)]
     least = [
         min((fitting.wrong_of(few, one) for one in those), default=0) for those in zip(*some, strict=True)
     ]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.order import KIND, C, Node, predicted, terms_of
-from golden.identify.probes import Unreachable, exact_code
+from golden.identify.probe.probes import Unreachable, exact_code
 from golden.number.formats import to_float
 from golden.program.signature import Operands
 

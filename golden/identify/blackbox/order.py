@@ -20,7 +20,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.views import dense_view
-from golden.identify.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
+from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
 from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
 from golden.unit import Unit

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.order import KIND, C, Node, finite_marks
-from golden.identify.probes import Unreachable, exact_code, factors
+from golden.identify.probe.probes import Unreachable, exact_code, factors
 from golden.number.formats import Kind
 from golden.program.signature import Bits, Operands, Signature
 

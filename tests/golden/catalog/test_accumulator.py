@@ -20,7 +20,7 @@ from golden.cover.coverage import Coverage
 from golden.errors import CoreError, FileFormatError, OperandError, ShapeError, SpecError
 from golden.identify.comparing import compare
 from golden.identify.diagnosis import diagnose
-from golden.identify.probes import Probe
+from golden.identify.probe.probes import Probe
 from golden.model.engine import Engine
 from golden.program.state import places
 from golden.stimuli.sequences import making

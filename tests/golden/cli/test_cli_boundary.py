@@ -121,7 +121,7 @@ def test_what_is_foreseen_has_its_own_line(
                 ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
             ),
             ("hw_capture.record.placement_faults.plant", ["verify", "vectors", "--layouts"]),
-            ("golden.identify.numeric.profile", ["profile"]),
+            ("golden.identify.probe.numeric_profile.profile", ["profile"]),
             ("hw_capture.timing.compare.pairs", ["timing", "compare"]),
             ("rtl_tb.check.check.check", ["rtl", "check", "rtl_tb/rtl/duts/fda_hopper_f16.yaml"]),
             ("rtl_tb.qualify.qualification.qualify", ["rtl", "qualify"]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from golden.errors import OperandError
-from golden.identify import numeric
+from golden.identify.probe import numeric_profile as numeric
 from golden.instruction import Instruction
 from golden.unit import FunctionUnit
 

@@ -8,7 +8,7 @@ from published_units import bulk_normalised, rounded_products
 from real_units import Dot
 
 import golden
-from golden.identify.properties import PROPERTIES, by_slug, measure
+from golden.identify.probe.properties import PROPERTIES, by_slug, measure
 
 
 @pytest.mark.parametrize("name", ["fdot.8h.e5m2.e5m2", "fmmla.8h.e5m2.e5m2", "fmopa.h.e5m2.e5m2"])

@@ -20,8 +20,8 @@ import golden
 from golden import stimuli
 from golden.catalog.compared_units import BLOCKS, Block, units
 from golden.errors import DocsError
-from golden.identify import captured_witness
-from golden.identify.properties import PROPERTIES, ProbeError, by_slug, measure
+from golden.identify.probe import captured_witness
+from golden.identify.probe.properties import PROPERTIES, ProbeError, by_slug, measure
 from golden.paths import spec_folder
 from golden.program.program import Program
 from golden.publish import comparison, forms, forms_page

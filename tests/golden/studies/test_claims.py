@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import golden
-from golden.identify import probes
 from golden.identify.blackbox import order
 from golden.identify.blackbox.box import Box
 from golden.identify.blackbox.order import Node
 from golden.identify.blackbox.repeating import asked_again, at_every_place
+from golden.identify.probe import probes
 from golden.studies import (
     accumulation_precision,
     cdna2_range,
@@ -435,7 +435,7 @@ def test_equal_architectures_and_their_results_in_rationals() -> None:
 
 
 def test_the_profile_meets_the_printed_figures_but_for_the_one_it_explains() -> None:
-    from golden.identify import numeric
+    from golden.identify.probe import numeric_profile as numeric
 
     found = numeric.profile(numeric_profile.ARCHITECTURE, 8192, 20, 12)
     lines = numeric_profile.comparison(found)

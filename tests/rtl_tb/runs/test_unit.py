@@ -10,10 +10,10 @@ import pytest
 
 import golden
 import rtl_tb
-from golden.identify import probes
 from golden.identify.blackbox.repeating import at_every_place
 from golden.identify.comparing import compare
-from golden.identify.probes import Probe
+from golden.identify.probe import probes
+from golden.identify.probe.probes import Probe
 from golden.vectors.vectorset import default_set
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from golden.errors import DocsError
-from golden.identify import captured_witness, integer_properties, sum_properties, value_properties
-from golden.identify.facts import Facts, Finding, facts, gives_floats
-from golden.identify.probes import Unreachable
+from golden.identify.probe import captured_witness, sum_properties, value_properties
+from golden.identify.probe.facts import Facts, Finding, facts, gives_floats
+from golden.identify.probe.probes import Unreachable
 from golden.instruction import Instruction
 
 
@@ -228,8 +228,8 @@ PROPERTIES = (
         "bit-operation",
         "Operation on bits",
         "What two bits of a and b become before the ones are counted (popc).",
-        integer_properties.find_bits,
-        integer_properties.declared_bits,
+        value_properties.find_bits,
+        value_properties.declared_bits,
         r"bits-(and|xor)",
     ),
     Property(
@@ -238,8 +238,8 @@ PROPERTIES = (
         "The least and the largest sum of all K products of integers, with c = 0: operands are signed in "
         "two's complement, and "
         "no product or sum of products is cut.",
-        integer_properties.find_range,
-        integer_properties.declared_range,
+        value_properties.find_range,
+        value_properties.declared_range,
         r"sum-width-(16|24)|(a|b|operands)-read-as-.*",
     ),
     Property(

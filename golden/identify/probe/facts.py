@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from golden.catalog.relatives import arithmetic
-from golden.identify import probes
 from golden.identify.blackbox.order import Node, tree_of
 from golden.identify.blackbox.views import dense_view
-from golden.identify.probes import Probe, Shot
+from golden.identify.probe import probes
+from golden.identify.probe.probes import Probe, Shot
 from golden.instruction import Instruction
 from golden.program.program import Operation, S
 from golden.program.signature import Bits

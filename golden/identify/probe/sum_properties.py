@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from golden.identify import probes
 from golden.identify.blackbox import order
 from golden.identify.blackbox.order import C, Node
-from golden.identify.facts import Facts, Finding, gives_floats
 from golden.identify.hypotheses import MODE_NAMES
-from golden.identify.probes import Probe, Shot, Unreachable
+from golden.identify.probe import probes
+from golden.identify.probe.facts import Facts, Finding, gives_floats
+from golden.identify.probe.probes import Probe, Shot, Unreachable
 from golden.instruction import Instruction
 from golden.program.steps import Align, Normalize
 

@@ -3,7 +3,7 @@
 A probe knows the formats of a unit and its K, nothing else: it would find the same in a chip. The method is
 the one of the MMA-Sim paper (section III): large terms that cancel beside a small one (accumulation
 precision, order), totals between two results (rounding), the edges of the formats (special values).
-`golden/identify/properties.py` holds what the probes find against the spec.
+`golden/identify/probe/properties.py` holds what the probes find against the spec.
 """
 
 from __future__ import annotations

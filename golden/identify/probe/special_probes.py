@@ -1,6 +1,6 @@
 """Probes of special values: zeros, NaNs, infinities, overflow, subnormal numbers, ignored bits and scales.
 
-As in `golden/identify/probes.py` a probe knows formats and K alone, and says what it saw in words.
+As in `golden/identify/probe/probes.py` a probe knows formats and K alone, and says what it saw in words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fractions import Fraction
 from golden import stimuli
 from golden.explain.numbers import hex_text, power_text
 from golden.explain.trace import describe_code
-from golden.identify.probes import Probe, Shot, Unreachable, exact_code
+from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code
 from golden.number.formats import Format, Kind
 
 _PAYLOAD = 0x5
