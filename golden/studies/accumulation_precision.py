@@ -58,7 +58,7 @@ FINDINGS = """\
   bits.
 - CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of
   NVIDIA's units; AMD rounds them to nearest, ties to even.
-- The questions are those that the comparison pages show as well (`golden/identify/probe/probes.py`); here {who}
+- The questions are those that the comparison pages show as well (`golden/identify/probe`); here {who}
   answered.
 """
 
@@ -83,7 +83,7 @@ class Found:
 
 
 def find(unit: Subject) -> Found:
-    """Asks a unit what the dissection's probes ask (golden/identify/probe/probes.py)."""
+    """Asks a unit what the dissection's probes ask (golden/identify/probe)."""
     probe = Probe(unit.asked)
     first, middle, last = _PLACES.get(unit.what, (0, 1, 2))
 

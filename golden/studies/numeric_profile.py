@@ -53,7 +53,7 @@ FINDINGS = """\
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
-    """Runs the profile of golden.identify.probe.numeric_profile, that of `mmagold profile`, on the model of the A100."""
+    """Runs `mmagold profile` (golden/identify/probe/numeric_profile.py) on the model of the A100."""
     from golden.identify.probe import numeric_profile as numeric
 
     progress(0, 1)

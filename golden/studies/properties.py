@@ -22,7 +22,7 @@ SAMPLES = 1
 FINDINGS = """\
 - {asked} properties of {units} instructions were measured by {shots} dot products whose results tell them;
   {who} answered. Other than what the spec states {wrong}.
-- The questions are those of the comparison pages (`golden/identify/probe/probes.py`), which know formats and K
+- The questions are those of the comparison pages (`golden/identify/probe`), which know formats and K
   alone. Of every operand type the plainest instruction of each architecture was asked.
 """
 _AS_MODEL = """\
