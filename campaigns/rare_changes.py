@@ -2,8 +2,8 @@
 
     .venv/bin/python campaigns/rare_changes.py [--count 200000] [--rare 5] [NAME ...]
 
-Every change that the diagnosis knows (golden/identify/hypotheses.py) is made to one instruction of each of
-twelve families, or to those that are named, and run on the default set of vectors. Of those that fewer
+Every change that the diagnosis knows (golden/identify/diagnose/mutations) is made to one instruction of each
+of twelve families, or to those that are named, and run on the default set of vectors. Of those that fewer
 than --rare results show, operands of every kind, aimed at the instruction and at the changed
 one, say whether they can be seen at all. A change that can, and hardly is, is printed: stimuli should aim
 there.
@@ -19,7 +19,7 @@ import numpy as np
 from golden import stimuli
 from golden.catalog.lookup import resolve
 from golden.errors import MmagoldError
-from golden.identify.hypotheses import changes
+from golden.identify.diagnose.mutations import of_program
 from golden.instruction import Instruction
 from golden.vectors import default_set
 
@@ -59,9 +59,9 @@ def examine(ins: Instruction, count: int, rare: int) -> tuple[int, int]:
     """How many changes were made, and how many of them are rare and can be seen; prints these."""
     vectors = default_set(ins, count, seed=1)
     made = hidden = 0
-    for change in changes(ins):
+    for change in of_program(ins):
         try:
-            changed = change.apply(ins)
+            changed = change.program(ins) if change.program is not None else None
         except MmagoldError:
             continue
         if changed is None:

@@ -8,6 +8,7 @@ diagnosis = diagnose(ins, operands, actual, budget=budget.rest(0.5))  # ends whe
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Self
 
 ALL = 1.0
@@ -20,10 +21,13 @@ class Budget:
     Args:
         seconds: infinity: it never ends by itself.
         within: the budget of which it is a part: that one's end is the end of this one, too.
+        clock: what tells its seconds; time.thread_time counts those of this thread's processor alone.
     """
 
-    def __init__(self, seconds: float, within: Budget | None = None) -> None:
-        self.start, self.seconds, self.within = time.monotonic(), seconds, within
+    def __init__(
+        self, seconds: float, within: Budget | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.start, self.seconds, self.within, self.clock = clock(), seconds, within, clock
         self.ended = False
 
     def end(self) -> None:
@@ -33,7 +37,7 @@ class Budget:
     def left(self, part: float = ALL) -> float:
         """Seconds until this part of the time is over, 0 or more."""
         above = float("inf") if self.within is None else self.within.left()
-        own = 0.0 if self.ended else max(self.start + part * self.seconds - time.monotonic(), 0.0)
+        own = 0.0 if self.ended else max(self.start + part * self.seconds - self.clock(), 0.0)
         return min(own, above)
 
     def over(self, part: float = ALL) -> bool:

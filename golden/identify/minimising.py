@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.budget import Budget
-from golden.identify.classes import products_present, zero_codes
+from golden.identify.diagnose.conditions import products_present, zero_codes
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature

@@ -15,7 +15,7 @@ from golden.catalog import architectures
 from golden.catalog.architectures import Architecture
 from golden.catalog.relatives import arithmetic
 from golden.explain.markdown import code, link, table
-from golden.identify.hypotheses import MODE_NAMES
+from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
 from golden.identify.probe.facts import facts
 from golden.instruction import Instruction

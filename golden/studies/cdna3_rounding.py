@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
-from golden.identify.hypotheses import with_operations
+from golden.identify.diagnose.mutations.mutation import with_operations
 from golden.instruction import Instruction
 from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw

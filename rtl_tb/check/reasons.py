@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.identify.accumulator_faults import beside_of_one
+from golden.identify.diagnose.flags import FlagFault, flag_faults
+from golden.identify.diagnose.mutations.accumulator import beside_of_one
 from golden.identify.diagnosis import Diagnosis, Fault
-from golden.identify.flag_faults import FlagFault, flag_faults
 from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands

@@ -13,7 +13,7 @@ from rich.console import Console
 from golden.budget import Budget
 from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
-from golden.identify.classes import zero_codes
+from golden.identify.diagnose.conditions import zero_codes
 from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
 from golden.program.signature import Operands

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Box, Mask
 from golden.identify.blackbox.order import Node
-from golden.identify.classes import products_present, subnormal, zero_codes
+from golden.identify.diagnose.conditions import products_present, subnormal, zero_codes
 from golden.identify.minimising import costs
 from golden.identify.probe.probes import Unreachable, exact_code, factors
 from golden.number.formats import Format, to_float

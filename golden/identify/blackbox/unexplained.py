@@ -11,8 +11,7 @@ import numpy as np
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit, wrong_of
-from golden.identify.classes import special
-from golden.identify.known import known
+from golden.identify.diagnose.conditions import known, special
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program.steps import SpecialValues, Step

@@ -1,15 +1,15 @@
 """Captured results that show a property: recorded on hardware, and wrong in every unit that has the property
 otherwise.
 
-The other units are the hypotheses of the diagnosis (golden/identify/hypotheses.py): the same program with one
-thing changed. The recorded operands are run through each; a result that differs from the hardware's refutes
-it.
+The other units are hypotheses of the diagnosis (golden/identify/diagnose/mutations): the same program with
+one thing changed. The recorded operands are run through each; a result that differs from the hardware's
+refutes it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,8 @@ from golden.catalog import architectures
 from golden.catalog.lookup import instructions
 from golden.catalog.relatives import arithmetic
 from golden.errors import DocsError, FileFormatError
-from golden.identify.hypotheses import Change, changes, rewrite
+from golden.identify.diagnose.mutations import Mutation, of_program
+from golden.identify.diagnose.mutations.mutation import change, fields
 from golden.identify.minimising import cost
 from golden.instruction import Instruction
 from golden.number.formats import Format
@@ -105,13 +106,13 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     Returns:
         None where nothing was recorded or no change of these names makes another function of the instruction.
     """
-    tried = [*changes(ins, _another_nan(ins)), *_other_bit_operations(ins)]
-    left = [change for change in tried if against and re.fullmatch(against, change.slug)]
-    left = [change for change in left if change.apply(ins) is not None and _another_function(ins, change)]
+    tried = [*of_program(ins, _another_nan(ins)), *_other_bit_operations(ins)]
+    left = [one for one in tried if against and re.fullmatch(against, one.slug)]
+    left = [one for one in left if _applied(one, ins) is not None and _another_function(ins, one)]
     if recorded(ins) is None or not left:
         return None
     places: list[Place] = []
-    told: list[Change] = []
+    told: list[Mutation] = []
     results = instructions = 0
     for other in (ins, *_peers(ins)):
         vector = recorded(other)
@@ -120,28 +121,31 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
             found, refuted = _search(other, vector, left)
             places += found
             told += refuted
-            left = [change for change in left if change not in refuted]
+            left = [one for one in left if one not in refuted]
     return Evidence(
         results,
         instructions,
         tuple(places),
-        tuple(change.text for change in told),
-        tuple(change.text for change in left),
+        tuple(one.text for one in told),
+        tuple(one.text for one in left),
     )
 
 
-def _other_bit_operations(ins: Instruction) -> list[Change]:
+def _other_bit_operations(ins: Instruction) -> list[Mutation]:
     """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell
     it."""
     operation = ins.program.bit_operation
     return [_bits(other) for other in ("and", "xor") if operation is not None and other != operation]
 
 
-def _bits(operation: str) -> Change:
-    apply = rewrite(
-        lambda step, _: replace(step, operation=operation) if isinstance(step, Multiply) else step
-    )
-    return Change(f"bits-{operation}", f"two bits become their {operation}", apply)
+def _bits(operation: str) -> Mutation:
+    apply = fields(Multiply, operation=operation)
+    return change(f"bits-{operation}", f"two bits become their {operation}", apply)
+
+
+def _applied(one: Mutation, ins: Instruction) -> Instruction | None:
+    """The instruction with the change; None where it means nothing there."""
+    return None if one.program is None else one.program(ins)
 
 
 def unseen_tf32_nan(ins: Instruction) -> str:
@@ -177,25 +181,25 @@ def _peers(ins: Instruction) -> list[Instruction]:
     ]
 
 
-def _another_function(ins: Instruction, change: Change) -> bool:
+def _another_function(ins: Instruction, one: Mutation) -> bool:
     """Whether a change can make a difference at all: some name what the unit does already, by its formats
     or its steps."""
     operations, last = ins.program.operations, ins.program.operations[-1].final
     kept = ins.program.operations[-1].result_fraction_bits
-    if change.slug == f"result-bits-{kept}" or (change.slug.startswith("chain-of") and isinstance(last, Fma)):
+    if one.slug == f"result-bits-{kept}" or (one.slug.startswith("chain-of") and isinstance(last, Fma)):
         return False
     one_sum = len(operations) == 1 and not isinstance(last, Fma)
-    if change.slug in ("k-reversed", "chain-halves-swapped") and one_sum:
+    if one.slug in ("k-reversed", "chain-halves-swapped") and one_sum:
         return False
-    if change.slug == "overflow-ieee" and last.rounding == "nearest_even":
+    if one.slug == "overflow-ieee" and last.rounding == "nearest_even":
         return False
-    return ins.formats["a"].infinity is not None or not change.slug.startswith(("zero-times", "opposite"))
+    return ins.formats["a"].infinity is not None or not one.slug.startswith(("zero-times", "opposite"))
 
 
-def _search(ins: Instruction, vector: Captured, tried: list[Change]) -> tuple[list[Place], list[Change]]:
+def _search(ins: Instruction, vector: Captured, tried: list[Mutation]) -> tuple[list[Place], list[Mutation]]:
     """The places of one file that refute changes, and which are refuted."""
     wrong, answers = _run(ins, vector, tried)
-    told = [change for change in tried if change.slug in wrong and wrong[change.slug].any()]
+    told = [one for one in tried if one.slug in wrong and wrong[one.slug].any()]
     return _cover(ins, vector, told, wrong, answers), told
 
 
@@ -215,23 +219,23 @@ def _another_nan(ins: Instruction) -> int | None:
 
 
 def _run(
-    ins: Instruction, vector: Captured, tried: list[Change]
+    ins: Instruction, vector: Captured, tried: list[Mutation]
 ) -> tuple[dict[str, npt.NDArray[np.bool_]], dict[str, Bits]]:
     """For each change that exists and is another program: where it differs from the hardware, and what it
     answers."""
     wrong, answers = {}, {}
-    for change in tried:
-        other = change.apply(ins)
+    for one in tried:
+        other = _applied(one, ins)
         if other is not None:
-            answers[change.slug] = other(**vector.operands)
-            wrong[change.slug] = answers[change.slug] != vector.d
+            answers[one.slug] = other(**vector.operands)
+            wrong[one.slug] = answers[one.slug] != vector.d
     return wrong, answers
 
 
 def _cover(
     ins: Instruction,
     vector: Captured,
-    told: list[Change],
+    told: list[Mutation],
     wrong: dict[str, npt.NDArray[np.bool_]],
     answers: dict[str, Bits],
 ) -> list[Place]:
@@ -240,19 +244,17 @@ def _cover(
     left = list(told)
     places: list[Place] = []
     while left and len(places) < _PLACES:
-        counts = np.sum([wrong[change.slug] for change in left], axis=0)
+        counts = np.sum([wrong[one.slug] for one in left], axis=0)
         best = np.argwhere(counts == counts.max())[:_CANDIDATES]
         tile, row, column = min(
             (tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p))
         )
         where = (tile, row, column)
-        others = tuple(
-            (change.text, int(answers[change.slug][where])) for change in left if wrong[change.slug][where]
-        )
+        others = tuple((one.text, int(answers[one.slug][where])) for one in left if wrong[one.slug][where])
         places.append(
             Place(ins, *where, vector.classes[tile], dot_of(vector, *where), int(vector.d[where]), others)
         )
-        left = [change for change in left if not wrong[change.slug][where]]
+        left = [one for one in left if not wrong[one.slug][where]]
     return places
 
 

@@ -36,7 +36,7 @@ class Property:
 
     find: measures; returns None where the property means nothing for the unit. declared: what the spec says,
     in the words of the cell; None where it says nothing that a probe could be held against. against: names of
-    golden/identify/hypotheses.py (a regular expression) of the units that have the property otherwise;
+    golden/identify/diagnose/mutations (a regular expression) of the units that have the property otherwise;
     captured results are searched for what refutes them.
     unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed:
     whether no source says what the model does, so that the value stands for any. fault: the parameter of a

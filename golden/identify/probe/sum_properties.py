@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from golden.identify.blackbox import order
 from golden.identify.blackbox.order import C, Node
-from golden.identify.hypotheses import MODE_NAMES
+from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Probe, Shot, Unreachable

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from golden.catalog import architectures
 from golden.explain.numbers import hex_text, power_text
 from golden.explain.trace import describe_code
-from golden.identify.hypotheses import MODE_NAMES
+from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Unreachable

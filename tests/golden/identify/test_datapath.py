@@ -4,7 +4,6 @@ hand says."""
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,12 +16,14 @@ from random_units import accepted, random_unit
 import golden
 import rtl_tb
 from golden.errors import MmagoldError
-from golden.identify import datapath, diagnosis
-from golden.identify.datapath import PLACES, Tap
-from golden.identify.datapath.arrays import modulo
-from golden.identify.datapath.signals import CodeSignals
+from golden.identify import diagnosis
+from golden.identify.diagnose import datapath
+from golden.identify.diagnose.datapath import PLACES
+from golden.identify.diagnose.datapath.arrays import modulo
+from golden.identify.diagnose.datapath.signals import CodeSignals
+from golden.identify.diagnose.mutations import Mutation, of_signals
+from golden.identify.diagnose.mutations.mutation import signal
 from golden.identify.diagnosis import diagnose
-from golden.identify.taps import taps
 from golden.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
@@ -108,7 +109,7 @@ def test_a_code_that_is_too_long_loses_its_upper_bits() -> None:
     def add(signals: CodeSignals) -> None:
         signals.code = signals.code + (1 << 32)
 
-    got = datapath.results(ins, (Tap("long", "", "code", add),), operands)
+    got = datapath.results(ins, (signal("code", "long", "", add),), operands)
     np.testing.assert_array_equal(got, ins.dot(**operands))
 
 
@@ -271,7 +272,7 @@ def test_units_that_do_not_run_have_no_taps() -> None:
     """A unit with modes runs one mode at a time, one with state one dot product at a time."""
     for name in ("fma_modes", "accumulator"):
         ins = golden.load_instruction(EXAMPLES / f"{name}.yaml")
-        assert not datapath.runs(ins) and taps(ins) == []
+        assert not datapath.runs(ins) and list(of_signals(ins)) == []
 
 
 @pytest.mark.parametrize(
@@ -282,16 +283,16 @@ def test_every_tap_runs_and_has_a_name_of_its_own(name: str) -> None:
     """Also on NaNs, zeros and subnormal numbers; codes stay codes of d."""
     ins = UNITS[name]
     operands = default_set(ins, 64, seed=2).operands
-    found = taps(ins)
+    found = list(of_signals(ins))
     assert len({tap.slug for tap in found}) == len(found) > 100
     for tap in found:
-        assert tap.place in PLACES
+        assert {place for place, _ in tap.signals} <= {*PLACES}
         codes = datapath.results(ins, (tap,), operands)
         assert codes.dtype == ins.formats["d"].dtype and codes.shape == (64,)
 
 
-def tap(ins: Instruction, slug: str) -> Tap:
-    (found,) = (each for each in taps(ins) if each.slug == slug)
+def tap(ins: Instruction, slug: str) -> Mutation:
+    (found,) = (each for each in of_signals(ins) if each.slug == slug)
     return found
 
 
@@ -794,12 +795,11 @@ def test_a_fault_of_one_element_goes_with_no_chain_of_fewer() -> None:
     """The search joins changes of the program with faults of the datapath; a fault of element 7 means nothing
     in a step of four."""
     ins = UNITS["two_path_tree"]
-    single = diagnosis.Hypothesis("", "", ins, 0.0, start=ins)
-    other = golden.instruction(*CATALOGUED[1])
-    chained = replace(single, instruction=other, start=other)
-    fault = replace(single, wires=(tap(ins, "invalid-a-7-by-b-6"),), slug="invalid-a-7-by-b-6")
-    assert len(diagnosis._joined(single, fault)) == 1
-    assert diagnosis._joined(chained, fault) == []
+    single = diagnosis.Hypothesis("", "", ins, 0.0)
+    other = diagnosis.Hypothesis("", "", golden.instruction(*CATALOGUED[1]), 0.0)
+    fault = tap(ins, "invalid-a-7-by-b-6")
+    assert single.with_one_more(fault) is not None
+    assert other.with_one_more(fault) is None
 
 
 @pytest.mark.parametrize(
@@ -814,7 +814,7 @@ def test_faults_run_in_any_program(seed: int, slugs: str, what: str) -> None:
     _, ins = accepted(random_unit, seed)
     operands = default_set(ins, 12, seed=seed).operands
     right = ins.dot(**operands)
-    found = [tap for tap in taps(ins) if tap.slug.startswith(slugs)]
+    found = [tap for tap in of_signals(ins) if tap.slug.startswith(slugs)]
     assert found, what
     for tap in found:
         codes = datapath.results(ins, (tap,), operands)

@@ -20,8 +20,10 @@ import rtl_tb
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.catalog.unit_text import unit_text
-from golden.identify import diagnosis, known
-from golden.identify.hypotheses import changes
+from golden.identify import diagnosis
+from golden.identify.diagnose import policy, ranking
+from golden.identify.diagnose.conditions import known
+from golden.identify.diagnose.mutations import of_program
 from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 
@@ -286,11 +288,11 @@ def test_every_change_of_a_product_without_a_sum_leaves_a_result(
     ins = unit_files.build_instruction(yamlfile.parse(text))
     operands = default_set(ins, 40, seed=1).operands
     right = ins.dot(**operands)
-    for change in changes(ins):
-        new = change.apply(ins)
+    for one in of_program(ins):
+        new = one.program(ins) if one.program else None
         for operation in () if new is None else new.program.operations:
-            assert [step.to for step in operation.steps].count("d") == 1, change.slug
-            assert operation.steps[-1].to == "d", change.slug
+            assert [step.to for step in operation.steps].count("d") == 1, one.slug
+            assert operation.steps[-1].to == "d", one.slug
     wrong = right.copy()
     wrong[1:] = right[:-1]
     wrong[0] = right[-1]
@@ -400,10 +402,10 @@ def test_another_architecture() -> None:
 @pytest.mark.long
 def test_what_the_best_hides_is_combined_with_the_others() -> None:
     """Of four hypotheses one is in the pool, one among the best, one harmless, and one neither."""
-    search = diagnosis._Search.__new__(diagnosis._Search)
+    search = ranking.HypothesisSearch.__new__(ranking.HypothesisSearch)
     pool, best, harmless, other = (diagnosis.Hypothesis(slug, slug, None) for slug in "pbho")
     search.harmless = {"h": (5, harmless), "p": (7, pool)}
-    found = search._by_themselves([diagnosis._Scored(best, 3)], [pool, best, harmless, other], [pool])
+    found = search._by_themselves((ranking.Scored(best, 3),), [pool, best, harmless, other], [pool])
     assert found == [best, harmless]
 
 
@@ -465,7 +467,7 @@ def test_every_change_makes_a_program_that_runs(name: str) -> None:
     """Also of units with a formula for the largest exponent, which may name c."""
     ins = unit(name)
     operands = default_set(ins, 4, seed=1).operands
-    made = [new for change in changes(ins) if (new := change.apply(ins)) is not None]
+    made = [new for one in of_program(ins) if one.program and (new := one.program(ins)) is not None]
     assert len(made) > 30
     for new in made:
         assert new.dot(**operands).shape == (4,)
@@ -535,7 +537,7 @@ def test_what_wrong_results_have_in_common_is_said() -> None:
         0x7FC00000: "all wrong results are NaN",
     }
     for code, text in said.items():
-        facts = known.known(ins, zeros, right, all_wrong, np.full(4, code, np.uint32))
+        facts = known(ins, zeros, right, all_wrong, np.full(4, code, np.uint32))
         assert text in facts, facts
         assert set(said.values()) & set(facts) == {text}
 
@@ -544,7 +546,7 @@ def test_what_wrong_results_have_in_common_is_said() -> None:
 def test_what_makes_everything_wrong_explains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """More results fail than faults of the datapath are held against: right ones must be among them, or "b
     counts as NaN where it is finite" explains whatever is NaN."""
-    monkeypatch.setattr(diagnosis, "_JUDGED", 400)
+    monkeypatch.setattr(ranking, "SEARCH", replace(policy.SEARCH, judged=400))
     ins, given = unit("mxfp8"), vectors("mxfp8")
     operands, d = {name: codes[:3000] for name, codes in given.operands.items()}, given.d[:3000]
     top = ((operands["b"] & 0x78) == 0x78).any(axis=1)
@@ -560,16 +562,16 @@ def test_what_one_fault_explains_is_counted_of_what_it_was_held_against() -> Non
     """Of 3,000 wrong results 200 were asked, and three of them are left."""
     ins, operands = unit("f16"), {name: codes[:3000] for name, codes in vectors("f16").operands.items()}
     wrong = ins.dot(**operands) ^ np.uint32(1)
-    search = diagnosis._Search(ins, operands, wrong, diagnosis._Exact(), None, None)
-    best = diagnosis.Hypothesis("x", "x", ins, start=ins, remaining=3, total=400, failing=200)
-    assert [fault.explains for fault in search._faults(best)] == [197]
-    every = diagnosis.replace(best, failing=None, total=3000)
-    assert [fault.explains for fault in search._faults(every)] == [2997]
+    results = ranking.Results(ins, operands, wrong, diagnosis._Exact())
+    best = diagnosis.Hypothesis("x", "x", ins, remaining=3, total=400, failing=200)
+    assert [fault.explains for fault in diagnosis._faults(results, best)] == [197]
+    every = replace(best, failing=None, total=3000)
+    assert [fault.explains for fault in diagnosis._faults(results, every)] == [2997]
 
 
 def test_several_faults_are_no_explanation_by_one() -> None:
     two = diagnosis.Hypothesis("x+y", "x and y", None, remaining=0)
-    one, near = diagnosis.replace(two, slug="z"), diagnosis.replace(two, remaining=1)
+    one, near = replace(two, slug="z"), replace(two, remaining=1)
     said = [
         diagnosis.Diagnosis(unit("f16"), given, 9, 9).explained_by_one
         for given in ((two,), (two, one), (near,))

@@ -10,8 +10,8 @@ import pytest
 import golden
 import rtl_tb
 from golden.catalog.unit_files import build_instruction
+from golden.identify.diagnose.flags import flag_faults
 from golden.identify.diagnosis import diagnose
-from golden.identify.flag_faults import flag_faults
 from golden.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands

@@ -12,8 +12,8 @@ import golden
 import rtl_tb
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.identify import datapath
-from golden.identify.taps import taps
+from golden.identify.diagnose import datapath
+from golden.identify.diagnose.mutations import of_signals
 from golden.instruction import Instruction
 
 STYLES = Path(rtl_tb.__file__).parent / "mutants" / "units"
@@ -28,7 +28,7 @@ Array = np.ndarray
 
 
 def with_fault(ins: Instruction, slug: str, **operands: Array) -> Array:
-    (tap,) = [tap for tap in taps(ins) if tap.slug == slug]
+    (tap,) = [tap for tap in of_signals(ins) if tap.slug == slug]
     return datapath.results(ins, [tap], operands)
 
 

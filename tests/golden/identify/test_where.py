@@ -14,7 +14,7 @@ from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import meant
 from golden.identify.blackbox.unexplained import unexplained
-from golden.identify.where import Condition, _without_implied, where
+from golden.identify.diagnose.conditions import Condition, _without_implied, where
 from golden.unit import signature_of
 
 VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")

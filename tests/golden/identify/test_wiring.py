@@ -7,8 +7,8 @@ import pytest
 
 import golden
 import rtl_tb
+from golden.identify.diagnose.mutations.ports import ports
 from golden.identify.diagnosis import diagnose
-from golden.identify.wiring import wires
 from golden.vectors.vectorset import default_set
 
 MIXED = ("hopper", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32")
@@ -25,7 +25,7 @@ def test_no_fault_has_two_names(name: str) -> None:
     ins = golden.load_instruction(UNITS[name])
     given = default_set(ins, 2000, seed=1).operands
     right, seen = ins.dot(**given), dict[bytes, str]()
-    for wire in wires(ins):
+    for wire in ports(ins):
         codes = ins.dot(**(wire.operands(given) if wire.operands else given))
         codes = wire.result(codes) if wire.result else codes
         if (codes != right).any():

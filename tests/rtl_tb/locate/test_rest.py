@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from repaired_dot import judged, planted
 
+from golden.identify.diagnose.mutations.ports import ports
 from golden.identify.diagnosis import Diagnosis, Fault, Hypothesis, diagnose
-from golden.identify.wiring import wires
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check_dut
 from rtl_tb.dut.description import load_dut
@@ -142,8 +142,8 @@ def test_of_a_unit_with_modes_a_goal_holds_one_mode() -> None:
     outcome = Outcome("fast", "none", "0", codes, np.ones(len(codes), bool), np.zeros(len(codes), bool))
     verdict = judge(vectors, outcome, dut.compare)
     unit, _, places = list(dut.instruction.by_mode(vectors.operands))[3]
-    (wire,) = (one for one in wires(unit) if one.slug == "element-1-dropped")
-    one = Hypothesis(wire.slug, wire.text, unit, start=unit, wires=(wire,))
+    (wire,) = (one for one in ports(unit) if one.slug == "element-1-dropped")
+    one = Hypothesis(wire.slug, wire.text, unit, mutations=(wire,))
     (goal,) = goals_of(verdict, dut, [one])
     assert set(goal.operands["mode"]) == {vectors.operands["mode"][places[0]]}
     right = dut.instruction.dot(**goal.operands | {"a": goal.operands["a"] * np.array([1, 0], np.uint16)})

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from golden.errors import SpecError, UnknownNameError
+from golden.identify.diagnose.flags import flag_names
 from golden.identify.diagnosis import names
-from golden.identify.flag_faults import flag_names
 from rtl_tb.dut.description import load_dut
 from rtl_tb.qualify.mutants import Mutant, load_mutants
 from rtl_tb.qualify.qualification import WRITERS, Qualification, Row, Score, print_matrix, qualify

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.datapath.arrays import Array, bit_length, low_bits, modulo, shifted, shl, shr
-from golden.identify.datapath.signals import Numbers, ShiftSignals
-from golden.identify.datapath.terms import HUGE, leading_of, with_sticky
+from golden.identify.diagnose.datapath.arrays import Array, bit_length, low_bits, modulo, shifted, shl, shr
+from golden.identify.diagnose.datapath.signals import Numbers, ShiftSignals
+from golden.identify.diagnose.datapath.terms import HUGE, leading_of, with_sticky
 from golden.number.formats import Kind
 from golden.program.steps import Align
 

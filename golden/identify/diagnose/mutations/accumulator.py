@@ -1,4 +1,4 @@
-"""Faults of a unit that keeps its accumulator: what `clear` and `load` do to it otherwise.
+"""What may be wrong in a unit that keeps its accumulator: what `clear` and `load` do to it.
 
 They need more than one dot product's operands: what the unit held, and what it was given with `clear` and
 `load` (`beside`).
@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from golden.identify.wiring import Rewire, Wire, without_c
+from golden.identify.diagnose.mutations.mutation import Mutation, Rewire
+from golden.identify.diagnose.mutations.ports import without_c
 from golden.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
@@ -18,7 +19,7 @@ from golden.program.state import before
 
 
 def beside(takes: Signature, operands: Operands, results: Bits, held: int = 0) -> Operands:
-    """What stands beside the operands of `takes.stateless`: `clear`, and as `held` the result before. Where
+    """What stands with the operands of `takes.stateless`: `clear`, and as `held` the result before. Where
     the unit takes c in, `load`, its own operands as given_a and so on, and as `late` what it would hold if it
     took c in one dot product late.
 
@@ -40,8 +41,8 @@ def beside(takes: Signature, operands: Operands, results: Bits, held: int = 0) -
 
 
 def beside_of_one(takes: Signature, operands: Operands) -> Operands:
-    """The same of dot products that neither clear nor load, each by itself: `operands` of the stateless
-    unit."""
+    """What `beside` gives, of dot products that neither clear nor load, each by itself: `operands` of the
+    stateless unit."""
     nothing = np.zeros(len(operands["a"]), np.uint8)
     found = {"clear": nothing, "held": operands["c"]}
     if takes.load or takes.alone:
@@ -49,76 +50,69 @@ def beside_of_one(takes: Signature, operands: Operands) -> Operands:
     return found | ({"load": nothing, "late": operands["c"]} if takes.load else {})
 
 
-def controls(ins: Instruction, there: Collection[str]) -> list[Wire]:
+def controls(ins: Instruction, there: Collection[str]) -> list[Mutation]:
     """Faults of the operands `clear` and `load` of a unit that keeps its accumulator; they need what stands
-    beside its operands, of which it has those `there`."""
-    return [
-        *(_clears("given_a" in there) if "clear" in there else []),
-        *(_loads(ins.formats["c"]) if "load" in there else []),
-    ]
+    with its operands, of which it has those `there`."""
+    faults: dict[str, tuple[str, Rewire]] = {}
+    if "clear" in there:
+        faults |= _clears("given_a" in there)
+    if "load" in there:
+        faults |= _loads(ins.formats["c"])
+    return [Mutation(slug, text, operands=rewire) for slug, (text, rewire) in faults.items()]
 
 
-def _clears(alone: bool) -> list[Wire]:
+def _clears(alone: bool) -> dict[str, tuple[str, Rewire]]:
     """`alone`: whether the products that come with it may be left out."""
-    found = [
-        Wire(
-            "clear-ignored",
-            "clear ignored: the accumulator is never cleared",
-            _where("clear", lambda operands, here: _with_products(_c_from("held")(operands, here), here)),
-        ),
-        Wire(
-            "clear-loses-sum",
+    held = _then_products(_c_from("held"))
+    found: dict[str, tuple[str, Rewire]] = {
+        "clear-ignored": ("clear ignored: the accumulator is never cleared", _where("clear", held)),
+        "clear-loses-sum": (
             "clear sets the accumulator to zero and loses the products that come with it",
             _where("clear", _no_products),
         ),
-        Wire("always-clear", "nothing kept: every vector starts at zero", without_c),
-    ]
+        "always-clear": ("nothing kept: every vector starts at zero", without_c),
+    }
     if alone:
-        text = "clear sets the accumulator to zero and adds the products that come with it"
-        found.append(Wire("clear-adds-products", text, _where("clear", _with_products)))
-        text = "clear leaves out the products that come with it, and does not clear"
-        found.append(Wire("clear-keeps-held", text, _where("clear", _kept)))
+        found["clear-adds-products"] = (
+            "clear sets the accumulator to zero and adds the products that come with it",
+            _where("clear", _with_products),
+        )
+        found["clear-keeps-held"] = (
+            "clear leaves out the products that come with it, and does not clear",
+            _where("clear", _kept),
+        )
     return found
 
 
-_ADDS = "load adds c to the accumulator, which it should replace"
 _EXACT = 52
 """Bits of integers whose sums doubles hold."""
 
 
-def _loads(fmt: Format) -> list[Wire]:
+def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
     """What may become of a `load`; `fmt`: the format of c."""
-    faults = {
-        "load-ignored": ("load ignored: c is never taken in", _c_from("held"), True),
-        "load-keeps-held": (
-            "load takes in neither c nor the products that come with it",
-            _kept,
-            False,
-        ),
-        "load-zero": ("load sets the accumulator to zero, not to c", _c_zero, False),
-        "load-adds": (_ADDS, _c_added(fmt), False),
+    adds = "load adds c to the accumulator, which it should replace"
+    rules: dict[str, tuple[str, Rule]] = {
+        "load-ignored": ("load ignored: c is never taken in", _then_products(_c_from("held"))),
+        "load-keeps-held": ("load takes in neither c nor the products that come with it", _kept),
+        "load-zero": ("load sets the accumulator to zero, not to c", _c_zero),
+        "load-adds": (adds, _c_added(fmt)),
         "load-loses-products": (
             "load takes c in behind the products, and loses those that come with it",
             _no_products,
-            False,
         ),
-        "load-adds-products": (
-            "load takes c in and adds the products that come with it",
-            lambda operands, _: operands,
-            True,
-        ),
+        "load-adds-products": ("load takes c in and adds the products that come with it", _with_products),
     }
     if not fmt.is_float and fmt.integer_bits <= _EXACT:
-        faults["load-adds-saturated"] = (f"{_ADDS}, saturated", _c_added(fmt, True), False)
-    found = []
-    for slug, (text, rule, products) in faults.items():
-        found.append(Wire(slug, text, _where("load", _then_products(rule) if products else rule)))
-    text = "load takes c in behind the sum: the next dot product is the first that has it"
-    found.append(Wire("load-late-by-one", text, _loaded_late))
-    found.append(Wire("always-load", "c taken in with every dot product, whatever load says", _always_loaded))
-    swapped = "clear and load in each other's place"
-    found.append(Wire("clear-and-load-swapped", swapped, _swapped))
-    return found
+        rules["load-adds-saturated"] = (f"{adds}, saturated", _c_added(fmt, True))
+    found = {slug: (text, _where("load", rule)) for slug, (text, rule) in rules.items()}
+    return found | {
+        "load-late-by-one": (
+            "load takes c in behind the sum: the next dot product is the first that has it",
+            _loaded_late,
+        ),
+        "always-load": ("c taken in with every dot product, whatever load says", _always_loaded),
+        "clear-and-load-swapped": ("clear and load in each other's place", _swapped),
+    }
 
 
 Rule = Callable[[Operands, Bits], Operands]

@@ -1,4 +1,8 @@
-"""Where a unit is wrong: conditions on operands and results that tell the wrong answers from the right ones.
+"""Where a unit is wrong, in words: conditions on operands and results that tell its wrong answers from the
+right ones, and what the wrong ones have in common.
+
+for sentence in known(ins, operands, expected, wrong, actual):
+    print(sentence)
 
 Every plain condition, as a person would try it (the sign of c, a bit of one element, how far the largest
 product lies above c), is held against all answers; the one that says most about which are wrong is taken,
@@ -8,41 +12,106 @@ best of so many conditions says by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.explain.numbers import hex_text
-from golden.identify.classes import (
-    Formats,
-    Mask,
-    classes,
-    products_present,
-    special,
-    subnormal,
-    term_words,
-    zero_codes,
-)
+from golden.identify.diagnose.policy import CONDITIONS
+from golden.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 
-_MOST = 12_000
-"""Dot products on which conditions are compared; what is said of one counts all."""
-_TOGETHER, _SENTENCES = 3, 3
-"""Conditions that are said together, and sentences."""
-_BY_CHANCE = 12.0
-"""Bits that a condition has to say beyond those that choose it among all."""
-_CLEARLY, _MOSTLY = 3.0, 0.5
-"""How many times more often a unit is wrong where a condition holds than elsewhere, at least, and how often
-there, where it is wrong elsewhere, too."""
-_SHARE = 0.2
-"""Of the wrong answers that are left, at least: a condition on fewer says where some of them are."""
-_THRESHOLDS, _OF_ELEMENTS = 300, 16
-"""Sizes of one quantity that are tried as a limit; of one element fewer."""
-_OFTEN = 0.3
-"""The share of wrong answers beside which one code has to stand to be a condition by itself."""
+Mask = npt.NDArray[np.bool_]
+Formats = Mapping[str, Format]
+
+# Classes of dot products ------------------------------------------------------------------------------------
+
+
+def classes(formats: Formats, operands: Operands, expected: Bits) -> Iterator[tuple[str, Mask]]:
+    """Classes of dot products (n, ...), each with its mask (n,); `expected`: codes of d."""
+    yield from _by_terms(formats, operands)
+    d = formats["d"]
+    yield "results of zero", zeros(d, expected)
+    if not d.is_float:
+        yield "negative results", (expected >> d.dtype.type(d.bits - 1)).astype(np.bool_)
+        return
+    floats = {name: formats[name] for name in operands if name in formats and formats[name].is_float}
+    is_special = np.any([special(fmt, operands[name]) for name, fmt in floats.items()], axis=0)
+    tiny = np.any([subnormal(fmt, operands[name]) for name, fmt in floats.items()], axis=0)
+    yield "NaN or infinite operands", is_special
+    yield "finite operands", ~is_special
+    yield "subnormal operands", tiny & ~is_special
+    yield "finite operands, none subnormal", ~tiny & ~is_special
+    yield "subnormal results", subnormal(d, expected)
+    yield "overflowing results", special(d, expected) & ~is_special
+
+
+def _by_terms(formats: Formats, operands: Operands) -> Iterator[tuple[str, Mask]]:
+    """Which terms of the sum are there, in the words of the unit: it may have no b, no c, and one product."""
+    terms = products_present(formats, operands).sum(axis=1)
+    (one, several), k = term_words(operands), operands["a"].shape[1]
+    if "c" not in operands:
+        if k > 1:
+            yield f"{one} alone", terms == 1
+            yield several, terms > 1
+        return
+    no_c = zeros(formats["c"], operands["c"])
+    yield f"{one} alone, c = 0", (terms == 1) & no_c
+    yield f"{one} and c", (terms == 1) & ~no_c
+    yield f"no {one.removeprefix('one ')}, c alone", (terms == 0) & ~no_c
+    if k > 1:
+        yield f"{several}, c = 0", (terms > 1) & no_c
+        yield f"{several} and c", (terms > 1) & ~no_c
+
+
+def term_words(operands: Operands) -> tuple[str, str]:
+    """One term beside c and several of them, in words: products, or elements of a where there is no b."""
+    if "b" in operands:
+        return "one product", "several products"
+    return ("a", "a") if operands["a"].shape[1] == 1 else ("one element of a", "several elements of a")
+
+
+def products_present(formats: Formats, operands: Operands) -> Mask:
+    """(n, stored k): which products have no zero among their factors."""
+    found = np.ones(operands["a"].shape, np.bool_)
+    for name in "ab":
+        if name in operands and operands[name].shape == found.shape:
+            found &= ~zero_codes(formats[name], operands[name])
+    return found
+
+
+def zero_codes(fmt: Format, codes: Bits) -> Mask:
+    """Which codes are a zero of either sign, of any shape."""
+    mask = fmt.dtype.type(((1 << fmt.bits) - 1) ^ (1 << fmt.sign_shift if fmt.is_float and fmt.signed else 0))
+    return np.asarray((codes & mask) == 0) if fmt.has_zero else np.zeros(codes.shape, np.bool_)
+
+
+def zeros(fmt: Format, codes: Bits) -> Mask:
+    """Where any code is a zero, (n,)."""
+    return _any(zero_codes(fmt, codes))
+
+
+def special(fmt: Format, codes: Bits) -> Mask:
+    """Where any code is a NaN or an infinity, (n,)."""
+    return _any(~np.isfinite(to_float(fmt, codes)))
+
+
+def subnormal(fmt: Format, codes: Bits) -> Mask:
+    """Where any code is subnormal, (n,)."""
+    if fmt.exponent_bits == 0 or not fmt.has_subnormals:
+        return np.zeros(len(codes), np.bool_)
+    values = np.abs(to_float(fmt, codes))
+    return _any((values != 0) & (values < np.ldexp(1.0, fmt.min_exponent)))
+
+
+def _any(mask: Mask) -> Mask:
+    return np.asarray(mask.any(axis=tuple(range(1, mask.ndim))))
+
+
+# Where it is wrong ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -70,7 +139,7 @@ def where(
     every = _all(formats, picked, expected[some], wrong[some], of, limits)
     listed = [one for one in every if one.mask.any() and not one.mask.all()]
     left, rules = np.ones(len(some), np.bool_), list[dict[str, bool]]()
-    while len(rules) < _SENTENCES:
+    while len(rules) < CONDITIONS.sentences:
         rule, holds = _rule(listed, wrong[some], left)
         if not rule:
             break
@@ -97,7 +166,7 @@ def where(
 def _sample(wrong: Mask) -> npt.NDArray[np.int64]:
     rng = np.random.default_rng(0)
     parts = [np.flatnonzero(wrong), np.flatnonzero(~wrong)]
-    return np.sort(np.concatenate([rng.permutation(part)[: _MOST // 2] for part in parts]))
+    return np.sort(np.concatenate([rng.permutation(part)[: CONDITIONS.sample // 2] for part in parts]))
 
 
 # Which conditions -------------------------------------------------------------------------------------------
@@ -105,14 +174,14 @@ def _sample(wrong: Mask) -> npt.NDArray[np.int64]:
 
 def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, bool], Mask]:
     """The conditions that hold together where most is wrong among what is left, and where they hold."""
-    inside, rule, needed = left.copy(), dict[str, bool](), _BY_CHANCE + np.log2(2 * len(listed) + 1)
+    inside, rule, needed = left.copy(), dict[str, bool](), CONDITIONS.by_chance + np.log2(2 * len(listed) + 1)
     masks = np.stack([one.mask for one in listed]) if listed else np.zeros((0, len(wrong)), np.bool_)
-    while len(rule) < _TOGETHER:
+    while len(rule) < CONDITIONS.together:
         best: tuple[str, bool, Mask] | None = None
         gains = _gains(masks[:, inside], wrong[inside])
         if rule and not (wrong & left & ~inside).any():  # none is left out: what leaves some out says less
             gains = np.where(_keeping_all(masks[:, inside], wrong[inside]), gains, 0)
-        elif len(rule) == _TOGETHER - 1:
+        elif len(rule) == CONDITIONS.together - 1:
             break
         for place in np.argsort(-gains, kind="stable")[:1].tolist():
             if gains[place] > needed:
@@ -127,7 +196,11 @@ def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, b
     outside = left & ~inside
     hits, of = int((wrong & inside).sum()), int((wrong & left).sum())
     here, there = _rate(wrong, inside), _rate(wrong, outside)
-    clear = hits >= _SHARE * of and here >= _CLEARLY * there and (not there or here >= _MOSTLY)
+    clear = (
+        hits >= CONDITIONS.share * of
+        and here >= CONDITIONS.clearly * there
+        and (not there or here >= CONDITIONS.mostly)
+    )
     return (_without_implied(listed, rule, left, inside) if clear else {}), inside
 
 
@@ -231,7 +304,9 @@ def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[C
         yield Condition(f"{name} is a NaN or infinite", f"{name} is finite", special(fmt, codes[:, None]))
     size = np.abs(np.where(np.isnan(value), 0, value))
     powers = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
-    for power in _spread(limits, name, powers, _THRESHOLDS if name == "c" else _OF_ELEMENTS):
+    for power in _spread(
+        limits, name, powers, CONDITIONS.limits if name == "c" else CONDITIONS.element_limits
+    ):
         yield Condition(
             f"{name} is 2^{power} or more in size",
             f"{name} is less than 2^{power} in size",
@@ -251,13 +326,13 @@ def _of_common_codes(
         return
     for place in range(codes.shape[1]):
         one = f"{name}[{place}]" if codes.shape[1] > 1 else name
-        for code in _common(limits, f"{one} is", codes[wrong, place], _OFTEN):
+        for code in _common(limits, f"{one} is", codes[wrong, place], CONDITIONS.often):
             there = codes[:, place] == code
             yield Condition(f"{one} is {hex_text(fmt, code)}", f"{one} is not {hex_text(fmt, code)}", there)
     if codes.shape[1] == 1:
         return
-    rows = [np.unique(row) for row in codes[wrong][:_MOST]]
-    share = _OFTEN * len(rows) / max(sum(map(len, rows)), 1)
+    rows = [np.unique(row) for row in codes[wrong][: CONDITIONS.sample]]
+    share = CONDITIONS.often * len(rows) / max(sum(map(len, rows)), 1)
     for code in _common(limits, f"some {name} is", np.concatenate(rows), share):
         mask = (codes == code).any(axis=1)
         yield Condition(f"some {name} is {hex_text(fmt, code)}", f"no {name} is {hex_text(fmt, code)}", mask)
@@ -266,7 +341,7 @@ def _of_common_codes(
 def _common(limits: _Limits, of: str, codes: Bits, share: float) -> list[int]:
     if of not in limits:
         found, counts = np.unique(codes, return_counts=True)
-        limits[of] = [int(code) for code in found[counts >= share * len(codes)]][:4]
+        limits[of] = [int(code) for code in found[counts >= share * len(codes)]][: CONDITIONS.codes]
     return limits[of]
 
 
@@ -355,7 +430,9 @@ def _finite_size(fmt: Format, codes: Bits) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(value), value, 0.0)
 
 
-def _spread(limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = _THRESHOLDS) -> list[int]:
+def _spread(
+    limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = CONDITIONS.limits
+) -> list[int]:
     """All of a few values; of many some, as many dot products between each two."""
     if of not in limits:
         distinct = np.unique(values)
@@ -388,3 +465,109 @@ def _answer(d: Format, answers: Bits) -> str:
     number = d.decode(int(codes[0]))
     zero = f" ({'-' if number.sign else '+'}0)" if d.is_float and number.kind == Kind.ZERO else ""
     return f"; each wrong answer there is {hex_text(d, int(codes[0]))}{zero}"
+
+
+# What the results say ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Class:
+    """Vectors with something in common, and how many of them are wrong."""
+
+    text: str
+    tried: int
+    wrong: int
+
+
+def known(
+    ins: Instruction,
+    operands: Operands,
+    expected: Bits,
+    wrong: Mask,
+    actual: Bits,
+    of: str = "the right",
+) -> tuple[str, ...]:
+    """Sentences about a unit that computes something else than `ins`.
+
+    Args:
+        operands: as `ins.dot` takes them, (n, ...).
+        of: what the results of `ins` are called.
+        expected, actual: codes of d, (n,); `wrong`: where they differ.
+    """
+    count, failing = len(wrong), int(wrong.sum())
+    if not failing:
+        return ()
+    tried = [
+        _Class(text, int(mask.sum()), int((mask & wrong).sum()))
+        for text, mask in classes(ins.formats, operands, expected)
+    ]
+    enough = [each for each in tried if each.tried >= CONDITIONS.fewest]
+    right = [f"{each.text} (all {each.tried:,})" for each in enough if not each.wrong]
+    always = [each.text for each in enough if each.wrong == each.tried < count]
+    only = [each.text for each in enough if each.wrong == failing and each.tried < CONDITIONS.common * count]
+    found = list(where(ins.formats, operands, expected, actual, wrong, of))
+    found += [f"right: {', '.join(right)}"] * bool(right)
+    found += [f"always wrong: {', '.join(always)}"] * bool(always)
+    found += [f"every wrong result is one of: {' and of: '.join(only)}"] * bool(only)
+    found += [*_by_element(ins, operands, wrong), *_by_bit(ins.formats["d"], expected, actual, wrong)]
+    found += _by_relation(ins.formats["d"], expected[wrong], actual[wrong])
+    return tuple(found)
+
+
+def _by_element(ins: Instruction, operands: Operands, wrong: Mask) -> Iterator[str]:
+    """Which places of k are wrong where only one product is there."""
+    present = products_present(ins.formats, operands)
+    alone = present.sum(axis=1) == 1
+    tried = present[alone].sum(axis=0)
+    bad = present[alone & wrong].sum(axis=0)
+    places = np.flatnonzero(bad)
+    if ins.stored_k > 1 and 0 < len(places) <= ins.stored_k // 2 and (tried[bad == 0] > 0).all():
+        yield f"{term_words(operands)[0]} alone is wrong only at k = {', '.join(map(str, places))}"
+
+
+def _by_bit(fmt: Format, expected: Bits, actual: Bits, wrong: Mask) -> Iterator[str]:
+    """Which bits of the result ever differ."""
+    changed = int(np.bitwise_or.reduce(expected[wrong] ^ actual[wrong]))
+    low, high = (changed & -changed).bit_length() - 1, changed.bit_length() - 1
+    if changed == 1 << high:
+        sign = fmt.is_float and fmt.signed and high == fmt.sign_shift
+        yield f"only {'the sign' if sign else f'bit {high}'} of the result is ever wrong"
+    elif high - low < fmt.bits // 2:
+        yield f"only bits {low} to {high} of the result are ever wrong"
+
+
+def _by_relation(fmt: Format, expected: Bits, actual: Bits) -> Iterator[str]:
+    """What most wrong results have in common with what they should be."""
+    relations = (_float_relations if fmt.is_float else _relations)(fmt, expected, actual)
+    for text, mask in relations:
+        share = float(mask.mean())
+        if share >= CONDITIONS.related:
+            amount = "all wrong results" if share == 1 else f"{int(share * 100)} % of the wrong results"
+            yield f"{amount} {text}"
+
+
+def _relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
+    want, got = to_float(fmt, expected), to_float(fmt, actual)
+    yield "are 0", actual == 0
+    yield "are one unit of the last place off", np.abs(want - got) == 1
+    yield "are the right number with the wrong sign", (want == -got) & (want != 0)
+
+
+def _float_relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
+    want, got = to_float(fmt, expected), to_float(fmt, actual)
+    both = np.isfinite(want) & np.isfinite(got) & (want != 0) & (got != 0)
+    sign = fmt.dtype.type(1 << fmt.sign_shift) if fmt.signed else fmt.dtype.type(0)
+    yield "are zero", got == 0
+    yield "are NaN", np.isnan(got)
+    yield "are infinite", np.isinf(got)
+    yield "are finite where a NaN or an infinity is right", np.isfinite(got) & ~np.isfinite(want)
+    yield "are right but for the sign", (expected ^ actual == sign) & (sign != 0)
+    fractions = [np.frexp(np.abs(np.where(both, each, 1)))[0] for each in (want, got)]
+    exponents = [np.frexp(np.where(both, each, 1))[1] for each in (want, got)]
+    moved = both & (fractions[0] == fractions[1]) & (exponents[0] != exponents[1])
+    yield "have the right fraction and another exponent", moved
+    distance = (exponents[1] - exponents[0])[moved]
+    if len(distance) and len(set(distance.tolist())) == 1:
+        yield f"are 2^{int(distance[0])} times what they should be", moved
+    place = np.abs((expected & ~sign).astype(np.int64) - (actual & ~sign).astype(np.int64)) >> fmt.ignored_low
+    yield "are one unit of the last place off", both & (place == 1)

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.datapath.arrays import Array, low_bits, shifted
-from golden.identify.datapath.signals import Numbers, RoundingSignals
+from golden.identify.diagnose.datapath.arrays import Array, low_bits, shifted
+from golden.identify.diagnose.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
 
 _FURTHEST = 16

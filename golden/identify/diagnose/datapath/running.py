@@ -1,4 +1,4 @@
-"""Runs the steps of a program on arrays of exact numbers, with faults at its taps."""
+"""Runs the steps of a program on arrays of exact numbers, with faults of its signals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from golden.identify.datapath.alignment import aligned, moved
-from golden.identify.datapath.arrays import Array, bit_length, held, shifted
-from golden.identify.datapath.codes import (
+from golden.identify.diagnose.datapath.alignment import aligned, moved
+from golden.identify.diagnose.datapath.arrays import Array, bit_length, held, shifted
+from golden.identify.diagnose.datapath.codes import (
     as_codes,
     converted,
     cut_any,
@@ -21,8 +21,9 @@ from golden.identify.datapath.codes import (
     special_code,
     with_gap,
 )
-from golden.identify.datapath.signals import (
+from golden.identify.diagnose.datapath.signals import (
     CodeSignals,
+    Faulty,
     NormalizeSignals,
     Numbers,
     OperandSignals,
@@ -31,10 +32,9 @@ from golden.identify.datapath.signals import (
     ScaleSignals,
     ShiftSignals,
     SpecialSignals,
-    Tap,
     TotalSignals,
 )
-from golden.identify.datapath.terms import (
+from golden.identify.diagnose.datapath.terms import (
     HUGE,
     beside,
     combined_bits,
@@ -82,20 +82,20 @@ def runs(ins: Instruction) -> bool:
     return not ins.state and ins.modes is None
 
 
-def results(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> Bits:
+def results(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> Bits:
     """What a unit answers that computes `ins` with these faults, raw codes (n,).
 
     Args:
         ins: one that `runs`.
         operands: as `ins.dot` takes them, one leading dimension (n,).
     """
-    return _with_nan_words(ins, operands, _ran(ins, taps, operands)[0])
+    return _with_nan_words(ins, operands, _ran(ins, faults, operands)[0])
 
 
-def inexact(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> Array:
+def inexact(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> Array:
     """Which results (n,) a unit with these faults takes as rounded: its last operation cut something, or its
     result is too large."""
-    return _ran(ins, taps, operands)[1]
+    return _ran(ins, faults, operands)[1]
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def _read(ins: Instruction, operands: Operands) -> Read:
     return Read(ins.formats, codes, block)
 
 
-def _ran(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> tuple[Bits, Array]:
+def _ran(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> tuple[Bits, Array]:
     """Codes as they come, and which are inexact."""
-    run, read = _Run(tuple(taps)), _read(ins, operands)
+    run, read = _Run(tuple(faults)), _read(ins, operands)
     codes: dict[str, Array] = {"c": read.codes["c"], "zero": np.zeros_like(read.codes["c"])}
     codes[NO_SEED] = codes["zero"]
     with np.errstate(all="ignore"):
@@ -145,7 +145,7 @@ def _with_nan_words(ins: Instruction, operands: Operands, codes: Bits) -> Bits:
 class _Run:
     """One operation at a time; registers hold numbers, (n, terms)."""
 
-    taps: tuple[Tap, ...]
+    faults: tuple[Faulty, ...]
     registers: dict[str, Numbers] = field(default_factory=dict)
     made: dict[str, dict[str, Array]] = field(default_factory=dict)
     """Of a register that holds a sum: maximum, distance, subtraction, signed_zero."""
@@ -160,11 +160,11 @@ class _Run:
     wraps: bool = False
     """Whether sums with a special value that nobody saw are zero."""
 
-    def tap(self, place: str, signals: Any) -> None:
+    def change(self, place: str, signals: Any) -> None:
         """Lets the faults of a place change its signals."""
-        for one in self.taps:
+        for one in self.faults:
             if not one.of or isinstance(self.step, one.of):
-                for at, rule in ((one.place, one.rule), *one.also):
+                for at, rule in one.signals:
                     if at == place:
                         rule(signals)
 
@@ -199,7 +199,7 @@ class _Run:
         codes = {"a": read.codes["a"][:, picked], "b": read.codes["b"][:, picked], "c": seed}
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
         self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
-        self.tap("operands", signals)
+        self.change("operands", signals)
         self.registers = dict(signals.numbers)
         if operation.operand_format is not None:
             for name in "ab":
@@ -214,7 +214,7 @@ class _Run:
         """The product of both scales, for each k."""
         a, b = (decoded(read.formats[name], read.codes[name]) for name in ("scale_a", "scale_b"))
         signals = ScaleSignals(a, b, read.formats["scale_a"], read.formats["scale_b"], list(blocks))
-        self.tap("scales", signals)
+        self.change("scales", signals)
         found, invalid = product(signals.a[signals.blocks], signals.b[signals.blocks])
         return replace(found, kind=np.where(invalid, int(Kind.NAN), found.kind))
 
@@ -271,7 +271,7 @@ class _Run:
             signals.products.sign = ~signals.products.sign
         if isinstance(step, Multiply) and step.negate in ("c", "both"):
             self.registers["c"] = replace(self.registers["c"], sign=~self.registers["c"].sign)
-        self.tap("products", signals)
+        self.change("products", signals)
         found = signals.products
         found.kind = np.where(signals.invalid, int(signals.answer), found.kind)
         return self._finished(found, step) if isinstance(step, Multiply) else found
@@ -296,7 +296,7 @@ class _Run:
     def _special_values(self, step: SpecialValues, operation: Operation) -> None:
         terms, owner = self._terms(step.of)
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
-        self.tap("specials", signals)
+        self.change("specials", signals)
         self.wraps = self.wraps or signals.wraps
         signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
         if signals.signed_by_sum is not None:
@@ -331,7 +331,7 @@ class _Run:
         terms, owner = self._terms(step.of)
         out: dict[int, Numbers] = {}
         for columns in groups(len(owner), step.group):
-            found = aligned(terms[columns], owner[columns], step, partial(self.tap, "shifts"))
+            found = aligned(terms[columns], owner[columns], step, partial(self.change, "shifts"))
             out |= {column: found[[place]] for place, column in enumerate(columns)}
         for name in step.of:
             self.registers[name] = Numbers.join([out[i] for i, own in enumerate(owner) if own == name])
@@ -366,7 +366,7 @@ class _Run:
             register_lsb=None if step is None else register_lsb(finite, terms.lsb),
             is_integer=step is not None and bool((terms.exponent == terms.lsb).all()),
         )
-        self.tap("total", signals)
+        self.change("total", signals)
         signed_zero = np.broadcast_to(signals.signed_zero, lsb.shape)
         return _as_number(signals, step), facts_of(terms, signals.exponent) | {"signed_zero": signed_zero}
 
@@ -374,7 +374,7 @@ class _Run:
         bits = dict(step.fraction_bits)
         for name in step.of:
             signals = NormalizeSignals(self.registers[name])
-            self.tap("normalize", signals)
+            self.change("normalize", signals)
             numbers = with_sticky(signals.numbers)
             there = numbers.finite & (numbers.significand != 0)
             own = np.where(there, leading_of(numbers), 0)
@@ -441,7 +441,7 @@ class _Run:
         terms = settled(Numbers.join([x, y]))
         owner = np.array(["product", "c"] if isinstance(step, Fma) else ["first", "second"])
         specials = SpecialSignals(terms.kind, terms.sign, owner)
-        self.tap("specials", specials)
+        self.change("specials", specials)
         if specials.unseen is not None:
             terms = replace(terms, kind=np.where(specials.unseen, int(Kind.FINITE), terms.kind))
         terms = terms if specials.sign is terms.sign else replace(terms, sign=specials.sign)
@@ -450,7 +450,7 @@ class _Run:
         none = np.zeros(finite.shape, np.bool_)
         precision = step.format.fraction_bits
         signals = ShiftSignals(terms, owner, maximum, maximum - terms.exponent, None, precision, none)
-        self.tap("shifts", signals)
+        self.change("shifts", signals)
         exact, facts = self._summed(moved(signals), owner, step.rounding)
         if self.wraps or specials.wraps:
             lost = (finite & (terms.exponent > step.format.max_exponent)).any(axis=1, keepdims=True)
@@ -504,10 +504,10 @@ class _Run:
             signals.exact_zero = (signals.significand == 0).astype(np.bool_)
             signals.significand = with_gap(signals, None if step.sticky == "left_out" else step.sticky_gap)
         if fmt.is_float:
-            self.tap("rounding", signals)
+            self.change("rounding", signals)
         code = CodeSignals(rounded_codes(signals), signals)
         if fmt.is_float:
-            self.tap("code", code)
+            self.change("code", code)
         special = seen.kind >= Kind.INFINITY
         self.inexact = self.inexact | (cut_any(signals) & ~special).any(axis=1)
         return np.where(special, special_code(fmt, seen.kind, seen.sign, step.nan), code.code)

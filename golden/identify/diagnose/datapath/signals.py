@@ -1,39 +1,32 @@
-"""Taps, and the signals of a datapath that they change: one class for each place."""
+"""The signals of a data path that faults change: one class for each place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from golden.identify.datapath.arrays import Array, bit_length
+from golden.identify.diagnose.datapath.arrays import Array, bit_length
 from golden.number.formats import Format, Kind
 from golden.program.steps import Step
 
 PLACES = ("operands", "scales", "products", "specials", "shifts", "total", "normalize", "rounding", "code")
 
 
-@dataclass(frozen=True)
-class Tap:
-    """A fault at one place of the datapath.
+class Faulty(Protocol):
+    """A fault as the data path sees it: rules that change the signals of places, in some kinds of steps."""
 
-    slug, text, weight: as of golden/identify/hypotheses.py.
-    place: one of PLACES. `rule` changes the signals there, whose class has the place's name.
-    of: the kinds of steps in which the fault is, by their class; none: all.
-    in_order: whether the rule looks at the vectors before or after, by one.
-    also: what the same fault does at other places.
-    """
+    @property
+    def signals(self) -> tuple[tuple[str, Callable[..., None]], ...]:
+        """(place, rule): a rule changes the signals of its place, whose class has the place's name."""
+        ...
 
-    slug: str
-    text: str
-    place: str
-    rule: Callable[..., None]
-    weight: float = 1.1
-    of: tuple[type[Step], ...] = ()
-    in_order: bool = False
-    also: tuple[tuple[str, Callable[..., None]], ...] = ()
+    @property
+    def of(self) -> tuple[type[Step], ...]:
+        """The kinds of steps in which the fault is; none: all."""
+        ...
 
 
 # Signals ----------------------------------------------------------------------------------------------------

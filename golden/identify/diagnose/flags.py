@@ -15,39 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from golden.identify import datapath
-from golden.identify.datapath import Tap, decoded
-from golden.identify.hypotheses import rewrite
-from golden.identify.mode_wires import mode_skews
-from golden.identify.taps import taps
+from golden.identify.diagnose import datapath
+from golden.identify.diagnose.datapath import decoded
+from golden.identify.diagnose.mutations import of_signals
+from golden.identify.diagnose.mutations.modes import mode_skews
+from golden.identify.diagnose.mutations.mutation import fields, sets, signal
+from golden.identify.diagnose.policy import FLAGS, SEARCH
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.keys import TINY
 from golden.program.signature import Bits, Operands
 
 Mask = Any
-_ACCEPTED = 0.2
-"""As of golden/identify/diagnosis.py: what leaves more of the wrong flags is not called what the flag is."""
-_FEWEST = 16
-"""Dot products below which a flag of another one explains too much by chance."""
-_CLASS = 4
-"""Wrong flags below which a class of results or operands holds them all by chance: there are forty."""
-_ROUNDS = ((500, 64), (5000, 32))
-"""Faults of the datapath take longer: on how many dot products they are tried, and how many go on from
-there."""
 _DELAYS = {"late-by-one": 1, "early-by-one": -1}
 """By how many vectors a flag may be off."""
-_PICKED = 4000
-"""Dot products on which two faults of a flag are tried first, half of them wrong ones."""
-_SPARE = 2
-"""Misses that a fault may have more than the best one and still go on."""
-
-
-_HALF_UNSEEN = Tap(
+_HALF_UNSEEN = signal(
+    "rounding",
     "half-is-exact",
     "the round bit is not among the bits that make a result inexact",
-    "rounding",
-    lambda s: setattr(s, "half_is_inexact", False),
+    sets(half_is_inexact=False),
 )
 """A fault of the flag alone: results know their round bit."""
 
@@ -127,10 +113,10 @@ def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask)
 def flag_names(ins: Instruction) -> set[str]:
     """The names of all hypotheses about the status flags of a unit, but for faults of its datapath."""
     zeros = {
-        name: np.zeros((_FEWEST, *shape), ins.formats[name].dtype)
+        name: np.zeros((SEARCH.ordered, *shape), ins.formats[name].dtype)
         for name, shape in ins.operand_shapes(False).items()
     }
-    flags = _bits(np.zeros(_FEWEST, np.uint8), len(ins.status))
+    flags = _bits(np.zeros(SEARCH.ordered, np.uint8), len(ins.status))
     units = (_Flag(ins, zeros, flags, flags, flags[0], i, name) for i, name in enumerate(ins.status))
     return {way.slug for unit in units for way in unit._ways()}
 
@@ -167,7 +153,7 @@ class _Flag:
         found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._ways())]
         if not any(left == 0 for left, *_ in found):
             found += [(self._left(way.bits()), len(found) + i, way) for i, way in enumerate(self._slow())]
-        if not any(left == 0 for left, *_ in found) and wrong >= _FEWEST:
+        if not any(left == 0 for left, *_ in found) and wrong >= SEARCH.ordered:
             found += [(0, len(found) + i, way) for i, way in enumerate(self._by_two())]
         return self._named(found)
 
@@ -178,7 +164,7 @@ class _Flag:
         if not found:
             return fault
         left, _, best = min(found, key=lambda one: one[:2])
-        if left > _ACCEPTED * wrong:
+        if left > SEARCH.accepted * wrong:
             return fault
         others = tuple(way.slug for own, _, way in found if own == left and way is not best)
         return replace(fault, slug=best.slug, text=best.text, remaining=left, others=others)
@@ -189,11 +175,11 @@ class _Flag:
         stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
         ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
         delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
-        picked = self._some(_PICKED)
+        picked = self._some(FLAGS.pairs)
         own, actual, few = self.own, self.actual[self.index][picked], [bits[picked] for _, bits in ways]
         found = []
         for at, (one, bits) in enumerate(ways):
-            for rule in _DELAYS if len(own) >= _FEWEST else ():
+            for rule in _DELAYS if len(own) >= SEARCH.ordered else ():
                 late = np.roll(bits, _DELAYS[rule])
                 if (late[picked] == actual).all() and not self._left(late):
                     found.append(_both(delays[rule], one, late))
@@ -224,14 +210,14 @@ class _Flag:
         yield self._way("low", "it is never raised", np.zeros_like(own))
         yield self._way("high", "it is always raised", np.ones_like(own))
         yield self._way("inverted", "it is inverted", ~own)
-        if len(own) >= _FEWEST:
+        if len(own) >= SEARCH.ordered:
             yield self._way("late-by-one", "it is that of the vector before", np.roll(own, 1))
             yield self._way("early-by-one", "it is that of the vector behind", np.roll(own, -1))
 
     def _of_neighbours(self) -> Iterator[_Way]:
         """What the flag would be with an operand of the vector before or behind; the first and the last
         vector have no neighbour on one side and do not count."""
-        for wire in mode_skews(self.ins) if len(self.own) >= _FEWEST else ():
+        for wire in mode_skews(self.ins) if len(self.own) >= SEARCH.ordered else ():
             assert wire.operands is not None
             bits = _bits(self.ins.flags(**wire.operands(self.operands)), len(self.ins.status))[self.index]
             bits[[0, -1]] = self.actual[self.index][[0, -1]]
@@ -252,7 +238,7 @@ class _Flag:
 
     def _with_facts(self) -> Iterator[_Way]:
         """A condition that lacks a term, or has one too many: what the unit knows of results and operands."""
-        if 0 < self._left(self.own) < _CLASS:
+        if 0 < self._left(self.own) < FLAGS.by_class:
             return
         for fact, (text, mask) in _facts(self.ins, self.operands).items():
             article = "an" if text[0] in "aeiou" else "a"
@@ -267,7 +253,7 @@ class _Flag:
             "before_rounding": "a result is tiny where it is before it is rounded",
         }
         for tiny in TINY.words:
-            other = rewrite(lambda s, _, t=tiny: replace(s, tiny=t) if hasattr(s, "tiny") else s)(self.ins)  # type: ignore[misc]
+            other = fields(when=lambda s: hasattr(s, "tiny"), tiny=tiny)(self.ins)
             if other is not None:
                 bits = _bits(other.flags(**self.operands), len(self.ins.status))[self.index]
                 yield self._way(f"tiny-{tiny.replace('_', '-')}", texts[tiny], bits)
@@ -311,17 +297,19 @@ class _Flag:
         """What a fault of the datapath makes of inexact results, tried on some first."""
         if self.name != "inexact" or not datapath.runs(self.ins):
             return
-        left = [_HALF_UNSEEN, *(one for one in taps(self.ins) if not one.in_order)]
-        for count, kept in _ROUNDS:
+        left = [_HALF_UNSEEN, *(one for one in of_signals(self.ins) if not one.in_order)]
+        for count, kept in FLAGS.signals:
             picked = self._some(count)
             few = {name: codes[picked] for name, codes in self.operands.items()}
             actual = self.actual[self.index][picked]
-            misses = [int((datapath.inexact(self.ins, (tap,), few) != actual).sum()) for tap in left]
+            misses = [int((datapath.inexact(self.ins, (one,), few) != actual).sum()) for one in left]
             least = min([*misses, int((self.own[picked] != actual).sum()) - 1])
-            left = [tap for tap, missed in zip(left, misses, strict=True) if missed <= least + _SPARE][:kept]
-        for tap in left:
-            bits = datapath.inexact(self.ins, (tap,), self.operands)
-            yield _Way(tap.slug, tap.text, lambda b=bits: b)  # type: ignore[misc]
+            left = [one for one, missed in zip(left, misses, strict=True) if missed <= least + FLAGS.spare][
+                :kept
+            ]
+        for one in left:
+            bits = datapath.inexact(self.ins, (one,), self.operands)
+            yield _Way(one.slug, one.text, lambda b=bits: b)  # type: ignore[misc]
 
     def _some(self, count: int) -> Bits:
         """Indices of dot products in which the flag differs, and of as many others as there is room for."""

@@ -1,8 +1,8 @@
-"""Faults of the operand `mode`: bits of it that are exchanged, stuck or inverted, or those of another vector;
-and modes in words.
+"""What may be wrong with the operand `mode`: bits of it that are exchanged, stuck or inverted, or that belong
+to another vector; and modes in words.
 
-for wire in rewired_modes(ins, operands, actual, equal):
-    print(wire.text)
+for one in rewired_modes(ins, operands, actual, equal):
+    print(one.text)
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from golden.errors import OperandError
-from golden.identify.wiring import LATE, Wire, skews
+from golden.identify.diagnose.mutations.mutation import Mutation
+from golden.identify.diagnose.mutations.ports import LATE, skews
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
@@ -22,7 +23,7 @@ _FEWEST_IN_ORDER = 16
 
 def rewired_modes(
     ins: Instruction, operands: Operands, actual: Bits, equal: Callable[[Bits], Bits]
-) -> list[Wire]:
+) -> list[Mutation]:
     """Faults of `mode` that explain every result, and operands of another vector that do: between the vectors
     of one mode others stand.
 
@@ -31,11 +32,11 @@ def rewired_modes(
         equal: which of the codes (n,) that it is given are the unit's results.
     """
     assert len(actual) == len(operands["mode"])
-    found = [*mode_wires(ins), *(mode_skews(ins) if len(actual) >= _FEWEST_IN_ORDER else [])]
-    return [wire for wire in found if _explains(ins, wire, operands, equal)]
+    found = [*mode_ports(ins), *(mode_skews(ins) if len(actual) >= _FEWEST_IN_ORDER else [])]
+    return [one for one in found if _explains(ins, one, operands, equal)]
 
 
-def _explains(ins: Instruction, wire: Wire, operands: Operands, equal: Callable[[Bits], Bits]) -> bool:
+def _explains(ins: Instruction, wire: Mutation, operands: Operands, equal: Callable[[Bits], Bits]) -> bool:
     assert wire.operands is not None
     try:
         right = equal(ins.dot(**wire.operands(operands)))
@@ -44,25 +45,25 @@ def _explains(ins: Instruction, wire: Wire, operands: Operands, equal: Callable[
         return False
 
 
-def mode_wires(ins: Instruction) -> Iterator[Wire]:
+def mode_ports(ins: Instruction) -> Iterator[Mutation]:
     """Every fault of `mode` that is tried."""
     assert ins.modes is not None
     bits = _bit_names(ins)
     for i, one in enumerate(bits):
         for j, other in enumerate(bits[:i]):
             text = f"the bits of mode for {other} and {one} exchanged"
-            yield _wire(f"mode-bits-{j}-and-{i}-swapped", text, lambda m, i=i, j=j: _swapped(m, i, j))
+            yield _on_mode(f"mode-bits-{j}-and-{i}-swapped", text, lambda m, i=i, j=j: _swapped(m, i, j))
         for level, word in ((0, "low"), (1, "high")):
             text = f"the bit of mode for {one} always {level}"
-            yield _wire(f"mode-bit-{i}-{word}", text, lambda m, i=i, n=level: _stuck(m, i, n))
-        yield _wire(
+            yield _on_mode(f"mode-bit-{i}-{word}", text, lambda m, i=i, n=level: _stuck(m, i, n))
+        yield _on_mode(
             f"mode-bit-{i}-inverted",
             f"the bit of mode for {one} inverted",
             lambda m, i=i: m ^ m.dtype.type(1 << i),
         )
 
 
-def mode_skews(ins: Instruction) -> list[Wire]:
+def mode_skews(ins: Instruction) -> list[Mutation]:
     """Operands of the vector before or after, `mode` or one field of it among them."""
     if ins.modes is None:
         return skews(ins)
@@ -75,7 +76,7 @@ def mode_skews(ins: Instruction) -> list[Wire]:
         for late, word in LATE:
             rewire = _of_neighbour(mask, late)
             text = f"{what} {word} by one vector"
-            found.append(Wire(f"mode{which}-{word}-by-one", text, rewire, in_order=True))
+            found.append(Mutation(f"mode{which}-{word}-by-one", text, operands=rewire, in_order=True))
     return found
 
 
@@ -113,8 +114,8 @@ def _columns(modes: list[str]) -> list[tuple[str, ...]]:
     return list(zip(*(mode.split(", ") for mode in modes), strict=True))
 
 
-def _wire(slug: str, text: str, remap: Callable[..., Bits]) -> Wire:
-    return Wire(slug, text, lambda operands: operands | {"mode": remap(operands["mode"])})
+def _on_mode(slug: str, text: str, remap: Callable[..., Bits]) -> Mutation:
+    return Mutation(slug, text, operands=lambda operands: operands | {"mode": remap(operands["mode"])})
 
 
 def _bit_names(ins: Instruction) -> list[str]:

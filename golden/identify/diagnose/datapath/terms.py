@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.datapath.arrays import Array, bit_length, is_short, shl
-from golden.identify.datapath.signals import Numbers
+from golden.identify.diagnose.datapath.arrays import Array, bit_length, is_short, shl
+from golden.identify.diagnose.datapath.signals import Numbers
 from golden.number.formats import Kind
 
 HUGE = 1 << 40

@@ -1,0 +1,63 @@
+"""Every fault that a unit may have, declared once, by the step in which it is.
+
+A module holds what may be wrong in one kind of step: `program(ins)` what the schema of units can say, and
+`signals(ins)` what it cannot, a signal of the data path that is changed. `ports` and `accumulator` hold what
+may be wrong around the arithmetic. None knows a particular unit; numbers lie in the ranges that the widths of
+the program suggest. docs/diagnosis.md lists the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from golden.identify.diagnose import datapath
+from golden.identify.diagnose.mutations import alignment, operands, products, rounding, specials, sums
+from golden.identify.diagnose.mutations.accumulator import controls
+from golden.identify.diagnose.mutations.modes import mode_ports, mode_skews
+from golden.identify.diagnose.mutations.mutation import BESIDE, Mutation, run
+from golden.identify.diagnose.mutations.ports import ports, skews
+from golden.identify.diagnose.mutations.words import in_words_of
+from golden.instruction import Instruction
+
+__all__ = ["BESIDE", "Mutation", "names", "of_ports", "of_program", "of_signals", "run"]
+
+_STEPS = (alignment, sums, rounding, products, specials, operands)
+
+
+def of_program(ins: Instruction, nan: int | None = None) -> Iterator[Mutation]:
+    """Every change of the program, which the schema of units can say.
+
+    Args:
+        nan: the NaN word that the unit was seen to answer, if another one than it should.
+    """
+    for step in _STEPS:
+        yield from (in_words_of(ins, one) for one in step.program(ins))
+    if nan is not None:
+        yield rounding.nan_word(nan)
+
+
+def of_ports(ins: Instruction, there: Collection[str] = BESIDE, ordered: bool = True) -> Iterator[Mutation]:
+    """Every fault around the arithmetic.
+
+    Args:
+        there: names of what stands with the operands, of a unit that keeps its accumulator (`BESIDE`).
+        ordered: whether operands of the vector before or after are among them.
+    """
+    found = [*ports(ins), *(skews(ins) if ordered else []), *controls(ins, there)]
+    yield from (in_words_of(ins, one) for one in found)
+
+
+def of_signals(ins: Instruction) -> Iterator[Mutation]:
+    """Every changed signal of the data path; none where the steps do not run there."""
+    if datapath.runs(ins):
+        for step in (operands, products, specials, alignment, sums, rounding):
+            yield from (in_words_of(ins, one) for one in step.signals(ins))
+
+
+def names(ins: Instruction) -> set[str]:
+    """The slugs of all single faults of an instruction, but for those that its results suggest (`nan-word`,
+    `result-constant`, `known-...`)."""
+    if ins.modes is not None:
+        units = (unit.stateless for unit in ins.mode_units.values())
+        return {one.slug for one in (*mode_ports(ins), *mode_skews(ins))}.union(*map(names, units))
+    return {one.slug for one in (*of_program(ins), *of_ports(ins), *of_signals(ins))}

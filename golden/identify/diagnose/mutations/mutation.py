@@ -1,0 +1,190 @@
+"""One thing that a unit may do differently: the one type of all faults that the diagnosis tries.
+
+A mutation changes the program (what the schema of units can say), the codes at the ports, or one signal of
+the data path (golden/identify/diagnose/datapath). Mutations of all three kinds can be applied together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from golden.identify.diagnose import datapath
+from golden.instruction import Instruction
+from golden.program.program import Operation, Program, S
+from golden.program.signature import Bits, Operands
+from golden.program.steps import Step
+
+Apply = Callable[[Instruction], Instruction | None]
+Rewire = Callable[[Operands], Operands]
+Rework = Callable[[Bits], Bits]
+Answer = Callable[[Instruction, Operands], Bits]
+Rewrite = Callable[[Step, Operation], "Step | tuple[Step, ...]"]
+Rule = Callable[..., None]
+"""Changes the signals of one place, whose class golden/identify/diagnose/datapath/signals.py has."""
+
+BESIDE = ("clear", "held", "load", "late", "given_a", "given_b", "given_c")
+"""Names of what stands with the operands of a unit that keeps its accumulator: `beside` of accumulator.py."""
+SIGNAL_WEIGHT = 1.1
+"""Weight of a changed signal: a change that the schema can say (1.0) is the likelier explanation."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A fault that a unit may have, with what it changes.
+
+    Attributes:
+        slug: its stable name; docs/diagnosis.md lists all.
+        text: what the unit does, in words.
+        weight: of mutations that explain as much, the one with the lower weight is the likelier.
+        program: the instruction with another program; None where the change means nothing there.
+        operands, result: the codes at the ports, before and behind the arithmetic.
+        answer: what stands in the place of all arithmetic.
+        signals: (place, rule) of each changed signal of the data path, one of datapath.PLACES each.
+        of: the kinds of steps whose signals change; none: all.
+        in_order: whether it looks at the vectors before or after, by one.
+        symptom: whether it states what the results look like, and no cause of it.
+        does: equal for mutations that do the same under several names.
+    """
+
+    slug: str
+    text: str
+    weight: float = 1.0
+    program: Apply | None = None
+    operands: Rewire | None = None
+    result: Rework | None = None
+    answer: Answer | None = None
+    signals: tuple[tuple[str, Rule], ...] = ()
+    of: tuple[type[Step], ...] = ()
+    in_order: bool = False
+    symptom: bool = False
+    does: Hashable = None
+
+
+def run(ins: Instruction, mutations: Sequence[Mutation], operands: Operands) -> Bits:
+    """What a unit answers that computes `ins` with these mutations of its ports and signals; those of the
+    program are in `ins` already."""
+    for one in mutations:
+        operands = one.operands(operands) if one.operands else operands
+    own = {name: codes for name, codes in operands.items() if name not in BESIDE}
+    inside = [one for one in mutations if one.signals]
+    answer = next((one.answer for one in mutations if one.answer), None)
+    if answer is not None:
+        codes = answer(ins, own)
+    else:
+        codes = datapath.results(ins, inside, own) if inside else ins.dot(**own)
+    for one in mutations:
+        codes = one.result(codes) if one.result else codes
+    return codes
+
+
+def distinct(found: Iterable[Mutation]) -> list[Mutation]:
+    """The first of each set of mutations that do the same."""
+    kept: dict[Hashable, Mutation] = {}
+    for one in found:
+        kept.setdefault(one.slug if one.does is None else one.does, one)
+    return list(kept.values())
+
+
+# Changes of the program -------------------------------------------------------------------------------------
+
+
+def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
+    """The instruction with other operations; None where they are the same ones, or are not whole: a change
+    meant for a sum leaves nothing that writes the result of a unit without one."""
+    new = tuple(operations)
+    assert ins.modes is None, "a hypothesis is of one mode"
+    if new == ins.program.operations or not all(map(_is_whole, new)):
+        return None
+    return replace(ins, program=Program(new))
+
+
+def _is_whole(operation: Operation) -> bool:
+    """Whether every register is written before it is read, and the last step alone writes the result."""
+    written = {"a", "b", "c", "scales", "addends"}
+    for step in operation.steps:
+        if "d" in written or not written.issuperset(step.of):
+            return False
+        written.add(step.to)
+    return "d" in written
+
+
+def rewrite(rule: Rewrite) -> Apply:
+    """Applies a rule to every step of every operation; it gives a step, or several, or none."""
+
+    def apply(ins: Instruction) -> Instruction | None:
+        operations = []
+        for operation in ins.program.operations:
+            steps: list[Step] = []
+            for step in operation.steps:
+                new = rule(step, operation)
+                steps += new if isinstance(new, tuple) else (new,)
+            operations.append(operation.with_steps(steps))
+        return with_operations(ins, operations)
+
+    return apply
+
+
+def fields(*kinds: type[Step], when: Callable[[Any], bool] = lambda step: True, **values: Any) -> Apply:
+    """Sets fields of the steps of some kinds (none: all). A value may be a function of the step."""
+
+    def rule(step: Step, _: Operation) -> Step:
+        if (kinds and not isinstance(step, kinds)) or not when(step):
+            return step
+        new = {name: value(step) if callable(value) else value for name, value in values.items()}
+        return replace(step, **new)
+
+    return rewrite(rule)
+
+
+def without(kind: type[Step]) -> Apply:
+    """Leaves out the steps of a kind."""
+    return rewrite(lambda step, _: () if isinstance(step, kind) else step)
+
+
+def change(slug: str, text: str, apply: Apply, weight: float = 1.0) -> Mutation:
+    """A mutation of the program."""
+    return Mutation(slug, text, weight, program=apply)
+
+
+def steps_of(ins: Instruction, kind: type[S]) -> list[S]:
+    """The different steps of one kind, in order."""
+    return list(dict.fromkeys(ins.program.steps_of(kind)))
+
+
+def kinds_of(ins: Instruction, *wanted: type[Step]) -> list[type[Step]]:
+    """Those of the wanted kinds of steps that the program has."""
+    return [kind for kind in wanted if ins.program.steps_of(kind)]
+
+
+# Changes of signals -----------------------------------------------------------------------------------------
+
+
+def sets(**values: Any) -> Rule:
+    """A rule that sets signals. A value may be a function of all signals of the place."""
+
+    def rule(signals: Any) -> None:
+        new = {name: value(signals) if callable(value) else value for name, value in values.items()}
+        for name, value in new.items():
+            setattr(signals, name, value)
+
+    return rule
+
+
+def signal(
+    place: str, slug: str, text: str, rule: Rule, weight: float = SIGNAL_WEIGHT, **more: Any
+) -> Mutation:
+    """A mutation of the signals at one place of the data path; `more`: further fields of Mutation."""
+    return Mutation(slug, text, weight, signals=((place, rule), *more.pop("also", ())), **more)
+
+
+def in_each(
+    kinds: list[type[Step]], maker: Callable[[type[Step]], Iterable[Mutation]], names: dict[type[Step], str]
+) -> Iterator[Mutation]:
+    """The mutations that a maker knows of one kind of step, for each of them. What tells the same mutation in
+    different steps apart is added to its slug, and `names` says the step in words."""
+    for kind in kinds:
+        place = f"-in-{kind.__name__.lower()}" if len(kinds) > 1 else ""
+        for one in maker(kind):
+            yield replace(one, slug=f"{one.slug}{place}", text=f"{names[kind]} {one.text}", of=(kind,))
