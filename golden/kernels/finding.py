@@ -25,7 +25,7 @@ from golden.kernels.conversion import convert_codes
 from golden.kernels.drawing import drawn
 from golden.kernels.finding_beside import search_beside
 from golden.kernels.found import Search, told
-from golden.kernels.masks import Kernel, check_formats, product, tree_of
+from golden.kernels.masks import Kernel, check_formats, product, tree_of_kernel
 from golden.kernels.order import Runs, intervals, parts, pieces, places
 from golden.kernels.plan import Plan
 from golden.kernels.product import gemm
@@ -137,7 +137,7 @@ def ask(
     or more, of operands with small and with large differences of size.
     """
     asked = product(kernel, shape, formats)
-    tree = tree_of(asked)
+    tree = tree_of_kernel(asked)
     m, n, k = asked.shape
     known, data = asked.formats, []
     count = min(max(len(_SPREADS), -(-_LEAST_ELEMENTS // (m * n))), _MOST_PRODUCTS)

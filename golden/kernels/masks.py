@@ -15,16 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError, OperandError, ShapeError, one_line
-from golden.kernels.sum_tree import Node
+from golden.kernels.sum_tree import Node, Pair, meeting_sizes, tree_of
 from golden.number.arrays import plain
 from golden.number.formats import Format, from_float, get_format, native_dtype, to_float
 
 Bits = npt.NDArray[Any]
 Kernel = Callable[[Bits, Bits], npt.ArrayLike]
 """kernel(A, B) -> D on raw codes."""
-Pair = tuple[int, int]
-_ALL_PAIRS = 32
-"""Sets of places up to this size are asked as a whole, larger ones by a pivot."""
 _CHECKED = 256
 """Pairs drawn at random that have to fit the tree, too."""
 _MOST = 1 << 24
@@ -127,10 +124,10 @@ def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> N
     Raises:
         OperandError, UnknownNameError, ShapeError, DTypeError: of the arguments or the answers.
     """
-    return tree_of(product(kernel, shape, formats))
+    return tree_of_kernel(product(kernel, shape, formats))
 
 
-def tree_of(asked: Product) -> Node | None:
+def tree_of_kernel(asked: Product) -> Node | None:
     """As `sum_tree`, of a kernel whose shape and formats were checked."""
     return next(filter(None, (_Asking(asked, marks).tree() for marks in _marks(asked))), None)
 
@@ -229,7 +226,7 @@ class _Asking:
         try:
             if not self._counts_all():
                 return None
-            whole = self._built(list(range(self.k)))
+            whole = tree_of(range(self.k), self.sizes)
             return whole if whole is not None and self._fits(whole) else None
         except _Unreadable:
             return None
@@ -321,92 +318,9 @@ class _Asking:
         a[:, lit] = 2.0 ** self.marks.small[0]
         return bool((self._left(a, b) == len(lit)).all())
 
-    # The tree -----------------------------------------------------------------------------------------------
-
-    def _built(self, whole: list[int]) -> Node | None:
-        """The tree of all places, level by level: sets of one level are asked together."""
-        if len(whole) == 1:
-            return Node((whole[0],))
-        root = _Set(whole, len(whole) + 1)
-        level = [root]
-        while level:
-            pairs = [pair for one in level for pair in one.pairs()]
-            sizes = dict(zip(pairs, self.sizes(pairs), strict=True))
-            level = [below for one in level for below in one.divide(sizes)]
-        children = root.trees()
-        return children[0] if len(children) == 1 and isinstance(children[0], Node) else None
-
     def _fits(self, tree: Node) -> bool:
         """Whether pairs drawn at random have the sizes that the tree says."""
         rng = np.random.default_rng(self.k)
         drawn = [(int(i), int(j)) for i, j in rng.integers(self.k, size=(_CHECKED, 2)) if i != j]
         drawn = drawn if self.marks.crossed else drawn[:32]
         return not drawn or meeting_sizes(tree, drawn) == self.sizes(drawn)
-
-
-class _Set:
-    """Places below a node, whose tree is not known yet."""
-
-    def __init__(self, members: list[int], size: int) -> None:
-        self.members, self.size = members, size
-        self.pivot = members[len(members) // 2]
-        self.levels: list[tuple[int, _Set]] = []
-        self.beside: _Set | None = None
-
-    def pairs(self) -> list[Pair]:
-        """What has to be asked."""
-        if len(self.members) <= _ALL_PAIRS:
-            return [(i, j) for at, i in enumerate(self.members) for j in self.members[at + 1 :]]
-        return [(self.pivot, one) for one in self.members if one != self.pivot]
-
-    def divide(self, sizes: dict[Pair, int]) -> list[_Set]:
-        """Divides the members by where they meet the pivot; the sets that have to be asked next."""
-        below: dict[int, list[int]] = {}
-        for one in self.members:
-            if one != self.pivot:
-                pair = (self.pivot, one)
-                below.setdefault(sizes[pair if pair in sizes else pair[::-1]], []).append(one)
-        small = len(self.members) <= _ALL_PAIRS
-        apart = [one for size, found in below.items() if size >= self.size for one in found]
-        self.beside = _Set(apart, self.size) if apart else None
-        self.levels = [(size, _Set(found, size)) for size, found in sorted(below.items()) if size < self.size]
-        made = [one for _, one in self.levels] + ([self.beside] if self.beside else [])
-        if small:  # their pairs have been asked
-            for below_it in made:
-                below_it.divide(sizes)
-            return []
-        return [each for each in made if len(each.members) > 1]
-
-    def trees(self) -> list[int | Node]:
-        """The children of a node of this size that hold the members."""
-        tree: int | Node = self.pivot
-        for _, other in self.levels:
-            tree = Node((tree, *other.trees()))
-        return [tree, *(self.beside.trees() if self.beside else [])]
-
-
-def meeting_sizes(tree: Node, pairs: Sequence[Pair]) -> list[int]:
-    """For each pair of places of a tree, how many places lie below the node where they meet."""
-    above: dict[int, Node] = {}
-    leaf: dict[int, Node] = {}
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        for one in node.children:
-            if isinstance(one, Node):
-                above[id(one)] = node
-                waiting.append(one)
-            else:
-                leaf[one] = node
-    sizes = []
-    for i, j in pairs:
-        seen = set()
-        climbing: Node | None = leaf[i]
-        while climbing is not None:
-            seen.add(id(climbing))
-            climbing = above.get(id(climbing))
-        meeting = leaf[j]
-        while id(meeting) not in seen:
-            meeting = above[id(meeting)]
-        sizes.append(meeting.size)
-    return sizes

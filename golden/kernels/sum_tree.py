@@ -1,44 +1,86 @@
-"""In which order a kernel adds the products of one element: a tree whose leaves are places of K.
+"""In which order a unit or a kernel adds: a tree whose leaves are terms, found from what masks show (FPRev,
+arXiv 2411.00442; MMA-Sim, section III-C).
 
-A node adds its children at once; nothing is known of the order inside. `golden.kernels.masks` finds such
-trees by questions. K may be thousands, and a chain is as deep as it has steps, so that nothing here recurses
-along one.
+A large M in one term, -M in another, and the same small y in all others: what has met M before -M came is
+lost, what comes later is left. How many were lost for each pair of terms is all that `tree_of` asks;
+golden.kernels.masks asks kernels, golden.identify.blackbox.sum_order units.
+
+A node adds its children at once; nothing is known of the order inside. K may be thousands, and a chain is as
+deep as it has steps, so that only what shows small trees recurses along one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+import numpy as np
+import numpy.typing as npt
+
 _MOST_LINES = 24
 
 
-@dataclass(frozen=True, eq=False)
+C = -1
+"""The term that is no product: c, where an order has one. As an index of an array it is the last."""
+Pair = tuple[int, int]
+Sizes = Callable[[Sequence[Pair]], Sequence[int]]
+"""For each pair of terms, how many had met when the two did: those of the pair, and what was lost between."""
+_ALL_PAIRS = 32
+"""Terms of a set that is asked about all of its pairs at once: more cost more questions than they save calls
+of a kernel or a simulator."""
+
+
+@dataclass(frozen=True)
 class Node:
-    """A sum of places of K and of other sums."""
+    """A sum of terms (places of K, or C) and of other sums.
+
+    `exact`: nothing was lost in it, though terms of very different size met.
+    """
 
     children: tuple[int | Node, ...]
+    exact: bool = False
 
     def __repr__(self) -> str:
-        return f"<Node of {self.size} products>"
+        return f"<Node of {self.size} terms>"
 
     def __str__(self) -> str:
         return text(self)
 
     @cached_property
-    def places(self) -> tuple[int, ...]:
-        """All places of K below, ascending."""
-        found: list[int] = []
-        waiting: list[int | Node] = [self]
+    def terms(self) -> tuple[int, ...]:
+        """All terms below, ascending; c first."""
+        return tuple(
+            sorted(child for node in self.nodes() for child in node.children if isinstance(child, int))
+        )
+
+    def nodes(self) -> Iterator[Node]:
+        """The node and all that are below it, from the top."""
+        waiting = [self]
         while waiting:
-            one = waiting.pop()
-            if isinstance(one, int):
-                found.append(one)
-            else:
-                waiting += one.children
-        return tuple(sorted(found))
+            node = waiting.pop()
+            yield node
+            waiting += [one for one in reversed(node.children) if isinstance(one, Node)]
+
+    @cached_property
+    def first(self) -> int:
+        """The least term below. Of a node that is made from the bottom up it is one look at its children."""
+        return min(one if isinstance(one, int) else one.first for one in self.children)
+
+    def brackets(self) -> str:
+        """The tree as nested brackets: "(c + 0 + 1)", a node that loses nothing in square ones."""
+        inner = " + ".join(
+            "c" if one == C else str(one) if isinstance(one, int) else one.brackets() for one in self.children
+        )
+        return f"[{inner}]" if self.exact else f"({inner})"
+
+    def relabelled(self, names: Mapping[int, int]) -> Node:
+        """A tree with other numbers for its products."""
+        children = (
+            one.relabelled(names) if isinstance(one, Node) else names.get(one, one) for one in self.children
+        )
+        return Node(tuple(children), self.exact)
 
     @cached_property
     def spine(self) -> tuple[tuple[int | Node, ...], ...]:
@@ -53,7 +95,7 @@ class Node:
                 return tuple(groups[::-1])
             most = max(one.size for one in inner)
             inner = [one for one in inner if one.size == most]
-            largest = inner[0] if len(inner) == 1 else min(inner, key=lambda one: one.places[0])
+            largest = inner[0] if len(inner) == 1 else min(inner, key=lambda one: one.first)
             groups.append(tuple(one for one in node.children if one is not largest))
             node = largest
 
@@ -203,3 +245,142 @@ def ranges(places: Sequence[int]) -> str:
             runs.append([place, place])
     words = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
     return ", ".join(words if len(words) <= 5 else [*words[:3], "...", words[-1]])
+
+
+# Found from sizes -------------------------------------------------------------------------------------------
+
+
+def tree_of(terms: Sequence[int], sizes: Sizes) -> Node | None:
+    """The tree of some terms; None where sizes are of none. Sets of one level are asked about together.
+
+    What it returns has the sizes that were asked for this; more pairs are worth a check (`meeting_sizes`).
+    """
+    if len(terms) == 1:
+        return Node((terms[0],))
+    root = _Set(list(terms), len(terms) + 1)
+    level = [root]
+    while level:
+        # Each set is divided by where its pivot meets the others: what they meet below one node stands there.
+        pairs = [pair for one in level for pair in one.pairs()]
+        asked = dict(zip(pairs, sizes(pairs), strict=True))
+        level = [below for one in level for below in one.divide(asked)]
+    children = root.trees()
+    return children[0] if len(children) == 1 and isinstance(children[0], Node) else None
+
+
+class _Set:
+    """Terms below a node of some size, whose tree is not known yet."""
+
+    def __init__(self, members: list[int], size: int) -> None:
+        self.members, self.size = members, size
+        self.pivot = members[len(members) // 2]
+        self.levels: list[tuple[int, _Set]] = []
+        self.beside: _Set | None = None
+
+    def pairs(self) -> list[Pair]:
+        """What has to be asked."""
+        if len(self.members) <= _ALL_PAIRS:
+            return [(i, j) for at, i in enumerate(self.members) for j in self.members[at + 1 :]]
+        return [(self.pivot, one) for one in self.members if one != self.pivot]
+
+    def divide(self, sizes: Mapping[Pair, int]) -> list[_Set]:
+        """Divides the members by where they meet the pivot; the sets that have to be asked next."""
+        below: dict[int, list[int]] = {}
+        for one in self.members:
+            if one != self.pivot:
+                pair = (self.pivot, one)
+                below.setdefault(sizes[pair if pair in sizes else pair[::-1]], []).append(one)
+        small = len(self.members) <= _ALL_PAIRS
+        apart = [one for size, found in below.items() if size >= self.size for one in found]
+        self.beside = _Set(apart, self.size) if apart else None
+        self.levels = [(size, _Set(found, size)) for size, found in sorted(below.items()) if size < self.size]
+        made = [one for _, one in self.levels] + ([self.beside] if self.beside else [])
+        if small:  # their pairs have been asked
+            for below_it in made:
+                below_it.divide(sizes)
+            return []
+        return [each for each in made if len(each.members) > 1]
+
+    def trees(self) -> list[int | Node]:
+        """The children of a node of this size that hold the members. Where more than two terms met and only
+        the two of a pair are gone, the node is exact."""
+        tree: int | Node = self.pivot
+        for size, other in self.levels:
+            children = (tree, *other.trees())
+            tree = Node(tuple(sorted(children, key=first_term)), size == len(_PAIR) < len(children))
+        return [tree, *(self.beside.trees() if self.beside else [])]
+
+
+_PAIR = ("M", "-M")
+
+
+def exact_tree_of(terms: Sequence[int], sizes: Sizes) -> Node | None:
+    """The same of nodes that add exactly and round their result: M and -M that meet in one lose what they met
+    before, and nothing else. All pairs are asked."""
+    pairs = [(i, j) for i in terms for j in terms if i != j]
+    lost = dict(zip(pairs, sizes(pairs), strict=True))
+
+    def node(members: tuple[int, ...]) -> int | Node | None:
+        if len(members) == 1:
+            return members[0]
+        top = max(members, key=lambda i: sum(lost[i, j] for j in members if j != i))
+        inside = {i: 1 if i == top else lost[top, i] - 1 for i in members}
+        children: list[tuple[int, ...]] = [(i,) for i in members if inside[i] == 1]
+        left = [i for i in members if inside[i] > 1]
+        while left:
+            first = left[0]
+            same = tuple(j for j in left if j == first or lost[first, j] < inside[first] + inside[j])
+            children.append(same)
+            left = [j for j in left if j not in same]
+        made = [one for one in map(node, children) if one is not None] if len(children) > 1 else []
+        return Node(tuple(sorted(made, key=first_term)), True) if len(made) == len(children) else None
+
+    whole = node(tuple(terms))
+    return whole if isinstance(whole, Node) else None
+
+
+def meeting_sizes(tree: Node, pairs: Sequence[Pair]) -> list[int]:
+    """For each pair of terms of a tree, how many had met when the two did: those below their node; of a node
+    that loses nothing, the two and what each had lost before."""
+    above: dict[int, Node] = {}
+    leaf: dict[int, Node] = {}
+    for node in tree.nodes():
+        for child in node.children:
+            if isinstance(child, Node):
+                above[id(child)] = node
+            else:
+                leaf[child] = node
+    sizes = []
+    for pair in pairs:
+        ways = []
+        for term in pair:
+            way: list[tuple[int, Node]] = [(1, leaf[term])]
+            while id(way[-1][1]) in above:
+                way.append((way[-1][1].size, above[id(way[-1][1])]))
+            ways.append({id(node): (below, node) for below, node in way})
+        meeting = next(place for place in ways[0] if place in ways[1])
+        node = ways[0][meeting][1]
+        sizes.append(sum(way[meeting][0] for way in ways) if node.exact else node.size)
+    return sizes
+
+
+def predicted(tree: Node) -> npt.NDArray[np.int64]:
+    """The same of all pairs of 0 to n - 2 and C, (n, n), C last: what masks find in a tree of n."""
+    sizes = np.zeros((tree.size, tree.size), np.int64)
+    for node in tree.nodes():
+        below = list(map(list, map(terms_of, node.children)))
+        for place, some in enumerate(below):
+            for others in below[place + 1 :]:
+                size = len(some) + len(others) if node.exact else node.size
+                sizes[np.ix_(some, others)] = sizes[np.ix_(others, some)] = size
+    return sizes
+
+
+def terms_of(one: int | Node) -> tuple[int, ...]:
+    """The terms of a child of a node."""
+    return (one,) if isinstance(one, int) else one.terms
+
+
+def first_term(one: int | Node) -> tuple[bool, int]:
+    """The order of children: terms before nodes, by their first term."""
+    return (True, one.first) if isinstance(one, Node) else (False, one)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from golden.identify.blackbox.openers import Chip
-from golden.identify.blackbox.order import C
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe
+from golden.kernels.sum_tree import C
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table

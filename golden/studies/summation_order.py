@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.identify.blackbox.openers import Chip
-from golden.identify.blackbox.order import C, Node, terms_of, tree_of
+from golden.identify.blackbox.sum_order import tree_of_unit
+from golden.kernels.sum_tree import C, Node, terms_of
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
 from golden.studies.units import MMA, Subject, and_on, encode, who_answered
@@ -111,7 +112,7 @@ def _shortened(parts: list[str]) -> list[str]:
 def found_tree(unit: Subject) -> str:
     """The tree of a unit as an expression, found as `golden.dissect` finds that of a black box: masks are
     asked, and nothing is read of the unit but its formats and K."""
-    tree = tree_of(unit.asked)
+    tree = tree_of_unit(unit.asked)
     return _UNSHOWN if tree is None else tree_text(tree)
 
 

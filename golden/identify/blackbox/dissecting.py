@@ -43,8 +43,6 @@ from golden.identify.blackbox.meetings import meetings
 from golden.identify.blackbox.moves import Move, nan_words
 from golden.identify.blackbox.naming import with_names
 from golden.identify.blackbox.nearness import nearest
-from golden.identify.blackbox.order import KIND as MASKS
-from golden.identify.blackbox.order import Node, find_order
 from golden.identify.blackbox.partners import partners
 from golden.identify.blackbox.passive import dissect_recording
 from golden.identify.blackbox.recordings import Recording
@@ -53,6 +51,8 @@ from golden.identify.blackbox.report import shortened
 from golden.identify.blackbox.simple import KINDS as FEW_TERMS
 from golden.identify.blackbox.simple import SIGNS, simple, zero_c
 from golden.identify.blackbox.skeletons import grouped, skeletons, uncommon
+from golden.identify.blackbox.sum_order import KIND as MASKS
+from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.taken import Forced, forced, shrunk
 from golden.identify.blackbox.unexplained import unexplained, without_invented_words
 from golden.identify.blackbox.unread import not_read
@@ -60,6 +60,7 @@ from golden.identify.blackbox.views import as_taken, dense_view, keeping, mode_v
 from golden.identify.minimising import costs, minimise
 from golden.identify.sample import evenly
 from golden.instruction import Instruction
+from golden.kernels.sum_tree import Node
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
@@ -1137,7 +1138,7 @@ class _Search:
         name = name_of(self.box.unit)
         common: dict[str, Any] = {}
         if state.tree is not None:
-            common = {"order": state.tree.text(), "meetings": meetings(state.tree, self.bank)}
+            common = {"order": state.tree.brackets(), "meetings": meetings(state.tree, self.bank)}
         if fit is None:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started

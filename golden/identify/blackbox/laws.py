@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Box, Mask
-from golden.identify.blackbox.order import Node
 from golden.identify.diagnose.conditions import products_present, subnormal, zero_codes
 from golden.identify.minimising import costs
 from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.kernels.sum_tree import Node
 from golden.number.formats import Format, to_float
 from golden.program.signature import Operands
 

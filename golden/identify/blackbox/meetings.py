@@ -7,7 +7,6 @@ many terms had met when M and -M did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank
-from golden.identify.blackbox.order import KIND, C, Node, predicted, terms_of
+from golden.identify.blackbox.sum_order import KIND
 from golden.identify.probe.probes import Unreachable, exact_code
+from golden.kernels.sum_tree import C, Node, predicted, terms_of
 from golden.number.formats import to_float
 from golden.program.signature import Operands
 
@@ -66,7 +66,7 @@ def meetings(tree: Node, bank: Bank) -> tuple[Meeting, ...]:
     values = _terms(kept)
     if terms < 3 or not len(kept) or values.shape[1] != terms:
         return ()
-    sizes = predicted(tree, terms)
+    sizes = predicted(tree)
     best: tuple[_Masks, npt.NDArray[np.bool_]] | None = None
     for factor in _factors(np.abs(values)):
         if (masks := _masks(kept, values, factor)) is not None:
@@ -76,7 +76,7 @@ def meetings(tree: Node, bank: Bank) -> tuple[Meeting, ...]:
     if best is None:
         return ()
     masks, right = best
-    found = (_meeting(node, tree, sizes, masks, right) for node in _nodes(tree))
+    found = (_meeting(node, tree, sizes, masks, right) for node in tree.nodes())
     return tuple(one for one in found if one is not None)
 
 
@@ -136,13 +136,6 @@ def _terms(bank: Bank) -> npt.NDArray[np.float64]:
     return np.concatenate([products, c[:, None]], axis=1)
 
 
-def _nodes(tree: Node) -> Iterator[Node]:
-    yield tree
-    for one in tree.children:
-        if isinstance(one, Node):
-            yield from _nodes(one)
-
-
 def _meeting(
     node: Node, tree: Node, sizes: npt.NDArray[np.int64], masks: _Masks, right: npt.NDArray[np.bool_]
 ) -> Meeting | None:
@@ -169,7 +162,7 @@ def _meeting(
     except Unreachable:
         return None
     return Meeting(
-        node.text(),
+        node.brackets(),
         (pair[0], pair[1]),
         len(rows),
         {name: codes[first] for name, codes in masks.bank.operands.items()},

@@ -22,7 +22,7 @@ from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.order import Node
+from golden.kernels.sum_tree import Node
 from golden.program.signature import Bits, Signature
 
 FORM = 3

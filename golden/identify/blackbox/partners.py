@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Box
-from golden.identify.blackbox.order import KIND, C, Node, finite_marks
+from golden.identify.blackbox.sum_order import KIND, finite_marks
 from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.kernels.sum_tree import C, Node
 from golden.number.formats import Kind
 from golden.program.signature import Bits, Operands, Signature
 

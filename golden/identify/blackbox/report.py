@@ -15,9 +15,9 @@ from golden.identify.blackbox.found import IN_TURNS, Found, Rival
 from golden.identify.blackbox.laws import Law
 from golden.identify.blackbox.meetings import Meeting
 from golden.identify.blackbox.nearness import differences
-from golden.identify.blackbox.order import KIND as MASKS
-from golden.identify.blackbox.order import C
+from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.blackbox.taken import Forced
+from golden.kernels.sum_tree import C
 from golden.number.formats import Format
 from golden.program.signature import Operands
 from golden.program.words import is_integer, step_text

@@ -13,10 +13,10 @@ from functools import cache
 from itertools import product
 
 from golden.identify.blackbox.candidates import Candidate, candidate, operation
-from golden.identify.blackbox.order import C as _C
-from golden.identify.blackbox.order import Node, terms_of
 from golden.identify.blackbox.trees import binary as is_binary
 from golden.identify.blackbox.trees import rounded_trees
+from golden.kernels.sum_tree import C as _C
+from golden.kernels.sum_tree import Node, terms_of
 from golden.number.formats import Format, get_format
 from golden.number.frozen import replace
 from golden.program.keys import Candidate as Largest

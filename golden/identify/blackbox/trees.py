@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from golden.identify.blackbox.candidates import Candidate, candidate, operation
-from golden.identify.blackbox.order import C, Node
+from golden.kernels.sum_tree import C, Node
 from golden.number.formats import Format, get_format
 from golden.program.program import Operation
 from golden.program.signature import Signature

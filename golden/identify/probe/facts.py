@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from golden.catalog.relatives import arithmetic
-from golden.identify.blackbox.order import Node, tree_of
+from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.blackbox.views import dense_view
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe, Shot
 from golden.instruction import Instruction
+from golden.kernels.sum_tree import Node
 from golden.program.program import Operation, S
 from golden.program.signature import Bits
 from golden.program.steps import FinalStep
@@ -112,7 +113,7 @@ class Facts:
     @cached_property
     def tree(self) -> Node | None:
         """The tree of the sum, found as that of a black box; of several scale blocks, that of their sums."""
-        return tree_of(self.asked or self.ins, self.probe.slots if self.probe.scaled_apart else None)
+        return tree_of_unit(self.asked or self.ins, self.probe.slots if self.probe.scaled_apart else None)
 
     def measured(self, find: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
         """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from golden.identify.blackbox import order
-from golden.identify.blackbox.order import C, Node
+from golden.identify.blackbox import sum_order
 from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Probe, Shot, Unreachable
 from golden.instruction import Instruction
+from golden.kernels.sum_tree import C, Node, predicted
 from golden.program.steps import Align, Normalize
 
 _FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")
@@ -94,12 +94,12 @@ _ORDERS = {
 
 def find_order(known: Facts) -> Finding | None:
     """Measures the order of accumulation: the tree that the masks of the dissection show
-    (golden/identify/blackbox/order.py), as one of the orders that have a name."""
+    (golden/identify/blackbox/sum_order.py), as one of the orders that have a name."""
     if not gives_floats(known):
         return None
     steps = known.slices[0]
     kinds = _named_orders(known.tree, steps, known.kept[0])
-    other = "none that masks show" if known.tree is None else known.tree.text()
+    other = "none that masks show" if known.tree is None else known.tree.brackets()
     kind = kinds[0] if kinds else other
     if len(steps[0]) == 1 and "chain" in kinds:
         kind = "chain"
@@ -109,7 +109,7 @@ def find_order(known: Facts) -> Finding | None:
     text = _order_text(kind, _terms_text(known, len(steps[0])), summed)
     slots = known.probe.slots
     try:
-        _, shown = known.measured(order.masks, ((C, slots[0]), slots[:2], (slots[0], slots[-1])))
+        _, shown = known.measured(sum_order.masks, ((C, slots[0]), slots[:2], (slots[0], slots[-1])))
         reading = (
             "How many of the small terms are left tells which were added after X and -X had cancelled; all "
             f"{(len(slots) + 1) * len(slots)} pairs of places were asked, three stand here."
@@ -129,10 +129,11 @@ def _named_orders(tree: Node | None, steps: list[tuple[int, ...]], kept: int | N
         return ["exact"] if kept is None and len(steps) == 1 else []
     places = {place: index for index, place in enumerate(one for one in tree.terms if one != C)}
 
-    def sizes(one: Node) -> order.Counts:
-        return order.predicted(order.relabelled(one, places), len(places) + 1)
+    def sizes(one: Node) -> list[list[int]]:
+        found: list[list[int]] = predicted(one.relabelled(places)).tolist()
+        return found
 
-    return [kind for kind in _ORDERS if (sizes(_tree(kind, steps)) == sizes(tree)).all()]
+    return [kind for kind in _ORDERS if sizes(_tree(kind, steps)) == sizes(tree)]
 
 
 def _terms_text(known: Facts, slots: int) -> str:

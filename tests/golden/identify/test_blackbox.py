@@ -19,10 +19,11 @@ from long_run import long_after
 import golden
 from golden import stimuli
 from golden.errors import DTypeError, OperandError, UnknownNameError
-from golden.identify.blackbox import causes, dissecting, order
+from golden.identify.blackbox import causes, dissecting, sum_order
 from golden.identify.blackbox.box import Bank, Box, BudgetEnded
 from golden.identify.blackbox.found import Found
 from golden.identify.blackbox.sources import open_box, read_formats
+from golden.kernels import sum_tree
 from golden.program.steps import Fma
 from golden.unit import FunctionUnit
 
@@ -318,9 +319,13 @@ def test_a_candidate_that_nothing_was_held_against_is_not_called_explained(
     ],
 )
 def test_trees_are_built_from_what_is_lost(sizes: list[list[int]], tree: str) -> None:
-    found = order.build(np.array(sizes))
-    assert found is not None and found.text() == tree
-    assert (order.predicted(found, 3) == np.array(sizes)).all()
+    def lost(pairs: Any) -> list[int]:
+        return [sizes[i][j] for i, j in pairs]
+
+    found = sum_tree.tree_of((0, 1, sum_tree.C), lost)
+    assert found is not None and found.brackets() == tree
+    assert (sum_tree.predicted(found) == np.array(sizes)).all()
+    assert sum_tree.meeting_sizes(found, [(0, 1), (1, sum_tree.C)]) == [sizes[0][1], sizes[1][2]]
 
 
 @pytest.mark.parametrize("k", [100, 200])
@@ -328,14 +333,14 @@ def test_orders_of_many_terms_need_few_pairs(k: int) -> None:
     """Not all pairs are asked; pairs that were not asked must fit the tree, too."""
     unit = box("software.py:lanes", dict.fromkeys("abcd", "f32"), k)
     asked = Box(unit, 60 * k, float("inf"))
-    tree = order.find_order(asked, Bank(asked.takes))
-    assert tree is not None and tree.terms == (order.C, *range(k))
+    tree = sum_order.find_order(asked, Bank(asked.takes))
+    assert tree is not None and tree.terms == (sum_tree.C, *range(k))
     lanes = ["" for _ in range(4)]
     for term in reversed(range(k)):
         lane = term % 4
         lanes[lane] = f"({term} + {lanes[lane]})" if lanes[lane] else str(term)
     sums = [f"({' + '.join(sorted((lanes[i], lanes[j]), key=order_of))})" for i, j in ((0, 2), (1, 3))]
-    assert tree.text() == f"(c + ({' + '.join(sorted(sums, key=order_of))}))"
+    assert tree.brackets() == f"(c + ({' + '.join(sorted(sums, key=order_of))}))"
 
 
 def order_of(text: str) -> int:
@@ -356,8 +361,8 @@ def test_chains_that_round_in_a_direction_are_found(rounding: str) -> None:
 def test_masks_of_a_unit_that_flushes_are_not_taken_for_losses() -> None:
     unit = golden.instruction("cdna2", "v_mfma_f32_32x32x8f16")
     asked = Box(unit, 10_000, float("inf"))
-    tree = order.find_order(asked, Bank(asked.takes))
-    assert tree is not None and tree.text() == "((c + ((0 + 1) + (2 + 3))) + ((4 + 5) + (6 + 7)))"
+    tree = sum_order.find_order(asked, Bank(asked.takes))
+    assert tree is not None and tree.brackets() == "((c + ((0 + 1) + (2 + 3))) + ((4 + 5) + (6 + 7)))"
 
 
 # What comes in ----------------------------------------------------------------------------------------------

@@ -19,10 +19,11 @@ from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.blackbox.found import Found
 from golden.identify.blackbox.laws import Law, broken, by_magnitude
 from golden.identify.blackbox.meetings import meetings
-from golden.identify.blackbox.order import C, Node, find_order
 from golden.identify.blackbox.simple import simple
+from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.taken import Taken
 from golden.identify.blackbox.unexplained import without_invented_words
+from golden.kernels.sum_tree import C, Node
 from golden.number.frozen import replace
 from golden.program.steps import SpecialValues
 from golden.unit import FunctionUnit
@@ -127,7 +128,7 @@ def test_masks_see_through_a_factor_between_products_and_c() -> None:
     box = Box(floats(lambda x, y, c: pairwise(x * y) * np.float32(0.5) + c), 100_000, math.inf)
     bank = Bank(box.takes)
     tree = find_order(box, bank)
-    assert tree is not None and tree.text() == "(c + ((0 + 1) + (2 + 3)))"
+    assert tree is not None and tree.brackets() == "(c + ((0 + 1) + (2 + 3)))"
     assert len(meetings(tree, bank)) == 4
 
 

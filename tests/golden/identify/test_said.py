@@ -18,9 +18,10 @@ from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import meant
 from golden.identify.blackbox.found import Found
 from golden.identify.blackbox.meetings import meetings
-from golden.identify.blackbox.order import C, Node, find_order
+from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.taken import Forced, Taken, forced, shrunk
 from golden.identify.blackbox.views import dense_view
+from golden.kernels.sum_tree import C, Node
 from golden.number.frozen import replace
 from golden.program.steps import Round
 from golden.unit import FunctionUnit
@@ -135,7 +136,7 @@ def test_the_report_and_its_json_have_the_questions_that_show_order_and_changes(
     assert tree is not None
     operands = {name: codes[0] for name, codes in bank.operands.items()}
     change = Forced("round of total: rounding = toward_zero", 0, "up", 3, operands, 0x3F800000, 0x3F800001)
-    shown: dict[str, Any] = {"order": tree.text(), "meetings": meetings(tree, bank), "forced": (change,)}
+    shown: dict[str, Any] = {"order": tree.brackets(), "meetings": meetings(tree, bank), "forced": (change,)}
     rules = ("one aligned sum", change.rule, "another change")
     found = Found("a box", volta, None, {"masks": (0, 42)}, (), rules=rules, **shown)
     nodes = [line for line in found.report.splitlines() if line.startswith("| (")]

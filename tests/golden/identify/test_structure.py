@@ -17,7 +17,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.errors import SpecError
-from golden.identify.blackbox import fitting, order, structure
+from golden.identify.blackbox import fitting, structure, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.few_terms import counted
@@ -31,6 +31,7 @@ from golden.identify.blackbox.simple import simple
 from golden.identify.blackbox.skeletons import grouped, skeletons
 from golden.identify.blackbox.unshown import losing
 from golden.instruction import Instruction
+from golden.kernels import sum_tree
 from golden.model import trials
 from golden.model.trials import Trials
 from golden.program.keys import Candidate as Maximum
@@ -188,8 +189,8 @@ def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() ->
     """c meets the sum of all products, and an exponent that is left of them would cut it."""
     box = unit(GROUPED.format(group="{interleaved: 2}", cancelled="zero"))
     takes = signature_of(box)
-    tree = order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes))
-    assert tree is not None and tree.text() == "(c + (0 + 1 + 2 + 3 + 4 + 5 + 6 + 7))"
+    tree = sum_order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes))
+    assert tree is not None and tree.brackets() == "(c + (0 + 1 + 2 + 3 + 4 + 5 + 6 + 7))"
     found = [
         one
         for one in skeletons(takes, tree)
@@ -367,7 +368,7 @@ def test_masks_show_the_order_of_a_unit_that_turns_signs(turned: str) -> None:
     ]
     ins = replace(plain, program=replace(plain.program, operations=tuple(operations)))
     boxes = [Box(one, 10_000, time.monotonic() + 60) for one in (plain, ins)]
-    found = [order.find_order(box, Bank(box.takes)) for box in boxes]
+    found = [sum_order.find_order(box, Bank(box.takes)) for box in boxes]
     assert found[0] is not None and found[0] == found[1]
 
 
@@ -419,7 +420,7 @@ def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -
         text.replace(by_group, f"{by_group}, exponent: 0").replace("fraction_bits: 10", "fraction_bits: 24")
     )
     takes = signature_of(box)
-    assert order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes)) is None
+    assert sum_order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes)) is None
     wanted = [step for step in box.program.operations[0].steps if isinstance(step, Align | Sum)][:4]
     made = (
         [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in skeletons(takes, None)
@@ -498,7 +499,7 @@ def test_where_masks_leave_more_than_what_is_small_alignments_keep_sticky_bits_t
     wide = PLAIN.replace("{k: 2}", "{k: 8}")
     box = unit(wide.replace("24, rounding: toward_zero", "24, rounding: toward_zero, cut: sticky_added"))
     bank = Bank(signature_of(box))
-    assert order.find_order(Box(box, 50_000, time.monotonic() + 60), bank) is None
+    assert sum_order.find_order(Box(box, 50_000, time.monotonic() + 60), bank) is None
     start = as_candidate(unit(wide))
     best = [one for one in fitting._directed(bank, [start], time.monotonic() + 60) if one is not start]
     assert [step.cut for one in best for o in one.operations for step in o.steps_of(Align)] == [
@@ -658,7 +659,7 @@ POINT = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent, expo
 def test_where_c_meets_all_products_their_sum_may_be_in_fixed_point() -> None:
     box = unit(POINT)
     takes = signature_of(box)
-    tree = order.Node((order.C, order.Node(tuple(range(8)))))
+    tree = sum_tree.Node((sum_tree.C, sum_tree.Node(tuple(range(8)))))
     found = [one.operations[0].steps for one in skeletons(takes, tree)]
     wanted = [step.op for step in box.program.operations[0].steps]
     shown = [steps[5].exponent for steps in found if [step.op for step in steps] == wanted]  # type: ignore[union-attr]

@@ -19,9 +19,10 @@ from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.held import one_sided
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.order import C, Node, tree_of
 from golden.identify.blackbox.simple import simple
 from golden.identify.blackbox.skeletons import skeletons
+from golden.identify.blackbox.sum_order import tree_of_unit
+from golden.kernels.sum_tree import C, Node
 from golden.number.formats import get_format
 from golden.program.program import Program
 from golden.program.steps import Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
@@ -136,7 +137,7 @@ def test_masks_show_the_order_where_products_overflow_early() -> None:
         for o in slices.program.operations
     ]
     unit = replace(slices, program=Program(tuple(early)))
-    assert tree_of(unit) == tree_of(slices) is not None
+    assert tree_of_unit(unit) == tree_of_unit(slices) is not None
 
 
 def test_slices_that_masks_show_beside_each_other_may_be_one_after_the_other() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.kernels.masks import meeting_sizes
-from golden.kernels.sum_tree import Node, text
+from golden.kernels.sum_tree import Node, meeting_sizes, text
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F32 = {"a": "f32", "b": "f32", "d": "f32"}
@@ -64,7 +63,7 @@ ORDERS: list[tuple[Callable[[list[Any]], Any], int, str]] = [
 @pytest.mark.parametrize(("order", "k", "words"), ORDERS)
 def test_the_tree_of_a_function(order: Callable[[list[Any]], Any], k: int, words: str) -> None:
     tree = golden.sum_tree(in_order(order), (4, 8, k), F32)
-    assert tree is not None and tree.places == tuple(range(k))
+    assert tree is not None and tree.terms == tuple(range(k))
     assert words in str(tree)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import golden
-from golden.identify.blackbox import order
 from golden.identify.blackbox.box import Box
-from golden.identify.blackbox.order import Node
 from golden.identify.blackbox.repeating import asked_again, at_every_place
 from golden.identify.probe import probes
+from golden.kernels import sum_tree
+from golden.kernels.sum_tree import Node
 from golden.studies import (
     accumulation_precision,
     cdna2_range,
@@ -391,9 +391,9 @@ def test_the_four_trees_of_figure_1_come_out() -> None:
 
 def test_a_tree_is_written_with_c_first_and_long_runs_short() -> None:
     """((c + 0) + 1) + 2 by hand; sums without a loss in square brackets."""
-    chain = Node((2, Node((1, Node((order.C, 0))))))
+    chain = Node((2, Node((1, Node((sum_tree.C, 0))))))
     assert summation_order.tree_text(chain) == "((c+0)+1)+2"
-    assert summation_order.tree_text(Node((*range(4, 14), Node((order.C, 0, 1), exact=True)))) == (
+    assert summation_order.tree_text(Node((*range(4, 14), Node((sum_tree.C, 0, 1), exact=True)))) == (
         "[c+0+1]+4+5+..+13"
     )
 

@@ -1,18 +1,14 @@
-"""The order of the sum: which terms meet before which, found with masks (paper, III-C; FPRev, arXiv
-2411.00442).
+"""The order of the sum of a unit: which terms meet before which, found with masks (golden.kernels.sum_tree).
 
-A large M in one term, -M in another and a small y in all others: what has met M before -M came is lost, what
-comes later is left. The number of y that are lost, and 2, is the number of terms below the node of the sum
-where the two meet; those numbers for all pairs are the tree.
+Here are the masks of a unit with a, b, c and perhaps scales, and how many summands each pair of terms lost.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +17,12 @@ from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.views import dense_view
 from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
+from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, terms_of, tree_of
 from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
 from golden.unit import Unit
 
 Counts = npt.NDArray[np.int64]
-C = -1
-"""Stands for c among the terms; products are their k."""
 _HIGHEST = 60
 """Exponent of M, where the formats reach farther."""
 _WIDEST = 120
@@ -43,32 +38,8 @@ _WITHOUT_LIMITS = 1 << 30
 _SCALES = ("scale_a", "scale_b")
 
 
-@dataclass(frozen=True)
-class Node:
-    """A node of the sum: its children are terms (k, or C) and nodes.
-
-    `exact`: nothing was lost in it, though terms of very different size met.
-    """
-
-    children: tuple[int | Node, ...]
-    exact: bool = False
-
-    @property
-    def terms(self) -> tuple[int, ...]:
-        """All terms below, ascending; c first."""
-        return tuple(sorted(t for one in self.children for t in terms_of(one)))
-
-    def text(self) -> str:
-        """The tree as nested brackets: "(c + 0 + 1)", a node that loses nothing in square ones."""
-        inner = " + ".join(
-            "c" if one == C else str(one) if isinstance(one, int) else one.text() for one in self.children
-        )
-        return f"[{inner}]" if self.exact else f"({inner})"
-
-
-def terms_of(one: int | Node) -> tuple[int, ...]:
-    """The terms of a child of a node."""
-    return (one,) if isinstance(one, int) else one.terms
+class _Unreadable(Exception):
+    """An answer is no count of y."""
 
 
 @dataclass(frozen=True)
@@ -172,26 +143,11 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
     return rest
 
 
-def _sizes(box: Box, bank: Bank, marks: _Marks) -> Counts | None:
-    """The number of terms below the node where each two meet, (n, n), c last; None where results are no
-    counts, whichever of the two M is in: a unit that rounds to zero loses y beside M, not beside -M."""
-    n = marks.terms
-    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
-    lost = _lost(box, bank, marks, pairs)
-    if lost is None:
-        return None
-    sizes = np.zeros((n, n), np.int64)
-    sizes[tuple(np.array(pairs).T)] = lost
-    sizes = np.maximum(sizes, sizes.T)
-    return sizes if (sizes + np.eye(n, dtype=np.int64) > 0).all() else None
-
-
-def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]]) -> Counts | None:
-    """The number of terms below the node where the terms of each pair meet, (pairs,), the last one is c; 0
-    where the result is no count, None where the unit was not asked what was wanted."""
+def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequence[int] | None:
+    """How many terms had met when the terms of each pair did: the two, and every y that is gone; 0 where the
+    result is no count, None where the unit was not asked what was wanted."""
     takes, n = box.takes, marks.terms
-    places = [(C if i == n - 1 else i, C if j == n - 1 else j) for i, j in pairs]
-    operands = _questions(takes, marks, places)
+    operands = _questions(takes, marks, pairs)
     wanted = operands["c"]
     operands, answers = box.ask(operands)
     if (operands["c"] != wanted).any():
@@ -206,7 +162,8 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]])
             left = number.value / Fraction(2) ** marks.small
             if left.denominator == 1 and 0 <= left <= n - 2:
                 sizes[place] = n - int(left)
-    return np.asarray(sizes[places_of])
+    found: list[int] = sizes[places_of].tolist()
+    return found
 
 
 def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node | None:
@@ -230,7 +187,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         return None
     if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
         _ask_each_node(box, bank, best[2], best[1])
-    return relabelled(best[1], dict(enumerate(slots or ())))
+    return best[1].relabelled(dict(enumerate(slots or ())))
 
 
 def _best(
@@ -243,11 +200,10 @@ def _best(
         marks = None if marks is None else replace(marks, turned=_turned(box, bank, marks))
         if marks is None or not _counts_all(box, bank, marks):
             continue
-        most = min(_MOST_PAIRS, box.can_answer() // 2)  # twice, for two M
-        many = marks.terms * (marks.terms - 1) > most
-        found = (_by_pivots if many else _by_all)(box, bank, marks)
-        if found is not None and (best is None or found[0] > best[0]):
-            best = *found, marks
+        tree = _tree(box, bank, marks)
+        met = 0 if tree is None else int(predicted(tree).sum())
+        if tree is not None and (best is None or met > best[0]):
+            best = met, tree, marks
     return best
 
 
@@ -311,18 +267,10 @@ def _infinite(box: Box, tried: Sequence[_Marks]) -> list[bool]:
     return [any(part) for part in np.split(np.array(special), len(tried))]
 
 
-def tree_of(unit: Unit, slots: Sequence[int] | None = None) -> Node | None:
+def tree_of_unit(unit: Unit, slots: Sequence[int] | None = None) -> Node | None:
     """The tree of a unit that can be asked without limits, found as that of a black box (`find_order`)."""
     box = Box(dense_view(unit), _WITHOUT_LIMITS, math.inf)
     return find_order(box, Bank(box.takes), slots)
-
-
-def relabelled(node: Node, names: Mapping[int, int]) -> Node:
-    """A tree with other numbers for its products."""
-    children = (
-        relabelled(one, names) if isinstance(one, Node) else names.get(one, one) for one in node.children
-    )
-    return replace(node, children=tuple(children))
 
 
 def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
@@ -367,59 +315,41 @@ def _turned(box: Box, bank: Bank, marks: _Marks) -> frozenset[int]:
     return found
 
 
-def _by_all(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
-    """The tree from all pairs, and the sum of all sizes."""
-    sizes = _sizes(box, bank, marks)
-    if sizes is None:
-        return None
-    tree = next((tree for make in (build, build_exact) if _fits(tree := make(sizes), sizes)), None)
-    return None if tree is None else (int(sizes.sum()), tree)
-
-
-def _by_pivots(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
-    """The same of many terms, from fewer pairs: one term against all others divides those by the node where
-    they meet it, and so on among each part (FPRev's way). Pairs drawn at random must then fit, too."""
+def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
+    """The tree from all pairs, or of many terms from those that FPRev asks and some drawn at random; None
+    where a result is no count or the sizes are of no tree."""
     n = marks.terms
-    rng = np.random.default_rng(n)
-    asked: dict[tuple[int, int], int] = {}
+    terms = [*range(n - 1), C]
+    sizes = np.zeros((n, n), np.int64)
 
-    def ask(pairs: list[tuple[int, int]]) -> bool:
-        both = [*pairs, *((j, i) for i, j in pairs)]
-        lost = _lost(box, bank, marks, both)
-        if lost is not None:
-            largest = np.maximum(*np.split(lost, 2)).tolist()
-            asked.update(zip(pairs, largest, strict=True))
-        return lost is not None and all(asked[pair] for pair in pairs)
-
-    def forest(members: list[int], size: int) -> list[int | Node] | None:
-        """The children of a node of this size that hold the members."""
-        found: list[int | Node] = []
-        while members:
-            pivot = members[int(rng.integers(len(members)))]
-            others = [one for one in members if one != pivot]
-            if others and not ask([(pivot, one) for one in others]):
-                return None
-            below = {one: asked[pivot, one] for one in others}
-            tree: int | Node = C if pivot == n - 1 else pivot
-            for level in sorted({at for at in below.values() if at < size}):
-                beside = forest([one for one in others if below[one] == level], level)
-                if beside is None:
-                    return None
-                tree = Node(tuple(sorted([tree, *beside], key=_first)))
-            found.append(tree)
-            members = [one for one in others if below[one] >= size]
+    def ask(pairs: Sequence[Pair]) -> list[int]:
+        """Sizes as masks show them, whichever of the two M is in: a unit that rounds to zero loses y beside
+        M, not beside -M."""
+        new = {pair for one in pairs for pair in (one, one[::-1]) if not sizes[pair]}
+        if new:
+            both = sorted(new, key=lambda pair: (pair[0] % n, pair[1] % n))  # c last
+            lost = _lost(box, bank, marks, both) or [0] * len(both)
+            for (i, j), size in zip(both, lost, strict=True):
+                sizes[i, j] = sizes[j, i] = max(size, sizes[i, j])
+        found = [int(sizes[pair]) for pair in pairs]
+        if not all(found):
+            raise _Unreadable
         return found
 
-    whole = forest(list(range(n)), n + 1)
-    if whole is None or len(whole) != 1 or not isinstance(whole[0], Node):
+    most = min(_MOST_PAIRS, box.can_answer() // 2)  # twice, for two M
+    try:
+        if n * (n - 1) <= most:
+            ask([(i, j) for i in terms for j in terms if i != j])
+            trees = (make(terms, ask) for make in (tree_of, exact_tree_of))
+        else:
+            trees = iter([tree_of(terms, ask)])
+            checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)
+            drawn = np.random.default_rng(n).integers(n, size=(checked, 2))
+            ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
+    except _Unreadable:
         return None
-    checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)
-    drawn = rng.integers(n, size=(checked, 2)).tolist()
-    if not ask([(i, j) for i, j in drawn if i != j]):
-        return None
-    sizes = predicted(whole[0], n)
-    right = all(sizes[i, j] == lost for (i, j), lost in asked.items())
-    return (int(sizes.sum()), whole[0]) if right else None
+    asked = sizes > 0
+    return next((one for one in trees if one is not None and (predicted(one) == sizes)[asked].all()), None)
 
 
 def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
@@ -429,87 +359,3 @@ def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
     bank.add(KIND, operands, answers)
     number = box.takes.formats["d"].decode(int(answers[0]))
     return number.kind < Kind.INFINITY and number.value == marks.terms * Fraction(2) ** marks.small
-
-
-def _fits(tree: Node | None, sizes: Counts) -> bool:
-    """Whether a tree has these sizes, all of them."""
-    return tree is not None and bool((predicted(tree, len(sizes)) == sizes).all())
-
-
-def predicted(tree: Node, n: int) -> Counts:
-    """The sizes that masks would find in a tree of n terms: what `build` starts from."""
-    sizes = np.zeros((n, n), np.int64)
-
-    def lost(one: int | Node) -> int:
-        return len(terms_of(one)) - 1
-
-    def enter(node: Node) -> None:
-        for i, x in enumerate(node.children):
-            for y in node.children[i + 1 :]:
-                size = 2 + lost(x) + lost(y) if node.exact else len(node.terms)
-                for s in terms_of(x):
-                    for t in terms_of(y):
-                        sizes[s, t] = sizes[t, s] = size  # c is -1, the last
-            if isinstance(x, Node):
-                enter(x)
-
-    enter(tree)
-    return sizes
-
-
-def build(sizes: Counts) -> Node | None:
-    """The tree whose nodes have these sizes: sizes[i, j] terms are below the lowest node above i and j; the
-    last index is c. None where there is none."""
-
-    def node(members: tuple[int, ...]) -> int | Node | None:
-        if len(members) == 1:
-            return C if members[0] == len(sizes) - 1 else members[0]
-        inner = [sizes[i, j] for i in members for j in members if j != i]
-        if len(members) > 2 and set(inner) == {2}:
-            return Node(tuple(_named(members, len(sizes))), exact=True)
-        children: list[tuple[int, ...]] = []
-        left = list(members)
-        while left:
-            first = left[0]
-            same = tuple(j for j in left if j == first or sizes[first, j] < len(members))
-            children.append(same)
-            left = [j for j in left if j not in same]
-        return None if len(children) == 1 else _node([node(child) for child in children])
-
-    whole = node(tuple(range(len(sizes))))
-    return whole if isinstance(whole, Node) else None
-
-
-def build_exact(sizes: Counts) -> Node | None:
-    """The same of nodes that add exactly and round their result: M and -M that meet in one lose what they met
-    before, and nothing else."""
-
-    def node(members: tuple[int, ...]) -> int | Node | None:
-        if len(members) == 1:
-            return C if members[0] == len(sizes) - 1 else members[0]
-        top = max(members, key=lambda i: sum(sizes[i, j] for j in members))
-        inside = {i: 1 if i == top else int(sizes[top, i]) - 1 for i in members}
-        children: list[tuple[int, ...]] = [(i,) for i in members if inside[i] == 1]
-        left = [i for i in members if inside[i] > 1]
-        while left:
-            first = left[0]
-            same = tuple(j for j in left if j == first or sizes[first, j] < inside[first] + inside[j])
-            children.append(same)
-            left = [j for j in left if j not in same]
-        return None if len(children) == 1 else _node([node(child) for child in children], exact=True)
-
-    whole = node(tuple(range(len(sizes))))
-    return whole if isinstance(whole, Node) else None
-
-
-def _node(children: list[Any], exact: bool = False) -> Node | None:
-    return None if any(one is None for one in children) else Node(tuple(sorted(children, key=_first)), exact)
-
-
-def _named(members: tuple[int, ...], n: int) -> list[int]:
-    return sorted(C if m == n - 1 else m for m in members)
-
-
-def _first(one: int | Node) -> tuple[int, int]:
-    """Terms before nodes, by their first term."""
-    return (0, one) if isinstance(one, int) else (1, min(one.terms))
