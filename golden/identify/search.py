@@ -104,14 +104,13 @@ class Search(Generic[S]):
     ) -> S | None:
         """What the first pass that helps makes of a candidate."""
         tried = -1 if spent is None else spent.get(key, -1)
-        for one in self.passes:
-            if one.effort > effort or one.effort <= tried:
-                continue
-            better = self.apply(one, best, deadline)
-            if better is not None or time.monotonic() > deadline:
-                return better
-            if spent is not None:
-                spent[key] = one.effort
+        for level in sorted({one.effort for one in self.passes if tried < one.effort <= effort}):
+            for one in self.passes:
+                better = self.apply(one, best, deadline) if one.effort == level else None
+                if better is not None or time.monotonic() > deadline:
+                    return better
+            if spent is not None:  # all passes of this effort were in vain
+                spent[key] = level
         return None
 
     def once(self, start: S, cost: Callable[[S], float], deadline: float) -> S:

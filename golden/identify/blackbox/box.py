@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from golden.errors import MmagoldError, OperandError, one_line
 from golden.identify.blackbox.coverage import Coverage
+from golden.identify.search import Statistics
 from golden.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.program import Program
@@ -209,6 +210,8 @@ class Bank:
         self._by_parts: list[Bank] = []
         self.spent: dict[Hashable, int] = {}
         """Programs from which a fit to these questions found nothing better, with what effort."""
+        self.statistics: dict[str, Statistics] = {}
+        """What the passes of fits to these questions, or parts of them, were worth."""
         self.read_off: dict[type, object] = {}
         """What was read off these answers, by what it is."""
 
@@ -239,6 +242,7 @@ class Bank:
         found = Bank(self.takes)
         found.operands = {name: codes[index] for name, codes in self.operands.items()}
         found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
+        found.statistics = self.statistics
         return found
 
     def some_wrong(self, program: Program, each: int) -> Bank:

@@ -27,6 +27,7 @@ from golden.identify.blackbox.moves import Hints, Move, alone, joint, moves, nan
 from golden.identify.blackbox.simple import KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.blackbox.taken import Taken
+from golden.identify.search import Pass, Search
 from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
@@ -502,7 +503,7 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
     if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
         start = _on_few_terms(bank, start, deadline)
-    return _climb(bank, start, hints(bank), deadline, effort)
+    return Fitting(bank).to(start, deadline, effort)
 
 
 def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
@@ -642,48 +643,9 @@ def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
     order of the sum, and is not covered up by a wrong one."""
     few = bank.of_kinds(KINDS)
     own = Fit(start.candidate, wrong_of(few, start.candidate), start.told)
-    found = _climb(few, own, hints(few), deadline, Effort.ANY)
+    found = Fitting(few).to(own, deadline, Effort.ANY)
     wrong = wrong_of(bank, found.candidate)
     return Fit(found.candidate, wrong, found.told) if wrong < start.wrong else start
-
-
-def _climb(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort) -> Fit:
-    while best.wrong and time.monotonic() < deadline:
-        better = _better(bank, best, hints, deadline, effort)
-        if better is None:
-            break
-        best = _more_causes(bank, better, hints, deadline)
-    return best
-
-
-def _better(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort) -> Fit | None:
-    """What the least effort makes better that does; None where nothing did.
-
-    What did not help is not tried on the same bank again: candidates come back, from other starts and with
-    more effort.
-    """
-    key = best.candidate.operations
-    sample = sample_of(bank, best.candidate, 1)
-    for needed, tried in _EFFORTS:
-        if needed > effort or bank.spent.get(key, -1) >= needed:
-            continue
-        better = tried(bank, sample, best, hints, deadline)
-        if better is not None or time.monotonic() > deadline:
-            return better
-        bank.spent[key] = needed
-    return None
-
-
-def _plain(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
-    """One change of a key or of a common step, or two words of one step."""
-    better = _step(sample, best, moves(best.candidate, hints), deadline)
-    return better or _step(sample, best, joint(best.candidate), deadline)
-
-
-def _any(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
-    """Any other single change."""
-    better = _step(sample, best, rare(best.candidate), deadline)
-    return better or _step(sample, best, alone(best.candidate, hints), deadline)
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
@@ -779,63 +741,109 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -
     return found
 
 
-def _instead(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
-    """Another change in the place of one that was taken before: the first that helps."""
-    for reset in resets(best.candidate):
-        start = reset.apply(best.candidate)
-        if start is None or time.monotonic() > deadline:
-            continue
-        told = [*best.told, Taken(reset.text, best.candidate, start)]
-        tried = chain(moves(start, hints), joint(start))
-        better = _step(sample, Fit(start, best.wrong, told), tried, deadline, best)
-        if better is not None:
-            return better
-    return None
+class Fitting:
+    """The passes of one fit to a bank of questions."""
 
+    def __init__(self, bank: Bank) -> None:
+        self.bank, self.hints = bank, hints(bank)
+        self._sample: tuple[Candidate, Sample] | None = None
+        self.search: Search[Fit] = Search(
+            [
+                Pass("change a key", self._keys, "no single change of a key explains more", Effort.SINGLE),
+                Pass("change two keys at once", self._joint, "nor do two keys of a step", Effort.SINGLE),
+                Pass("change the steps", self._steps, "nor does any step more, less or other", Effort.ANY),
+                Pass("change one operation", self._alone, "nor does a change of one operation", Effort.ANY),
+                Pass(
+                    "replace a change", self._instead, "nor another key for one that is set", Effort.INSTEAD
+                ),
+                Pass("restart without keys", self._again, "nor a fit without one or two keys", Effort.AGAIN),
+                Pass(
+                    "change two things", self._pairs, "nor two changes of which neither helps", Effort.PAIRS
+                ),
+            ]
+        )
+        self.search.statistics = bank.statistics
 
-def _again(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
-    """What is found from the candidate without one or two of its keys: the first that is better. Changes that
-    explained a part together can stand in the way of those that explain all."""
-    back = list(resets(best.candidate))
-    rng = np.random.default_rng(len(back))
-    pairs = [tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)]
-    for given_up in (*((index,) for index in range(len(back))), *pairs):
-        start: Candidate | None = best.candidate
-        for index in given_up:
-            start = None if start is None else back[index].apply(start)
-        if start is None or time.monotonic() > deadline:
-            continue
-        told = [*best.told, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
-        found = _climb(bank, Fit(start, wrong_of(bank, start), told), hints, deadline, Effort.SINGLE)
-        if found.wrong < best.wrong:
-            return found
-    return None
+    def to(self, start: Fit, deadline: float, effort: Effort) -> Fit:
+        """What passes up to an effort lead to. What did not help is not tried on the same bank again:
+        candidates come back, from other starts and with more effort."""
+        return self.search.run(
+            start,
+            lambda fit: fit.wrong,
+            deadline,
+            effort=effort,
+            key=lambda fit: fit.candidate.operations,
+            spent=self.bank.spent,
+        )
 
+    def _of(self, best: Fit) -> Sample:
+        if self._sample is None or self._sample[0] is not best.candidate:
+            self._sample = best.candidate, sample_of(self.bank, best.candidate, 1)
+        return self._sample[1]
 
-def _pairs(bank: Bank, sample: Sample, best: Fit, hints: Hints, deadline: float) -> Fit | None:
-    """Two changes together, where one alone does not help: the first among those that harm least."""
-    firsts: list[tuple[int, int, Move, Candidate]] = []
-    near = replace(hints, wide=False)
-    for index, move in enumerate(moves(best.candidate, Hints(hints.words))):
-        if time.monotonic() > deadline:
-            return None
-        new = move.apply(best.candidate)
-        if new is not None and not sample.alike(new, best.candidate):
-            firsts.append((sample.wrong(new), index, move, new))
-    firsts.sort(key=lambda one: one[:2])
-    for _, _, move, new in firsts[:_BEAM]:
-        told = [*best.told, Taken(move.text, best.candidate, new)]
-        better = _step(sample, Fit(new, best.wrong, told), moves(new, near), deadline)
-        if better is not None and better.wrong < best.wrong:
-            return better
-    return None
+    def _step(self, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
+        better = _step(self._of(best), best, tried, deadline)
+        return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
 
+    def _keys(self, best: Fit, deadline: float) -> Fit | None:
+        return self._step(best, moves(best.candidate, self.hints), deadline)
 
-_EFFORTS = (
-    (Effort.SINGLE, _plain),
-    (Effort.ANY, _any),
-    (Effort.INSTEAD, _instead),
-    (Effort.AGAIN, _again),
-    (Effort.PAIRS, _pairs),
-)
-"""What is tried from which effort on."""
+    def _joint(self, best: Fit, deadline: float) -> Fit | None:
+        return self._step(best, joint(best.candidate), deadline)
+
+    def _steps(self, best: Fit, deadline: float) -> Fit | None:
+        return self._step(best, rare(best.candidate), deadline)
+
+    def _alone(self, best: Fit, deadline: float) -> Fit | None:
+        return self._step(best, alone(best.candidate, self.hints), deadline)
+
+    def _instead(self, best: Fit, deadline: float) -> Fit | None:
+        """Another change in the place of one that was taken before: the first that helps."""
+        for reset in resets(best.candidate):
+            start = reset.apply(best.candidate)
+            if start is None or time.monotonic() > deadline:
+                continue
+            told = [*best.told, Taken(reset.text, best.candidate, start)]
+            tried = chain(moves(start, self.hints), joint(start))
+            better = _step(self._of(best), Fit(start, best.wrong, told), tried, deadline, best)
+            if better is not None:
+                return better
+        return None
+
+    def _again(self, best: Fit, deadline: float) -> Fit | None:
+        """What is found from the candidate without one or two of its keys: the first that is better. Changes
+        that explained a part together can stand in the way of those that explain all."""
+        back = list(resets(best.candidate))
+        rng = np.random.default_rng(len(back))
+        pairs = [
+            tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)
+        ]
+        for given_up in (*((index,) for index in range(len(back))), *pairs):
+            start: Candidate | None = best.candidate
+            for index in given_up:
+                start = None if start is None else back[index].apply(start)
+            if start is None or time.monotonic() > deadline:
+                continue
+            told = [*best.told, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
+            found = self.to(Fit(start, wrong_of(self.bank, start), told), deadline, Effort.SINGLE)
+            if found.wrong < best.wrong:
+                return found
+        return None
+
+    def _pairs(self, best: Fit, deadline: float) -> Fit | None:
+        """Two changes together, where one alone does not help: the first among those that harm least."""
+        firsts: list[tuple[int, int, Move, Candidate]] = []
+        near = replace(self.hints, wide=False)
+        for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
+            if time.monotonic() > deadline:
+                return None
+            new = move.apply(best.candidate)
+            if new is not None and not self._of(best).alike(new, best.candidate):
+                firsts.append((self._of(best).wrong(new), index, move, new))
+        firsts.sort(key=lambda one: one[:2])
+        for _, _, move, new in firsts[:_BEAM]:
+            told = [*best.told, Taken(move.text, best.candidate, new)]
+            better = _step(self._of(best), Fit(new, best.wrong, told), moves(new, near), deadline)
+            if better is not None and better.wrong < best.wrong:
+                return better
+        return None
