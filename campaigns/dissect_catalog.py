@@ -28,9 +28,9 @@ import runner
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
+from golden.identify.blackbox.box import dense_view
 from golden.identify.blackbox.candidates import meant
-from golden.identify.blackbox.found import Found
-from golden.identify.blackbox.views import dense_view
+from golden.identify.blackbox.report import Found
 from golden.instruction import Instruction
 from golden.unit import FunctionUnit, Unit, signature_of
 from hw_capture.kernels import kernels

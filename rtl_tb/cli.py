@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
-from golden.identify.blackbox.openers import OPENERS
+from golden.identify.blackbox.plugins import OPENERS
 from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:

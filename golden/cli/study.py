@@ -66,7 +66,7 @@ def study(
 def _run(name: str, samples: int | None, gpu: bool) -> Study:
     """Runs with a progress bar on stderr, where that is a terminal."""
     from golden import studies
-    from golden.identify.blackbox.openers import open_chip
+    from golden.identify.blackbox.plugins import open_chip
 
     studies.title(name)  # an unknown name is said before a GPU is opened
     chip = open_chip() if gpu else None

@@ -14,8 +14,7 @@ from golden.errors import DocsError, nearest
 from golden.explain.markdown import figure
 from golden.files import escape
 from golden.files.output import write_text, write_whole
-from golden.identify.blackbox.found import Found
-from golden.identify.blackbox.report import STEPS
+from golden.identify.blackbox.report import STEPS, Found
 from golden.publish import document
 from golden.publish.pictures import datapath, tree
 

@@ -13,7 +13,7 @@ from functools import singledispatch
 
 from golden.explain.terminal import TEXT_WIDTH, HouseConsole, print_trace
 from golden.explain.trace import Trace
-from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.report import Found
 from golden.identify.comparing import CLASSES, DIFFERENCES, Comparison
 from golden.instruction import Instruction
 from golden.notebook import Shown

@@ -17,7 +17,7 @@ from inspect import signature
 from types import ModuleType
 
 from golden.errors import OperandError, UnknownNameError, nearest
-from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.plugins import Chip
 from golden.studies.study import Progress, Study
 
 _MODULES = {
@@ -49,7 +49,7 @@ def run(
         name: one of `names()`.
         samples: random samples of each experiment, by default what takes a few seconds.
         progress: called as progress(done, total).
-        chip: is asked what the models of its architecture are (golden/identify/blackbox/openers.py).
+        chip: is asked what the models of its architecture are (golden/identify/blackbox/plugins.py).
 
     Raises:
         UnknownNameError: no such study. OperandError: samples below 1; a chip for a study that asks none.

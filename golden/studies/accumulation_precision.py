@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.plugins import Chip
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe
 from golden.kernels.sum_tree import C

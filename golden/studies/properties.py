@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from golden.catalog.compared_units import BLOCKS, Block, units
-from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.plugins import Chip
 from golden.identify.probe.facts import Facts
 from golden.identify.probe.probes import Shot
 from golden.identify.probe.properties import PROPERTIES, Property, measured

@@ -11,8 +11,8 @@ from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instructions
 from golden.identify.blackbox.box import Box
-from golden.identify.blackbox.openers import Chip
-from golden.identify.blackbox.repeating import asked_again, at_every_place
+from golden.identify.blackbox.plugins import Chip
+from golden.identify.blackbox.repeatability import asked_again, at_every_place
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit

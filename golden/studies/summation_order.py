@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.plugins import Chip
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.kernels.sum_tree import C, Node, terms_of
 from golden.studies import draw

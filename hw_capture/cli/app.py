@@ -308,7 +308,7 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`, gpu:NAME into `mmagold dissect` and the GPU into
     `mmagold study`; the entry point that pyproject.toml names."""
-    from golden.identify.blackbox.openers import CHIPS, OPENERS
+    from golden.identify.blackbox.plugins import CHIPS, OPENERS
     from hw_capture.cli import ablation, campaign, products, profile, sass, timing, timing_export
     from hw_capture.record.black_box import open_box, open_chip
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from golden.catalog import architectures
 from golden.catalog.lookup import instruction, resolve
 from golden.errors import OperandError, UnknownNameError
-from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox.plugins import Chip
 from golden.unit import Unit
 from hw_capture.errors import DeviceError
 

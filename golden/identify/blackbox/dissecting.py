@@ -26,37 +26,43 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, SpecError
 from golden.files import output
-from golden.identify.blackbox import between_orders, few_terms, fitting, memory, structure, telling
-from golden.identify.blackbox.box import Bank, Box, BudgetEnded
+from golden.identify.blackbox import between_orders, discriminate, few_terms, fitting, memory, structure
+from golden.identify.blackbox.box import (
+    Bank,
+    Box,
+    BudgetEnded,
+    as_taken,
+    dense_view,
+    keeping,
+    mode_view,
+    selected,
+)
 from golden.identify.blackbox.candidates import Candidate, meant
 from golden.identify.blackbox.candidates import candidate as made_candidate
-from golden.identify.blackbox.causes import Changed
-from golden.identify.blackbox.coverage import KIND as CODES
-from golden.identify.blackbox.coverage import Coverage
-from golden.identify.blackbox.evidence import Evidence, Property, weigh
-from golden.identify.blackbox.found import IN_TURNS, Example, Found, of_modes
+from golden.identify.blackbox.evidence import Evidence, Forced, Property, forced, meetings, shrunk, weigh
 from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.held import held, one_sided
-from golden.identify.blackbox.laws import Law, broken, by_magnitude
 from golden.identify.blackbox.lower import ONE, end_of_products, lowered, of_numbers, overflows_early
-from golden.identify.blackbox.meetings import meetings
 from golden.identify.blackbox.moves import Move, nan_words
-from golden.identify.blackbox.naming import with_names
-from golden.identify.blackbox.nearness import nearest
+from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.partners import partners
-from golden.identify.blackbox.passive import dissect_recording
-from golden.identify.blackbox.recordings import Recording
-from golden.identify.blackbox.repeating import Repeated, asked_again, otherwise_now
-from golden.identify.blackbox.report import shortened
-from golden.identify.blackbox.simple import KINDS as FEW_TERMS
-from golden.identify.blackbox.simple import SIGNS, simple, zero_c
-from golden.identify.blackbox.skeletons import grouped, skeletons, uncommon
+from golden.identify.blackbox.questions import KIND as CODES
+from golden.identify.blackbox.questions import KINDS as FEW_TERMS
+from golden.identify.blackbox.questions import SIGNS, Coverage, simple, zero_c
+from golden.identify.blackbox.recordings import Recording, dissect_recording
+from golden.identify.blackbox.repeatability import Changed, Repeated, asked_again, otherwise_now
+from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.blackbox.taken import Forced, forced, shrunk
-from golden.identify.blackbox.unexplained import unexplained, without_invented_words
+from golden.identify.blackbox.templates import grouped, skeletons, uncommon
+from golden.identify.blackbox.unexplained import (
+    Law,
+    broken,
+    by_magnitude,
+    unexplained,
+    without_invented_words,
+)
 from golden.identify.blackbox.unread import not_read
-from golden.identify.blackbox.views import as_taken, dense_view, keeping, mode_view, selected
 from golden.identify.minimising import costs, minimise
 from golden.identify.sample import evenly
 from golden.instruction import Instruction
@@ -137,7 +143,7 @@ _MOMENT, _SHORTEST = 1.0, 1e-3
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
-    *("alignment_one_term", "tie", "deep_cancellation", telling.TIES),
+    *("alignment_one_term", "tie", "deep_cancellation", discriminate.TIES),
 )
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
 _CODES_FROM, _PARTS_OF_CODES = 2, 4
@@ -592,8 +598,8 @@ class _Search:
         if end is None:
             return
         self.end = end
-        ties = stimuli.generate(self.takes, telling.TIES, most, self._rng(1, _MOST_LOWERED))
-        self.bank.add(telling.TIES, *self.dense.ask(ties))
+        ties = stimuli.generate(self.takes, discriminate.TIES, most, self._rng(1, _MOST_LOWERED))
+        self.bank.add(discriminate.TIES, *self.dense.ask(ties))
         for kind in (*_ORDINARY, *FEW_TERMS):
             self._ask_again_lower(frozenset((kind,)), end, most)
 
@@ -711,7 +717,7 @@ class _Search:
             return False
         found = between_orders.questions(those, self.end, partial(self._rng, 2000 + turn))
         if found is not None and len(found["a"]) <= self.dense.asks // _OF_LOWERED:
-            self.bank.add(telling.TIES, *self.dense.ask(found))
+            self.bank.add(discriminate.TIES, *self.dense.ask(found))
             return True
         return False
 
@@ -927,7 +933,7 @@ class _Search:
         """A few other orders of the sum that were not fitted to these counterexamples: where no key explains
         them, they may be what shows the order."""
         until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
-        starts = telling.other_starts(fit.candidate, self.orders, self.bank, until)
+        starts = discriminate.other_starts(fit.candidate, self.orders, self.bank, until)
         found = [one for one in starts if one.candidate.order not in self.tried][:_OTHERS]
         self.tried.update(one.candidate.order for one in found)
         return found
@@ -939,8 +945,8 @@ class _Search:
         candidate, rivals = fit.candidate, self._rivals(fit, far)
         rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._for_telling
         asked = [
-            telling.questions(candidate, rivals, each, rng, end),
-            telling.below_the_last_bit(candidate, each // 2, partial(rng, 0)),
+            discriminate.questions(candidate, rivals, each, rng, end),
+            discriminate.below_the_last_bit(candidate, each // 2, partial(rng, 0)),
         ]
         parts = [one for one in asked if one is not None]
         if not parts:
@@ -956,7 +962,9 @@ class _Search:
         asked between the two, or says the same in more words. It is checked as any other then."""
         banks = self.bank, self.checked
         left = [one for one in self.plainer if all(b.explained(one.candidate.program) for b in banks)]
-        if not left or not (wrong or telling.words(left[0].candidate) < telling.words(fit.candidate)):
+        if not left or not (
+            wrong or discriminate.words(left[0].candidate) < discriminate.words(fit.candidate)
+        ):
             return False
         self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].told), {}
         return True
@@ -971,13 +979,13 @@ class _Search:
             left = [(key, one) for key, one in known.left if not new.wrong(one.program).any()]
         else:
             end = time.monotonic() + self._for_telling
-            changes = telling.neighbours(candidate, self._words(), causes=True)
-            left, self.plainer = telling.alike(candidate, self.bank, changes, end), []
+            changes = discriminate.neighbours(candidate, self._words(), causes=True)
+            left, self.plainer = discriminate.alike(candidate, self.bank, changes, end), []
         if far:
-            others = [(telling.ORDER, one) for one in self._other_orders(candidate)]
-            self.plainer = telling.plainer(fit, self.bank, time.monotonic() + self._for_telling)
-            left = [*others, *((telling.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
-        left = telling.apart(candidate, left)
+            others = [(discriminate.ORDER, one) for one in self._other_orders(candidate)]
+            self.plainer = discriminate.plainer(fit, self.bank, time.monotonic() + self._for_telling)
+            left = [*others, *((discriminate.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
+        left = discriminate.apart(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
 
@@ -986,7 +994,7 @@ class _Search:
         candidates of one order: what did not explain fewer questions does not explain more."""
         if candidate.order not in self.other_orders:
             until = time.monotonic() + min(_RIVAL_ORDERS_SECONDS, self.dense.left / 8)
-            found = telling.other_orders(candidate, self.orders, self.bank, until)
+            found = discriminate.other_orders(candidate, self.orders, self.bank, until)
             self.other_orders[candidate.order] = list(found)
         return [one for one in self.other_orders[candidate.order] if self.bank.explained(one.program)]
 
@@ -995,7 +1003,7 @@ class _Search:
         return min(_TELLING_SECONDS, self.dense.left / 4)
 
     def _neighbours(self, candidate: Candidate) -> list[Move]:
-        return telling.neighbours(candidate, self._words())
+        return discriminate.neighbours(candidate, self._words())
 
     def _words(self) -> tuple[int, ...]:
         """The NaNs that the box answered."""
@@ -1281,7 +1289,7 @@ class _Search:
     def _rule_out(self, fit: fitting.Fit) -> None:
         """Questions of the rounds that show what the bank leaves open join it; keys that every unit has come
         first, as the time may end."""
-        rivals = sorted(self._rivals(fit, far=False), key=lambda rival: telling.is_extra(rival[0]))
+        rivals = sorted(self._rivals(fit, far=False), key=lambda rival: discriminate.is_extra(rival[0]))
         until = time.monotonic() + min(_RULING_OUT_SECONDS, max(self.dense.left, 0) / 4)
         for _, one in rivals:
             if time.monotonic() > until:
@@ -1321,7 +1329,7 @@ class _Search:
                 yield f"it is right on all operands of the kinds {', '.join(right)}"
             if fit is not None:
                 yield from unexplained(fit.candidate, self.bank, self.checked)
-        told = {key: values for key, values in alternatives.items() if not telling.is_extra(key)}
+        told = {key: values for key, values in alternatives.items() if not discriminate.is_extra(key)}
         for key, values in told.items():
             shown = ", ".join(shortened(values))
             yield f"{key}: {shown} would have answered every question kept in the same way"

@@ -19,10 +19,10 @@ from golden.identify.blackbox import fitting, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit
+from golden.identify.blackbox.questions import ALONE
 from golden.identify.blackbox.rounded import as_rounded
 from golden.identify.blackbox.signs import with_signs
-from golden.identify.blackbox.simple import ALONE
-from golden.identify.blackbox.skeletons import inner_formats, uncommon
+from golden.identify.blackbox.templates import inner_formats, uncommon
 from golden.identify.blackbox.unshown import losing
 from golden.identify.sample import evenly
 from golden.number.formats import Format, Kind

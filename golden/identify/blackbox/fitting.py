@@ -23,10 +23,10 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets, sticky
-from golden.identify.blackbox.simple import KINDS
+from golden.identify.blackbox.questions import KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
-from golden.identify.blackbox.taken import Taken
 from golden.identify.search import Pass, Search
 from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.simple import ALONE
+from golden.identify.blackbox.questions import ALONE
 from golden.number.formats import Format, to_float
 from golden.number.frozen import replace
 from golden.program.steps import Step, Sum

@@ -13,7 +13,7 @@ from typing import Any
 
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate, with_results
-from golden.identify.blackbox.skeletons import START_BITS, align, has_special, inner_formats, leading_bits
+from golden.identify.blackbox.templates import START_BITS, align, has_special, inner_formats, leading_bits
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
 from golden.program import keys

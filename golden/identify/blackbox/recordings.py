@@ -6,17 +6,37 @@ recording:FILE             a vector file with its manifest, or an .npz archive o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
+from golden.catalog.relatives import Relative, relatives
+from golden.catalog.unit_text import unit_text
 from golden.errors import FileFormatError, OperandError
 from golden.files.npyfile import read_arrays
+from golden.identify.blackbox import fitting
+from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.evidence import Evidence, forced, weigh
+from golden.identify.blackbox.moves import Hints, Move, moves, nan_words
+from golden.identify.blackbox.naming import nearest, with_names
+from golden.identify.blackbox.repeatability import RECORDED, Changed
+from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
+from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
+from golden.identify.comparing import compare
+from golden.identify.minimising import costs
+from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands, Signature
+from golden.unit import FunctionUnit, signature_of
 from golden.vectors import captured, files
 from golden.vectors.manifest import beside
 from golden.vectors.tiles import element, grid
@@ -123,3 +143,256 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
             raise FileFormatError(
                 f"{path}[{name}] has shape {arrays[name].shape}, expected {(count, *shape)}"
             )
+
+
+Progress = Callable[[str, int, int], None]
+USED, HELD = "used by the search", "held back from it"
+_MOST_USED, _SHARE_USED = 6_000, 0.6
+"""Dot products that the search sees at first."""
+_TAKEN = 400
+"""Counterexamples of the part that was held back that join the search at a time."""
+_STARTS, _ORDERS, _ROUNDS = 4, 6, 8
+_WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
+_TOLD = 20_000
+"""Dot products tried to tell a rival from the candidate."""
+_MOST_VALUES, _OF_ONE_KEY = 24, 1
+"""Values of single keys for which operands that tell are looked for, in all and of one key."""
+
+
+def dissect_recording(
+    recording: Recording, seconds: float, seed: int, progress: Progress | None = None
+) -> Found:
+    """Finds a specification that explains a recording, and what the recording does not decide.
+
+    Args:
+        seconds: the search ends after this time; what is said of its end takes some more.
+        seed: of what is held back.
+    """
+    return _Passive(recording, seconds, seed, progress).run()
+
+
+class _Passive:
+    def __init__(self, recording: Recording, seconds: float, seed: int, progress: Progress | None) -> None:
+        self.recording, self.seed, self.progress = recording, seed, progress
+        self.started = time.monotonic()
+        self.deadline = self.started + seconds
+        self.takes = signature_of(dense_view(FunctionUnit.like(recording.takes, _unasked)))
+        operands = selected(recording.takes, recording.operands)
+        self.whole = Bank(self.takes)
+        self.whole.add(USED, operands, recording.answers)
+        self.same = _alike(operands)
+        self.changed = _with_two_results(recording)
+        self.used = np.zeros(len(recording), np.bool_)
+        different = int(self.same.max()) + 1
+        order = np.random.default_rng(seed).permutation(different)
+        self._use(order[: min(math.ceil(_SHARE_USED * different), _MOST_USED)])
+
+    # The search ---------------------------------------------------------------------------------------------
+
+    def run(self) -> Found:
+        """All of it."""
+        known = self._known()
+        fit = self._fitted(known)
+        for _ in range(_ROUNDS):
+            if fit is None or time.monotonic() > self.deadline:
+                break
+            wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
+            if not len(wrong):
+                break
+            self._use(self.same[wrong[:_TAKEN]])
+            fit = self._fitted([fit.candidate, *known[:1]])
+        return self._found(fit, known)
+
+    def _use(self, different: npt.NDArray[np.int64]) -> None:
+        """The search sees these dot products, each as often as it was recorded."""
+        self.used |= np.isin(self.same, different)
+
+    def _tell(self, what: str) -> None:
+        if self.progress is not None:
+            self.progress(what, 0, 1)
+
+    @property
+    def bank(self) -> Bank:
+        """What the search sees."""
+        return self.whole.part(np.flatnonzero(self.used))
+
+    def _relatives(self) -> list[Relative]:
+        return relatives(self._empty(), same=True)
+
+    def _empty(self) -> Instruction:
+        """An instruction with these operands, for whom relatives are looked for."""
+        one = next(iter(skeletons(self.takes, None)))
+        return as_taken(one.instruction, self.recording.takes)
+
+    def _known(self) -> list[Candidate]:
+        """The programs of the catalog that take these operands, the nearest first."""
+        self._tell("trying the instructions of the catalog")
+        found = []
+        for one in self._relatives():
+            name = f"{one.instruction.architecture}:{one.instruction.name}"
+            chain = "" if one.links == 1 else f", {one.links} of it in a chain"
+            made = Candidate(self.takes, one.stretched.program.operations, f"{name}{chain}")
+            found.append((fitting.wrong_of(self.bank, made), made))
+        return [made for _, made in sorted(found, key=lambda item: item[0])]
+
+    def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
+        """The candidate that explains what the search sees; else the nearest."""
+        bank = self.bank
+        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
+        best = self._best(bank, tried, fitting.Effort.SINGLE)
+        if best is None or best.wrong:
+            self._tell("fitting orders of the sum")
+            ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
+            more = [best] if best is not None else []
+            best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
+        if best is not None and best.wrong:
+            best = self._best(bank, [best], fitting.Effort.PAIRS)
+        return best
+
+    def _best(self, bank: Bank, starts: list[fitting.Fit], effort: fitting.Effort) -> fitting.Fit | None:
+        best: fitting.Fit | None = None
+        for start in sorted(starts, key=lambda one: one.wrong):
+            if best is not None and (best.wrong == 0 or time.monotonic() > self.deadline):
+                break
+            self._tell(f"fitting: {start.candidate.order}")
+            done = fitting.fit(bank, start, self.deadline, effort) if start.wrong else start
+            if best is None or done.wrong < best.wrong:
+                best = done
+        return best
+
+    # The outcome --------------------------------------------------------------------------------------------
+
+    def _found(self, fit: fitting.Fit | None, known: list[Candidate]) -> Found:
+        name = self.recording.name
+        if fit is None:
+            return Found(name, None, None, {}, ("no order of the sum could be tried",), recorded=True)
+        fit = without_invented_words(fit, self.whole)
+        candidate = fit.candidate
+        wrong = self.whole.wrong(candidate.program)
+        parts = {USED: self.used, HELD: ~self.used}
+        differing = {kind: (int(wrong[mask].sum()), int(mask.sum())) for kind, mask in parts.items()}
+        unit = as_taken(candidate.instruction, self.recording.takes)
+        explained = not wrong.any()
+        words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
+        neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
+        limit = time.monotonic() + _WEIGHED_SECONDS
+        evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
+        alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
+        named = any(one.key == candidate.key for one in known)
+        near = nearest(unit, alternatives) if explained and not named else None
+        title = f"dissected: {name}"
+        text = unit_text(candidate.instruction, "dissected", title, editor=False)
+        if text is not None and explained:
+            text = with_names(candidate.instruction, text, title, [candidate.order] if named else (), near)
+        rivals = tuple(self._rivals(candidate, known, evidence, neighbours)) if explained else ()
+        return Found(
+            name,
+            unit,
+            text,
+            differing,
+            tuple(self._undecided(candidate, differing, evidence)),
+            rules=(candidate.order, *fit.told),
+            laws=() if explained else broken(self.whole),
+            forced=tuple(forced(fit.told, self.whole)),
+            example=None if explained else self._example(candidate, wrong),
+            alternatives=alternatives,
+            fresh=differing[HELD][1],
+            properties=evidence.properties,
+            near=near,
+            recorded=True,
+            changed=self.changed,
+            rivals=rivals,
+            seconds=time.monotonic() - self.started,
+        )
+
+    @property
+    def _floats(self) -> bool:
+        return self.takes.formats["d"].is_float
+
+    def _undecided(
+        self, candidate: Candidate, differing: dict[str, tuple[int, int]], evidence: Evidence
+    ) -> Iterator[str]:
+        different = int(self.same.max()) + 1
+        if different < len(self.recording):
+            recorded = f"{len(self.recording):,} recorded dot products"
+            yield f"of {recorded} {different:,} are different, the others repeat them"
+        if self.changed is not None:
+            yield self.changed.text(self.recording.takes.formats)
+        wrong = sum(count for count, _ in differing.values())
+        if wrong:
+            of = f"all {len(self.recording):,} recorded results"
+            yield f"no candidate explains {of}; {wrong:,} of them differ"
+            if time.monotonic() > self.deadline:
+                yield "the time that was given ended before the search did"
+            yield from unexplained(candidate, self.whole)
+            return
+        yield (
+            "that the unit is deterministic, and that a result depends on nothing but its operands, cannot "
+            "be seen in a recording"
+        )
+        for one in evidence.properties:
+            if one.value and one.undecided:
+                values = ", ".join(shortened(one.undecided))
+                yield f"{one.key}: {values} would have given all recorded results"
+        if evidence.tried < evidence.neighbours:
+            left = evidence.neighbours - evidence.tried
+            yield f"of {evidence.neighbours:,} changes of one key, {left:,} were not tried, as the time ended"
+
+    def _rivals(
+        self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Move]
+    ) -> Iterator[Rival]:
+        """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
+        end = time.monotonic() + _RIVAL_SECONDS
+        for one in known:
+            if one.key != candidate.key and not self.whole.wrong(one.program).any():
+                yield self._told(candidate, one, one.order, _TOLD)
+        some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
+        left = [move for move in neighbours if move.value in some.get(move.key, ())]
+        for move in left[:_MOST_VALUES]:
+            new = move.apply(candidate)
+            if new is None or time.monotonic() > end:
+                continue
+            told = self._told(candidate, new, f"the candidate with {move.text}", _TOLD // 10)
+            if told.operands is not None:
+                yield told
+
+    def _told(self, candidate: Candidate, other: Candidate, name: str, budget: int) -> Rival:
+        self._tell(f"telling apart: {name}")
+        found = compare(candidate.instruction, other.instruction, self.seed, budget)
+        if found.example is None:
+            return Rival(name, found.trials)
+        return Rival(name, found.trials, found.example.operands_x, found.example.x, found.example.y)
+
+    def _example(self, candidate: Candidate, wrong: Any) -> Example:
+        """The simplest recorded dot product that the candidate answers otherwise."""
+        part = self.whole.part(np.flatnonzero(wrong))
+        place = int(np.argmin(costs(self.takes, part.operands)))
+        operands = {name: codes[place] for name, codes in part.operands.items()}
+        return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+
+
+def _with_two_results(recording: Recording) -> Changed | None:
+    """A dot product that was recorded with two results; how many are."""
+    same = _alike(recording.operands)
+    first = np.full(int(same.max()) + 1, -1)
+    first[same[::-1]] = np.arange(len(same))[::-1]
+    other = np.flatnonzero(recording.answers != recording.answers[first[same]])
+    if not len(other):
+        return None
+    operands = {name: codes[other[0]] for name, codes in recording.operands.items()}
+    answers = int(recording.answers[first[same[other[0]]]]), int(recording.answers[other[0]])
+    differ, repeated = len(np.unique(same[other])), int((np.bincount(same) > 1).sum())
+    said = f"of {repeated:,} that were recorded more than once {differ:,}"
+    return Changed(RECORDED, said, operands, *answers)
+
+
+def _alike(operands: Operands) -> npt.NDArray[np.int64]:
+    """A number for each dot product, equal where all operands are: what was recorded twice is not held back
+    from a search that has seen it."""
+    count = len(operands["a"])
+    rows = [np.ascontiguousarray(codes).reshape(count, -1).view(np.uint8) for codes in operands.values()]
+    return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _unasked(**operands: Any) -> Any:
+    raise AssertionError("a recording answers nothing")

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.simple import ALONE
+from golden.identify.blackbox.questions import ALONE
 from golden.number.formats import Format, Kind
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Round

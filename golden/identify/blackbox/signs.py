@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.simple import ALONE
+from golden.identify.blackbox.questions import ALONE
 from golden.number.formats import Format, to_float
 from golden.program.keys import NEGATE
 from golden.program.program import Operation

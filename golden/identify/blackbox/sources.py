@@ -4,7 +4,7 @@
     program:COMMAND            a program that reads operands and writes results as lines of hex
     hopper:NAME, unit.yaml     a model of ours, or of one's own
 
-Other packages add kinds of boxes (golden/identify/blackbox/openers.py; rtl_tb: dut.yaml,
+Other packages add kinds of boxes (golden/identify/blackbox/plugins.py; rtl_tb: dut.yaml,
 hw_capture: gpu:NAME).
 """
 
@@ -24,7 +24,7 @@ from golden.errors import OperandError, nearest
 from golden.files import inputs
 from golden.files.function import named_function
 from golden.files.output import write_text
-from golden.identify.blackbox.openers import OPENERS
+from golden.identify.blackbox.plugins import OPENERS
 from golden.number.formats import get_format
 from golden.processes import CANNOT_BE_RUN, ends_within, started
 from golden.program.modes import MOST_MODES, ModeField, Modes

@@ -6,7 +6,7 @@ Here are the masks of a unit with a, b, c and perhaps scales, and how many summa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.identify.blackbox.box import Bank, Box
-from golden.identify.blackbox.views import dense_view
+from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
 from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, terms_of, tree_of
 from golden.number.formats import Kind
@@ -340,7 +339,7 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
     try:
         if n * (n - 1) <= most:
             ask([(i, j) for i in terms for j in terms if i != j])
-            trees = (make(terms, ask) for make in (tree_of, exact_tree_of))
+            trees: Iterator[Node | None] = (make(terms, ask) for make in (tree_of, exact_tree_of))
         else:
             trees = iter([tree_of(terms, ask)])
             checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)

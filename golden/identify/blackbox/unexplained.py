@@ -1,19 +1,29 @@
 """What nothing explains: where the nearest candidate is wrong and where it is right, by plain conditions on
-operands, in the words of the diagnosis of a DUT (golden.identify.known); and that candidate without words for
-NaNs that are none."""
+operands (golden.identify.diagnose.conditions), and that candidate without words for NaNs that are none."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.box import Bank, Box, Mask
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit, wrong_of
-from golden.identify.diagnose.conditions import known, special
-from golden.number.formats import Format, Kind
+from golden.identify.diagnose.conditions import known, products_present, special, subnormal, zero_codes
+from golden.identify.minimising import costs
+from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.kernels.sum_tree import Node
+from golden.number.formats import Format, Kind, to_float
 from golden.number.frozen import replace
+from golden.program.signature import Operands
 from golden.program.steps import SpecialValues, Step
 
 _OF = "the candidate's"
@@ -62,3 +72,226 @@ def _names_a_number(rule: str, d: Format) -> bool:
     """Whether a change of causes of NaNs gives one of them a word that is a number."""
     key, _, value = rule.partition(" = ")
     return key.endswith(": nans") and not all(_is_nan(d, int(word)) for word in _WORD.findall(value))
+
+
+_FEWEST, _SHARE = 12, 0.1
+"""Answers below which nothing is said, and the share of them that breaks a law where it is one."""
+_MOST_ARRANGED, _FAR = 60, 30
+"""Places of three terms that are tried, and how many binades below the largest one nothing is kept of a small
+term where masks lose it."""
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law that a box breaks: a sentence, and a question with the answer that shows it."""
+
+    text: str
+    operands: Operands | None = None
+    box: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        operands = None if self.operands is None else {n: c.tolist() for n, c in self.operands.items()}
+        return {"text": self.text, "operands": operands, "box": self.box}
+
+
+def broken(bank: Bank) -> tuple[Law, ...]:
+    """The laws that answers to one term alone break."""
+    told = {name: _alone(bank, name == "c") for name in ("c", "products")}
+    scaled = _factors(bank, told)
+    if scaled:
+        return scaled
+    return tuple(law for name, one in told.items() if (law := _no_term(bank, name, one)) is not None)
+
+
+# One term alone ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """Questions to one term: the rows of the bank, what it is worth, and what was answered."""
+
+    rows: npt.NDArray[np.int64]
+    a: Values
+    b: Values
+    term: Values
+    answers: Values
+
+
+def _alone(bank: Bank, is_c: bool) -> _Alone:
+    """Those of finite numbers whose term d has room for."""
+    formats, operands = bank.takes.formats, bank.operands
+    present = products_present(formats, operands)
+    there = [~zero_codes(formats[name], operands[name]) for name in "ab"]
+    alone = (there[0] | there[1]).sum(axis=1) == (0 if is_c else 1)
+    no_c = zero_codes(formats["c"], operands["c"])
+    rows = np.flatnonzero(alone & (present.sum(axis=1) == (0 if is_c else 1)) & (no_c != is_c))
+    place = np.argmax(present[rows], axis=1)
+    a, b = (to_float(formats[name], operands[name][rows, place]) for name in "ab")
+    with np.errstate(all="ignore"):
+        term = to_float(formats["c"], operands["c"][rows]) if is_c else a * b
+        for name in ("scale_a", "scale_b"):
+            if name in operands and not is_c:
+                scale = to_float(formats[name], operands[name][rows])
+                term = term * scale[np.arange(len(rows)), place * scale.shape[1] // bank.takes.k]
+    answers = to_float(formats["d"], bank.answers[rows])
+    kept = _in_range(formats["d"], term) & np.isfinite(answers)
+    for name in "c" if is_c else "ab":  # a unit that flushes what is subnormal adds as any other
+        kept &= ~subnormal(formats[name], bank.operands[name][rows])
+    return _Alone(rows[kept], a[kept], b[kept], term[kept], answers[kept])
+
+
+def _in_range(d: Format, value: Values) -> Mask:
+    """Numbers that d has room for on both sides."""
+    size = np.abs(np.where(np.isfinite(value), value, 0))
+    if not d.is_float:
+        return np.asarray((size > 0) & (size < 2.0 ** (d.integer_bits - 1)))
+    return np.asarray((size >= 2.0 ** (d.min_exponent + 2)) & (size <= 2.0 ** (d.max_exponent - 2)))
+
+
+def _off(d: Format, value: Values, answers: Values) -> Mask:
+    """Which answers are more than one unit of the last place off."""
+    unit = np.ldexp(1.0, np.frexp(value)[1] - 1 - d.fraction_bits) if d.is_float else np.zeros(len(value))
+    return np.asarray(np.abs(answers - value) > unit)
+
+
+def _factors(bank: Bank, told: dict[str, _Alone]) -> tuple[Law, ...]:
+    """One factor of all products and one of c, where they are not the same."""
+    d = bank.takes.formats["d"]
+    found = {name: _factor(d, one) for name, one in told.items()}
+    product, c = found["products"], found["c"]
+    if not product or not c or product == c:
+        return ()
+    one, count = told["products"], len(told["products"].rows)
+    held = "c" if c == 1 else f"{_number(c)} times c"
+    text = (
+        "a constant factor lies between products and c: one product alone is "
+        f"{_number(product)} times a * b, in all {count:,} questions, and c alone is {held}"
+    )
+    return (_shown(bank, text, one.rows),)
+
+
+def _factor(d: Format, one: _Alone) -> Fraction | None:
+    """What all answers are the terms times, but for their rounding; None where that is no constant."""
+    if len(one.rows) < _FEWEST or not d.is_float:
+        return None
+    ratios = one.answers / one.term
+    middle = float(np.median(ratios))
+    power = Fraction(2) ** round(math.log2(abs(middle))) * (1 if middle > 0 else -1) if middle else None
+    for factor in (power, Fraction(middle).limit_denominator(64)):
+        if factor and not _off(d, one.term * float(factor), one.answers).any():
+            return factor
+    return None
+
+
+def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
+    """One term alone that is not what it should be, and what it is instead, where that is simple."""
+    d = bank.takes.formats["d"]
+    off = _off(d, one.term, one.answers)
+    count = len(off)
+    if count < _FEWEST or off.sum() < _SHARE * count:
+        return None
+    what, right = ("one product alone", "a * b") if name == "products" else ("c alone", "c")
+    for said, value in _instead(one) if name == "products" else ():
+        if not _off(d, value, one.answers).any():
+            text = f"it is no dot product: one pair of factors alone gives {said}, in all {count:,} questions"
+            return _shown(bank, text, one.rows[off])
+    if not d.is_float:
+        return _shown(
+            bank, f"{what} is not {right}: {int(off.sum()):,} of {count:,} answers differ", one.rows[off]
+        )
+    error = float(np.max(np.abs(one.answers / one.term - 1)))
+    text = f"{what} is not {right}: {int(off.sum()):,} of {count:,} answers are off by more than one unit"
+    return _shown(bank, f"{text} of the last place, by up to {100 * error:.3g} %", one.rows[off])
+
+
+def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
+    """Other simple functions of two factors; what no double holds is infinite, which no answer here is."""
+    with np.errstate(over="ignore"):
+        plus, minus = one.a + one.b, one.a - one.b
+        square = minus**2
+    yield "|a - b|", np.abs(minus)
+    yield "a + b", plus
+    yield "a - b", minus
+    yield "(a - b)^2", square
+    yield "|a * b|", np.abs(one.term)
+    yield "max(a, b)", np.maximum(one.a, one.b)
+    yield "min(a, b)", np.minimum(one.a, one.b)
+    yield "a", one.a
+    yield "b", one.b
+
+
+def _shown(bank: Bank, text: str, rows: npt.NDArray[np.int64]) -> Law:
+    """A law with the simplest of some questions."""
+    operands = {name: codes[rows] for name, codes in bank.operands.items()}
+    place = int(np.argmin(costs(bank.takes, operands)))
+    return Law(text, {name: codes[place] for name, codes in operands.items()}, int(bank.answers[rows[place]]))
+
+
+def _number(value: Fraction) -> str:
+    """A factor, a power of two as such."""
+    top, bottom = abs(value.numerator), value.denominator
+    if top & (top - 1) or bottom & (bottom - 1):
+        return str(value)
+    return f"{'-' if value < 0 else ''}2^{top.bit_length() - bottom.bit_length()}"
+
+
+# The order of magnitudes ------------------------------------------------------------------------------------
+
+
+def by_magnitude(box: Box, tree: Node | None) -> Law | None:
+    """Whether small terms meet before the largest one, wherever they stand.
+
+    Of half a unit of the last place of the largest term and a term far below that, the second decides how the
+    sum is rounded where the two meet first. In a fixed order of rounded additions that depends on where they
+    stand; where nothing is kept so far below the largest term, as masks with it cancelled show, nothing else
+    does it.
+
+    Raises:
+        BudgetEnded, OperandError: as `Box.ask`.
+    """
+    takes, d = box.takes, box.takes.formats["d"]
+    if tree is None or tree.exact or takes.k < 3 or not all(takes.formats[name].is_float for name in "abcd"):
+        return None
+    bits = d.fraction_bits
+    ladder = [Fraction(1), Fraction(1, 2 ** (bits + 1)), Fraction(1, 2 ** (2 * bits + 1))]
+    mask = [Fraction(1), Fraction(-1), Fraction(1, 2**_FAR)]
+    rng = np.random.default_rng(takes.k)
+    every = (
+        list(permutations(range(takes.k), 3))
+        if takes.k < 12
+        else rng.permuted(np.tile(np.arange(takes.k), (_MOST_ARRANGED, 1)), axis=1)[:, :3].tolist()
+    )
+    places = [every[index] for index in rng.permutation(len(every))[:_MOST_ARRANGED]]
+    try:
+        up = exact_code(d, 1 + Fraction(1, 2**bits))
+        asked = [_placed(box, terms, places) for terms in (ladder, mask)]
+    except Unreachable:
+        return None
+    whole = {name: np.concatenate([one[name] for one in asked]) for name in asked[0]}
+    _, answers = box.ask(whole)
+    raised, left = np.split(answers, 2)
+    if not (raised == up).all() or (to_float(d, left) != 0).any():
+        return None
+    count = len(places)
+    text = (
+        f"the order of the sum depends on the magnitudes: in all {count} of {count} arrangements tried of 1, "
+        f"2^{-bits - 1} and 2^{-2 * bits - 1} the two small terms meet before the large one, wherever they "
+        f"stand, and beside 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded additions does so"
+    )
+    return Law(text, {name: codes[0] for name, codes in asked[0].items()}, int(raised[0]))
+
+
+def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:
+    """Products of these values in these places, one question each; zeros elsewhere."""
+    takes = box.takes
+    found = {
+        name: np.full((len(places), *shape), takes.at_rest(name), takes.code_format(name).dtype)
+        for name, shape in takes.operand_shapes(matrices=False).items()
+    }
+    codes = [factors(value, takes.formats["a"], takes.formats["b"]) for value in terms]
+    for row, some in enumerate(places):
+        for place, (a, b) in zip(some, codes, strict=True):
+            found["a"][row, place], found["b"][row, place] = a, b
+    return found

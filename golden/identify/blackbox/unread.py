@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.identify.blackbox.box import Box, BudgetEnded, Mask
-from golden.identify.blackbox.views import dense_view
+from golden.identify.blackbox.box import Box, BudgetEnded, Mask, dense_view
 from golden.number.formats import Format
 from golden.number.frozen import replace
 from golden.program.signature import Bits, Operands, Signature

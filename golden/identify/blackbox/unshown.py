@@ -13,7 +13,7 @@ import numpy as np
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.simple import ALONE
+from golden.identify.blackbox.questions import ALONE
 from golden.number.formats import to_float
 
 _ASKED = 4

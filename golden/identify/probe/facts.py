@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from golden.catalog.relatives import arithmetic
+from golden.identify.blackbox.box import dense_view
 from golden.identify.blackbox.sum_order import tree_of_unit
-from golden.identify.blackbox.views import dense_view
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe, Shot
 from golden.instruction import Instruction

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import golden
-from golden.identify.blackbox import telling
-from golden.identify.blackbox.between import Between, number_of
+from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
+from golden.identify.blackbox.discriminate import Between, number_of
 from golden.identify.blackbox.garbage import seldom_collected
 from golden.program.steps import Align, Flush, SpecialValues
 from golden.unit import signature_of
@@ -62,8 +62,8 @@ def test_where_an_end_is_told_the_next_one_is_looked_at() -> None:
 def test_rivals_between_others_are_not_run_on_all_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     rivals = [("align of products and c: window", own(window=(("c", n),))) for n in range(40, 60)]
     run: list[Candidate] = []
-    monkeypatch.setattr(telling._Pool, "tells", lambda pool, rival, rng: bool(run.append(rival)))
-    telling.questions(own(), rivals, 2, lambda *numbers: np.random.default_rng(numbers), 1e99)
+    monkeypatch.setattr(discriminate._Pool, "tells", lambda pool, rival, rng: bool(run.append(rival)))
+    discriminate.questions(own(), rivals, 2, lambda *numbers: np.random.default_rng(numbers), 1e99)
     assert len({id(one) for one in run}) == 2
 
 

@@ -19,9 +19,9 @@ from long_run import long_after
 import golden
 from golden import stimuli
 from golden.errors import DTypeError, OperandError, UnknownNameError
-from golden.identify.blackbox import causes, dissecting, sum_order
+from golden.identify.blackbox import dissecting, repeatability, sum_order
 from golden.identify.blackbox.box import Bank, Box, BudgetEnded
-from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sources import open_box, read_formats
 from golden.kernels import sum_tree
 from golden.program.steps import Fma
@@ -245,7 +245,7 @@ def test_a_compensated_sum_is_not_called_explained() -> None:
     assert (found.example is None) == (found.instruction is None)  # the time may end before a candidate
 
 
-@pytest.mark.parametrize(("name", "cause"), [("moody", causes.COUNT), ("crowded", causes.SIZE)])
+@pytest.mark.parametrize(("name", "cause"), [("moody", repeatability.COUNT), ("crowded", repeatability.SIZE)])
 def test_a_box_that_changes_its_mind_is_not_modelled(name: str, cause: str) -> None:
     """With time, or with how much is asked at once."""
     found = golden.dissect(box(f"ieee.py:{name}"), **FAST)

@@ -9,7 +9,7 @@ import pytest
 
 import golden
 from golden.identify.blackbox import dissecting
-from golden.identify.blackbox.coverage import KIND, Coverage
+from golden.identify.blackbox.questions import KIND, Coverage
 from golden.number.formats import get_format, to_float
 from golden.unit import FunctionUnit
 

@@ -17,9 +17,9 @@ from golden.identify.blackbox import skeletons as orders
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.simple import simple
-from golden.identify.blackbox.skeletons import skeletons
+from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import find_order
+from golden.identify.blackbox.templates import skeletons
 from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node
 from golden.program.signature import Bits

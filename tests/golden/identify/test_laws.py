@@ -15,14 +15,12 @@ import golden
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.evidence import Taken, meetings
 from golden.identify.blackbox.fitting import Fit, wrong_of
-from golden.identify.blackbox.found import Found
-from golden.identify.blackbox.laws import Law, broken, by_magnitude
-from golden.identify.blackbox.meetings import meetings
-from golden.identify.blackbox.simple import simple
+from golden.identify.blackbox.questions import simple
+from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.blackbox.taken import Taken
-from golden.identify.blackbox.unexplained import without_invented_words
+from golden.identify.blackbox.unexplained import Law, broken, by_magnitude, without_invented_words
 from golden.kernels.sum_tree import C, Node
 from golden.number.frozen import replace
 from golden.program.steps import SpecialValues

@@ -14,7 +14,7 @@ from long_run import long_after
 import golden
 from golden.catalog.unit_files import build_instruction
 from golden.errors import OperandError
-from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sources import open_box, taken
 from golden.unit import FunctionUnit
 from golden.yamlfile import parse

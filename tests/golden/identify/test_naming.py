@@ -13,8 +13,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.candidates import Candidate, meant
-from golden.identify.blackbox.naming import with_names
-from golden.identify.blackbox.nearness import nearest
+from golden.identify.blackbox.naming import nearest, with_names
 from golden.instruction import Instruction
 from golden.unit import signature_of
 

@@ -12,9 +12,9 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import causes
+from golden.identify.blackbox import repeatability
 from golden.identify.blackbox.box import Box
-from golden.identify.blackbox.repeating import Repeated, asked_again, at_every_place
+from golden.identify.blackbox.repeatability import Repeated, asked_again, at_every_place
 from golden.unit import FunctionUnit
 
 FORMATS = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
@@ -76,13 +76,13 @@ def repeated(dot: Dot) -> Repeated:
 @pytest.mark.parametrize(
     ("dot", "cause"),
     [
-        (at_random(0.3), causes.CHANCE),
-        (at_random(0.002), causes.CHANCE),
-        (counting(), causes.COUNT),
-        (remembering(), causes.STATE),
-        (fifth_row, causes.PLACE),
-        (in_crowds, causes.SIZE),
-        (beside, causes.BESIDE),
+        (at_random(0.3), repeatability.CHANCE),
+        (at_random(0.002), repeatability.CHANCE),
+        (counting(), repeatability.COUNT),
+        (remembering(), repeatability.STATE),
+        (fifth_row, repeatability.PLACE),
+        (in_crowds, repeatability.SIZE),
+        (beside, repeatability.BESIDE),
     ],
 )
 def test_each_cause_is_told_from_the_others(dot: Dot, cause: str) -> None:
@@ -115,7 +115,7 @@ def test_a_tile_with_a_row_of_its_own_is_told() -> None:
 
     unit = FunctionUnit.like(model, model.dot, tile=tile)
     found = golden.dissect(unit, asks=10_000, seconds=20)
-    assert found.changed is not None and found.changed.cause == causes.TILE
+    assert found.changed is not None and found.changed.cause == repeatability.TILE
     assert "row 2, column 0" in found.sentence() and found.instruction is None
     few = {name: codes[:1] for name, codes in asked_of(model).items()}
     assert at_every_place(model, few, model) == [None]
@@ -126,7 +126,7 @@ def asked_of(model: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("dot", "cause"), [(drifting(5_000), causes.DRIFT), (at_random(0.0005), causes.CHANCE)]
+    ("dot", "cause"), [(drifting(5_000), repeatability.DRIFT), (at_random(0.0005), repeatability.CHANCE)]
 )
 def test_what_nothing_explains_is_asked_again_first(dot: Dot, cause: str) -> None:
     found = golden.dissect(FunctionUnit(dot, FORMATS, 4), asks=20_000, seconds=20)
@@ -146,7 +146,7 @@ def test_what_a_sparse_box_answers_by_chance_is_told() -> None:
         return model.dot(**operands) ^ moved.astype(np.uint32)
 
     found = golden.dissect(FunctionUnit.like(model, dot), asks=20_000, seconds=20)
-    assert found.changed is not None and found.changed.cause == causes.CHANCE
+    assert found.changed is not None and found.changed.cause == repeatability.CHANCE
     assert found.instruction is not None and "metadata[" in found.changed.text(model.formats)
 
 

@@ -14,13 +14,11 @@ import pytest
 import golden
 from golden import stimuli
 from golden.identify.blackbox import fitting
-from golden.identify.blackbox.box import Bank, Box
+from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.blackbox.candidates import meant
-from golden.identify.blackbox.found import Found
-from golden.identify.blackbox.meetings import meetings
+from golden.identify.blackbox.evidence import Forced, Taken, forced, meetings, shrunk
+from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.blackbox.taken import Forced, Taken, forced, shrunk
-from golden.identify.blackbox.views import dense_view
 from golden.kernels.sum_tree import C, Node
 from golden.number.frozen import replace
 from golden.program.steps import Round

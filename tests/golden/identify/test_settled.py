@@ -12,7 +12,7 @@ from changed_steps import step_lists
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import telling
+from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.moves import Hints, moves
 from golden.identify.blackbox.settled import _never, settled
@@ -98,7 +98,7 @@ def test_a_key_that_makes_no_difference_is_left_out_and_one_further_is_not(
     assert settled(same) == settled(one) != settled(other)
     assert differ(one, same, 20) == 0 < differ(one, other, 100)
     rivals = [("same", same), ("other", other), ("again", changed(other, kind))]
-    assert [key for key, _ in telling.apart(one, rivals)] == ["other"]
+    assert [key for key, _ in discriminate.apart(one, rivals)] == ["other"]
 
 
 @pytest.mark.parametrize(

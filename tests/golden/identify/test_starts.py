@@ -15,8 +15,8 @@ from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.fitting import Effort, Fit
-from golden.identify.blackbox.simple import simple
-from golden.identify.blackbox.skeletons import skeletons
+from golden.identify.blackbox.questions import simple
+from golden.identify.blackbox.templates import skeletons
 from golden.number.formats import get_format
 from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Multiply, Round, SpecialValues, Step

@@ -24,11 +24,11 @@ from golden.identify.blackbox.few_terms import counted
 from golden.identify.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
 from golden.identify.blackbox.held import held
 from golden.identify.blackbox.moves import Hints, joint, moves, rare
-from golden.identify.blackbox.nearness import differences
+from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.partners import partners
+from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.rounded import as_rounded
-from golden.identify.blackbox.simple import simple
-from golden.identify.blackbox.skeletons import grouped, skeletons
+from golden.identify.blackbox.templates import grouped, skeletons
 from golden.identify.blackbox.unshown import losing
 from golden.instruction import Instruction
 from golden.kernels import sum_tree

@@ -13,14 +13,13 @@ import pytest
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.identify.blackbox import dissecting, fitting, telling
+from golden.identify.blackbox import discriminate, dissecting, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.moves import Hints, moves, resets
-from golden.identify.blackbox.simple import KINDS, among_zeros, simple
-from golden.identify.blackbox.skeletons import align, skeletons
-from golden.identify.blackbox.vanishing import vanishing
+from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
+from golden.identify.blackbox.templates import align, skeletons
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
@@ -72,11 +71,13 @@ def test_questions_tell_what_the_bank_left_open() -> None:
     rival = own.with_operations(o.with_steps([wider(s) for s in o.steps]) for o in ins.program.operations)
     assert rival is not None
     rivals = [("align of products and c: fraction_bits", rival), ("align of products and c: spared", own)]
-    asked = telling.questions(own, rivals, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    asked = discriminate.questions(
+        own, rivals, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
     assert asked is not None and 1 <= len(asked["a"]) <= 8
     assert (rival.dot(**asked) != ins.dot(**asked)).all()
     only = rivals[1:]
-    none = telling.questions(own, only, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    none = discriminate.questions(own, only, 20, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
     assert none is None
 
 
@@ -125,10 +126,10 @@ def test_a_candidate_is_held_against_earlier_rounds() -> None:
 def test_a_sum_of_one_bit_more_than_f32_keeps_shows_that_it_is_rounded_twice(first: str) -> None:
     """Only a carry above the largest exponent makes one, and only beside a tie of f16 does it show."""
     own = candidate(golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16"))
-    made = (one.apply(own) for one in telling.neighbours(own, ()) if one.value == first)
+    made = (one.apply(own) for one in discriminate.neighbours(own, ()) if one.value == first)
     rivals = [("round", one) for one in made if one is not None]
     assert rivals
-    asked = telling.questions(
+    asked = discriminate.questions(
         own, rivals, 1000, lambda *n: np.random.default_rng([1, *n]), time.monotonic() + 60
     )
     assert asked is not None and (rivals[0][1].dot(**asked) != own.dot(**asked)).any()
@@ -142,7 +143,7 @@ def test_a_neighbour_is_a_rival_where_no_question_told_it() -> None:
     narrow.add("narrow", operands, ins.dot(**operands))
     far = time.monotonic() + 60
     open_with = {
-        len(bank): {key for key, _ in telling.alike(own, bank, telling.neighbours(own, ()), far)}
+        len(bank): {key for key, _ in discriminate.alike(own, bank, discriminate.neighbours(own, ()), far)}
         for bank in (narrow, bank_of(ins, 100))
     }
     few, many = open_with.values()
@@ -159,9 +160,11 @@ def test_every_least_exponent_has_operands_aimed_at_it() -> None:
     ]
     start = candidate(ins).with_operations(o.with_steps(bare) for o in ins.program.operations)
     assert start is not None
-    floors = [m for m in telling.neighbours(start, ()) if m.key == "align of products and c: floor"]
+    floors = [m for m in discriminate.neighbours(start, ()) if m.key == "align of products and c: floor"]
     rivals = [(move.key, new) for move in floors if (new := move.apply(start)) is not None]
-    asked = telling.questions(start, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    asked = discriminate.questions(
+        start, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
     assert asked is not None
     assert (start.dot(**asked) != ins.dot(**asked)).any()
 
@@ -193,7 +196,7 @@ def test_what_shows_only_where_nothing_else_has_a_say_is_asked(
     true = candidate(resolve(name))
     taken = true.with_operations(o.with_steps(map(change, o.steps)) for o in true.operations)
     assert taken is not None and taken.key != true.key
-    asked = telling.questions(
+    asked = discriminate.questions(
         taken, [(key, true)], 1000, lambda *n: np.random.default_rng([3, *n]), time.monotonic() + 60
     )
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
@@ -206,7 +209,7 @@ def test_a_table_of_causes_with_one_more_is_a_rival() -> None:
     )
     assert taken is not None
     words = (0xFFC0FFFD,)
-    made = [move.apply(taken) for move in telling.neighbours(taken, words, causes=True)]
+    made = [move.apply(taken) for move in discriminate.neighbours(taken, words, causes=True)]
     bank = Bank(true.takes)
     for index in range(8):
         operands = stimuli.generate(
@@ -264,11 +267,11 @@ def test_what_fewer_words_explain_is_a_rival() -> None:
         return replace(step, floor=None, maximum=largest) if isinstance(step, Align) else step
 
     wordy = plain.with_operations(o.with_steps([changed(s) for s in o.steps]) for o in plain.operations)
-    assert wordy is not None and telling.words(wordy) > telling.words(plain)
+    assert wordy is not None and discriminate.words(wordy) > discriminate.words(plain)
     bank = bank_of(ins, 12)
     assert not bank.wrong(wordy.program).any()
-    found = telling.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
-    assert found and telling.words(found[0].candidate) <= telling.words(plain)
+    found = discriminate.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
+    assert found and discriminate.words(found[0].candidate) <= discriminate.words(plain)
 
 
 def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
@@ -286,7 +289,7 @@ def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
     bank = bank_of(ins, 10)
     bank.add("shrunk", SHOWS, ins.dot(**SHOWS))
     assert not bank.wrong(taken.program).any()
-    found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
+    found = discriminate.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
     assert any(one.candidate.operations[0].operand_format == golden.get_format("f16") for one in found)
 
 
@@ -321,8 +324,8 @@ def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch:
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
     search.bank = bank_of(ins, 20)
-    monkeypatch.setattr(telling, "plainer", lambda *_: [])
-    monkeypatch.setattr(telling, "other_orders", lambda *_: [])
+    monkeypatch.setattr(discriminate, "plainer", lambda *_: [])
+    monkeypatch.setattr(discriminate, "other_orders", lambda *_: [])
     fit = fitting.Fit(candidate(ins), 0)
     before = search._rivals(fit, far=False)
     assert before
@@ -346,19 +349,19 @@ def test_what_is_more_than_a_key_away_is_looked_for_once_neighbours_were_told_ap
     ]
     other = fit.candidate.with_operations(o.with_steps(up) for o in fit.candidate.operations)
     assert other is not None
-    monkeypatch.setattr(telling, "plainer", lambda *_: [fitting.Fit(other, 0)])
-    monkeypatch.setattr(telling, "other_orders", lambda *_: [])
+    monkeypatch.setattr(discriminate, "plainer", lambda *_: [fitting.Fit(other, 0)])
+    monkeypatch.setattr(discriminate, "other_orders", lambda *_: [])
     near = search._rivals(fit, far=False)
     far = search._rivals(fit, far=True)
-    assert telling.OTHER_WORDS not in dict(near)
-    assert [key for key, _ in far if key == telling.OTHER_WORDS] and len(far) == len(near) + 1
+    assert discriminate.OTHER_WORDS not in dict(near)
+    assert [key for key, _ in far if key == discriminate.OTHER_WORDS] and len(far) == len(near) + 1
 
 
 def test_a_rival_that_few_operands_tell_is_not_held_against_all() -> None:
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     true = candidate(ins)
     operands = stimuli.generate(ins, "wide", 1600, np.random.default_rng(0))
-    pool = telling._Pool(true, operands, np.random.default_rng(1))
+    pool = discriminate._Pool(true, operands, np.random.default_rng(1))
     asked: list[int] = []
     for trials in pool.trials:
         answers = trials.answers
@@ -418,7 +421,7 @@ def test_other_orders_are_looked_for_once_and_held_against_what_is_asked_since(
         looked.append(one)
         return [own, other]
 
-    monkeypatch.setattr(telling, "other_orders", found)
+    monkeypatch.setattr(discriminate, "other_orders", found)
     assert len(search._other_orders(own)) == 2
     search.bank = bank_of(ins, 20)
     assert [one.key for one in search._other_orders(own)] == [own.key] and len(looked) == 1
@@ -428,7 +431,7 @@ def test_where_a_key_alone_explains_all_no_fit_is_made(monkeypatch: pytest.Monke
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     fit, bank = fitting.Fit(candidate(ins), 0), bank_of(ins, 20)
     monkeypatch.setattr(fitting, "fit_near", lambda *_: pytest.fail("a fit was made"))
-    assert [one.wrong for one in telling._instead(fit, bank, time.monotonic() + 60)] == [0]
+    assert [one.wrong for one in discriminate._instead(fit, bank, time.monotonic() + 60)] == [0]
 
 
 @pytest.mark.parametrize(("asks", "rounds"), [(100_000, 3), (8_000, 1)])
@@ -470,11 +473,11 @@ def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -
     """Of all that the wider stand-in answers otherwise, a few of each kind show where it is the unit."""
     ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
     own = stand_in(ins)
-    asked = telling.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
+    asked = discriminate.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
     assert asked is not None and len(asked["a"]) < 500
     assert (ins.dot(**asked) != own.dot(**asked)).any()
     exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
-    assert telling.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
+    assert discriminate.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
 
 
 def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has() -> None:
@@ -488,9 +491,11 @@ def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has(
     taken = true.with_operations(o.with_steps(map(changed, o.steps)) for o in true.operations)
     assert taken is not None
     key = "align of products and c: maximum"
-    made = [(m.key, m.apply(taken)) for m in telling.neighbours(taken, ()) if m.key == key]
+    made = [(m.key, m.apply(taken)) for m in discriminate.neighbours(taken, ()) if m.key == key]
     rivals = [(key, one) for key, one in made if one is not None]
-    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    asked = discriminate.questions(
+        taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
 
 
@@ -502,7 +507,7 @@ def test_an_overflow_on_the_way_meets_a_special_value() -> None:
     first = SpecialValues(of=("products", "c"), nan=0x7FC00000)
     taken = true.with_operations([own.with_steps([*own.steps[:2], first, *own.steps[2:]])])
     assert taken is not None
-    asked = telling.questions(
+    asked = discriminate.questions(
         taken, [("special_values", true)], 1000, lambda *n: np.random.default_rng(n), time.monotonic() + 60
     )
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
@@ -524,10 +529,10 @@ def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
     assert taken is not None and taken.key != true.key
     bank = bank_of(true.instruction, 20)
     assert not bank.wrong(taken.program).any()
-    made = [move.apply(taken) for move in telling.neighbours(taken, ()) if move.key == "products and c"]
+    made = [move.apply(taken) for move in discriminate.neighbours(taken, ()) if move.key == "products and c"]
     assert len(made) == 1 and made[0] is not None and bank.explained(made[0].program)
-    found = telling.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
-    assert telling.words(found[0].candidate) < telling.words(taken)
+    found = discriminate.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
+    assert discriminate.words(found[0].candidate) < discriminate.words(taken)
     steps = found[0].candidate.operations[0].steps
     assert [s.of for s in steps if isinstance(s, Align)] == [("products", "c")]
 
@@ -538,7 +543,7 @@ def test_the_result_of_an_earlier_link_is_asked_about_as_c_is() -> None:
     two = true.with_operations(o.with_steps(in_two_sums(o.steps)) for o in true.operations)
     assert two is not None
     for one, other in ((true, two), (two, true)):
-        asked = telling.questions(
+        asked = discriminate.questions(
             one,
             [("align of products and c", other)],
             120,
@@ -599,10 +604,12 @@ def test_what_is_tiny_before_it_is_rounded_is_asked_for(start: str) -> None:
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
     taken = candidate(ins).with_each_step(partial(replace, start=start, flush="signed"))
     assert taken is not None
-    moves = [m for m in telling.neighbours(taken, ()) if m.key.endswith(": tiny")]
+    moves = [m for m in discriminate.neighbours(taken, ()) if m.key.endswith(": tiny")]
     rivals = [(m.key, one) for m in moves if (one := m.apply(taken)) is not None]
     assert {one.operations[0].steps[0].tiny for _, one in rivals} == {"unbounded", "before_rounding"}  # type: ignore[union-attr]
-    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    asked = discriminate.questions(
+        taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
     assert asked is not None
     for _, true in rivals:
         assert (true.dot(**asked) != taken.dot(**asked)).any()
@@ -620,9 +627,11 @@ def test_every_floor_in_the_reach_of_results_is_a_rival() -> None:
     ins = golden.instruction("volta", "HMMA.884.F16.F16")
     true, taken = (kept_to_six_bits(ins, change) for change in (unseen, floorless))
     assert next(s.floor for s in true.operations[0].steps if isinstance(s, Align)) == -19
-    floors = [m for m in telling.neighbours(taken, ()) if m.key == "align of products and c: floor"]
+    floors = [m for m in discriminate.neighbours(taken, ()) if m.key == "align of products and c: floor"]
     rivals = [(m.key, one) for m in floors if (one := m.apply(taken)) is not None]
-    asked = telling.questions(taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60)
+    asked = discriminate.questions(
+        taken, rivals, 1, lambda *n: np.random.default_rng(n), time.monotonic() + 60
+    )
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
 
 
@@ -660,9 +669,9 @@ def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
     )
     assert now is not None
     bank = bank_of(ins, 2)
-    (start,) = telling.other_starts(now, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
+    (start,) = discriminate.other_starts(now, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
     assert start.candidate.operations[0].steps_of(Align)[-1] == replace(own, cut="sticky_or")
-    assert not telling.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
+    assert not discriminate.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
 
 
 @pytest.mark.parametrize(("left", "most"), [(-1.0, 0.0), (4.0, 3.0), (60.0, 8.0)])
@@ -695,7 +704,7 @@ def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: in
     assert rival is not None
     asked = vanishing(true.instruction, 1000, np.random.default_rng(2))
     assert asked is not None and (true.dot(**asked) != rival.dot(**asked)).sum() > 4
-    told = telling.questions(
+    told = discriminate.questions(
         true, [("flush", rival)], 50, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
     )
     assert told is not None and (true.dot(**told) != rival.dot(**told)).any()
@@ -766,7 +775,7 @@ def test_floors_of_units_with_scales_are_told_by_products_far_apart(floor: int) 
     """Beside a scale that puts all products at the lower end of what elements reach, no floor shows."""
     free, floored = (with_floor(candidate(SCALED), one) for one in (None, floor))
     for one, other in ((free, floored), (floored, free)):
-        told = telling.questions(
+        told = discriminate.questions(
             one, [("floor", other)], 1, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
         )
         assert told is not None and (one.dot(**told) != other.dot(**told)).sum() > 2

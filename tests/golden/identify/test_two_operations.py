@@ -19,9 +19,9 @@ from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.held import one_sided
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.simple import simple
-from golden.identify.blackbox.skeletons import skeletons
+from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import tree_of_unit
+from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import get_format
 from golden.program.program import Program

@@ -9,8 +9,8 @@ import pytest
 from golden.identify.blackbox import few_terms, moves
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.simple import simple
-from golden.identify.blackbox.skeletons import skeletons, uncommon
+from golden.identify.blackbox.questions import simple
+from golden.identify.blackbox.templates import skeletons, uncommon
 from golden.number.formats import get_format
 from golden.program.signature import Signature
 from golden.program.steps import Fma, Scale, SpecialValues

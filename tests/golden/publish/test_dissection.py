@@ -10,7 +10,7 @@ import pytest
 import golden
 from golden.errors import DocsError
 from golden.identify.blackbox.evidence import Property, Witness
-from golden.identify.blackbox.found import Found
+from golden.identify.blackbox.report import Found
 from golden.publish import dissection
 
 UNIT = golden.instruction("volta", "HMMA.884.F32.F32")

@@ -110,7 +110,7 @@ def test_text_of_users_is_text() -> None:
 
 
 def test_a_dissection_shows_the_model_and_its_yaml() -> None:
-    from golden.identify.blackbox.found import Found
+    from golden.identify.blackbox.report import Found
 
     found = Found("box <1>", HOPPER, "unit: x", {"ties": (0, 100)}, ("zeros & signs",), fresh=80)
     text = card(found)

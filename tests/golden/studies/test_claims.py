@@ -14,7 +14,7 @@ import pytest
 
 import golden
 from golden.identify.blackbox.box import Box
-from golden.identify.blackbox.repeating import asked_again, at_every_place
+from golden.identify.blackbox.repeatability import asked_again, at_every_place
 from golden.identify.probe import probes
 from golden.kernels import sum_tree
 from golden.kernels.sum_tree import Node

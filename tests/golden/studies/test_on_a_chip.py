@@ -12,8 +12,8 @@ from golden import studies
 from golden.catalog.compared_units import BLOCKS
 from golden.cli import app
 from golden.errors import OperandError
-from golden.identify.blackbox import openers
-from golden.identify.blackbox.openers import Chip
+from golden.identify.blackbox import plugins
+from golden.identify.blackbox.plugins import Chip
 from golden.instruction import Instruction
 from golden.studies import accumulation_precision, properties, repeatability, summation_order
 from golden.studies.units import Subject
@@ -85,7 +85,7 @@ def test_what_a_chip_has_otherwise_is_listed(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_cannot_be_asked_of_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OperandError, match=r"cdna3-rounding computes with models alone.*repeatability"):
         studies.run("cdna3-rounding", 10, chip=CHIP)
-    monkeypatch.setattr(openers, "CHIPS", [])
+    monkeypatch.setattr(plugins, "CHIPS", [])
     done = CliRunner().invoke(app.app, ["study", "properties", "--gpu"])
     assert done.exit_code == 2 and "nothing is installed that asks a GPU" in done.stderr
     assert CliRunner().invoke(app.app, ["study", "propertes", "--gpu"]).exit_code == 2

@@ -9,8 +9,8 @@ import pytest
 from integer_dot import planted
 
 import golden
-from golden.identify.blackbox.found import Found
-from golden.identify.blackbox.nearness import differences
+from golden.identify.blackbox.naming import differences
+from golden.identify.blackbox.report import Found
 from golden.program.steps import Align
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check

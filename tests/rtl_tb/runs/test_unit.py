@@ -10,7 +10,7 @@ import pytest
 
 import golden
 import rtl_tb
-from golden.identify.blackbox.repeating import at_every_place
+from golden.identify.blackbox.repeatability import at_every_place
 from golden.identify.comparing import compare
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from functools import partial
 from itertools import pairwise, takewhile
 
@@ -16,14 +17,12 @@ import numpy as np
 
 from golden import stimuli
 from golden.identify.blackbox import few_terms, fitting
-from golden.identify.blackbox.between import Between
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.moves import Hints, Move, moves, resets
+from golden.identify.blackbox.questions import among_zeros, beside_overflow, vanishing
 from golden.identify.blackbox.settled import settled
-from golden.identify.blackbox.simple import among_zeros, beside_overflow
-from golden.identify.blackbox.taken import Taken
-from golden.identify.blackbox.vanishing import vanishing
 from golden.model.trials import Trials
 from golden.number.frozen import replace
 from golden.program.keys import declared
@@ -404,3 +403,75 @@ def _aims(key: str) -> dict[str, int]:
     if key.endswith(_FAR_BELOW):
         return _AIMED | _AT_FAR_BELOW
     return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
+
+
+_BOTH_ENDS = 2
+_WORDS = ("nan", "nans")
+
+
+def number_of(candidate: Candidate, rival: Candidate) -> tuple[object, int] | None:
+    """Which number of which step a rival has otherwise, and its value there; None where it differs in
+    anything else. Operations of a chain differ in the same."""
+    if len(candidate.operations) != len(rival.operations):
+        return None
+    found = None
+    for one, other in zip(candidate.operations, rival.operations, strict=True):
+        if one.with_steps(other.steps).arithmetic != other.arithmetic or len(one.steps) != len(other.steps):
+            return None
+        for place, (mine, yours) in enumerate(zip(one.steps, other.steps, strict=True)):
+            if mine == yours:
+                continue
+            told = _number(mine, yours)
+            if told is None or found not in (None, (place, told)):
+                return None
+            found = place, told
+    return None if found is None else ((found[0], *found[1][0]), found[1][1])
+
+
+def _number(mine: Step, yours: Step) -> tuple[tuple[object, ...], int] | None:
+    """The key of a step that another one has otherwise, with the register where it has several, and its
+    number there; None where they differ in more, or in no number: words of NaNs have no order."""
+    if type(mine) is not type(yours):
+        return None
+    names = [one.name for one in fields(mine) if getattr(mine, one.name) != getattr(yours, one.name)]
+    if len(names) != 1 or names[0] in _WORDS:
+        return None
+    before, now = getattr(mine, names[0]), getattr(yours, names[0])
+    if type(now) is int:
+        return (names[0],), now
+    if not (isinstance(before, tuple) and isinstance(now, tuple)) or len(before) > len(now):
+        return None
+    new = [one for one in now if one not in before]
+    if len(new) != 1 or not isinstance(new[0], tuple) or len(new[0]) != 2 or type(new[0][1]) is not int:
+        return None
+    return (names[0], new[0][0]), new[0][1]
+
+
+class Between:
+    """Rivals in an order in which, of those that differ in the same number, the least and the greatest value
+    come first. `order`: their places."""
+
+    def __init__(self, candidate: Candidate, rivals: Sequence[Candidate]) -> None:
+        members: dict[object, list[tuple[int, int]]] = {}
+        self.order = list(range(len(rivals)))
+        self._family: dict[int, object] = {}
+        self._untold: Counter[object] = Counter()
+        for place, rival in enumerate(rivals):
+            found = number_of(candidate, rival)
+            if found is not None:
+                self._family[place] = found[0]
+                members.setdefault(found[0], []).append((found[1], place))
+        for some in members.values():
+            places, inner = sorted(place for _, place in some), [place for _, place in sorted(some)]
+            for turn, place in enumerate(places):
+                self.order[place] = inner.pop(0 if turn % 2 == 0 else -1)
+
+    def is_between(self, place: int) -> bool:
+        """Whether a rival lies between two that nothing tells."""
+        return self._untold[self._family.get(place)] >= _BOTH_ENDS
+
+    def note(self, place: int, told: bool) -> None:
+        """Keeps whether operands told a rival."""
+        family = self._family.get(place)
+        if family is not None:
+            self._untold[family] = 0 if told else self._untold[family] + 1

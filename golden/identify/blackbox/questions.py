@@ -1,0 +1,322 @@
+"""Questions with few terms: c alone, one or two products with c and without; special values among zeros.
+
+What one term shows depends on no order of the sum: how products are rounded and special values looked for is
+fitted on these, also while the order is still wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.instruction import Instruction
+from golden.number.formats import Format, from_float, to_float
+from golden.program.signature import Bits, Operands, Signature
+from golden.stimuli.cancellation import negative_sum
+from golden.stimuli.codes import lowest_exponent
+from golden.stimuli.draw import Draw
+from golden.stimuli.range_ends import rounded_to
+
+_DRAWN = (
+    *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
+    *("corner_pairs", "half_ulp"),
+)
+ALONE = (("c alone", "c"), ("one product", "products"))
+"""Kinds of one term, and which it is."""
+_SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
+_PAIRS = (("two products", 2, False), ("two products and c", 2, True))
+_CAUSES, _MORE = ("special_values", "special_pairs"), 8
+"""Kinds whose operands are asked among zeros, and how many times more of them: a table of causes of NaNs is
+read off what two of them give."""
+_AMONG_ZEROS = "special among zeros"
+KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
+SIGNS = "zero c of both signs"
+_SIGNS_DRAWN = ("cancelling", "subnormal", "alignment_edge", "wide", "narrow")
+
+
+def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tuple[str, Operands]]:
+    """(kind, operands) by the number of terms, `each` dot products of every kind that is drawn from."""
+    k = takes.stored_k
+    for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
+        parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
+        whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+        ranks = np.argsort(rng.random((len(whole["a"]), k)), axis=1)
+        for operand in "ab":
+            kept = np.where(ranks < products, whole[operand], takes.at_rest(operand))
+            whole[operand] = kept.astype(whole[operand].dtype)
+        if not with_c:
+            whole["c"] = np.full_like(whole["c"], takes.at_rest("c"))
+        yield name, whole
+    if takes.formats["d"].is_float:
+        for kind in _CAUSES:
+            operands = stimuli.generate(takes, kind, _MORE * each, rng)
+            special = rng.choice(stimuli.special_codes(takes.formats["c"]), len(operands["c"]))
+            operands["c"] = np.where(rng.random(len(special)) < 0.5, special, operands["c"])
+            yield _AMONG_ZEROS, among_zeros(takes, operands, rng)
+
+
+def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | None:
+    """Dot products with c = +0, then the same with c = -0; None where c has no zeros of both signs. Nothing
+    else is otherwise: a unit that answers two other numbers looks at the sign of c where it adds the rest."""
+    c = takes.formats["c"]
+    if not (c.is_float and c.signed and takes.formats["d"].is_float):
+        return None
+    parts = [stimuli.generate(takes, kind, each, rng) for kind in _SIGNS_DRAWN]
+    whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+    zero = np.full_like(whole["c"], takes.at_rest("c"))
+    both = np.concatenate([zero, stimuli.negate(c, zero)]).astype(zero.dtype)
+    return {name: np.concatenate([codes, codes]) for name, codes in whole.items()} | {"c": both}
+
+
+def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
+    """Dot products of which two neighbours, or two far apart, are left, among zeros of both signs; c as it is
+    or a zero, too. The sign of a number that is flushed, or which of two special values comes first, shows
+    where nothing else has a say: every second time the two cancel, but for the last bit of a factor, and
+    every fourth time the first stands there once more, which c cancels in the same way. The first is one with
+    a special value, where there is one.
+    """
+    k, rows = takes.stored_k, np.arange(len(operands["a"]))
+    chance = rng.random((4, len(rows)))
+    first = np.argmax(rng.random((len(rows), k)) + _special(takes, operands), axis=1)
+    second = np.where(chance[0] < 0.5, np.minimum(first ^ 1, k - 1), rng.integers(0, k, len(rows)))
+    third = np.where(chance[3] < 0.5, (first + 2) % k, rng.integers(0, k, len(rows)))
+    found = {name: _zeros(takes, name, operands[name].shape, rng) for name in "abc"}
+    cancel, more = chance[1] < 0.5, chance[1] < 0.25
+    for name in "ab":
+        codes, fmt = operands[name], takes.formats[name]
+        own = codes[rows, first]
+        found[name][rows, third] = np.where(more, own, found[name][rows, third])
+        same = own ^ ((chance[2] < 0.5) & (name == "b")).astype(codes.dtype)
+        same = stimuli.negate(fmt, same) if name == "a" else same
+        found[name][rows, second] = np.where(cancel, same, codes[rows, second])
+        found[name][rows, first] = own
+    kept = np.where(rng.random(len(rows)) < 0.5, found["c"], operands["c"])
+    found["c"] = np.where(more, _cancelling(takes, operands, first, rng), kept)
+    return {**operands, **{name: codes.astype(operands[name].dtype) for name, codes in found.items()}}
+
+
+def beside_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
+    """Dot products near overflow with a special value in the place of c, or of one factor: an infinity that
+    finite terms become on the way meets it, and which comes first shows. Half of them with the other sign."""
+    k, rows = takes.stored_k, np.arange(len(operands["a"]))
+    chance, place = rng.random((2, len(rows))), rng.integers(0, k, len(rows))
+    found = dict(operands)
+    for name, there in (("a", chance[0] < 0.3), ("c", chance[0] >= 0.2)):
+        codes, specials = (
+            found[name].reshape(len(rows), -1).copy(),
+            stimuli.special_codes(takes.formats[name]),
+        )
+        if len(specials):
+            at = rows[there], (place if name == "a" else 0 * place)[there]
+            codes[at] = rng.choice(specials, int(there.sum()))
+        found[name] = codes.reshape(found[name].shape)
+    if takes.formats["a"].is_float and takes.formats["a"].signed:
+        turned = stimuli.negate(takes.formats["a"], found["a"])
+        found["a"] = np.where((chance[1] < 0.5)[:, None], turned, found["a"])
+    return found
+
+
+def _special(takes: Signature, operands: Operands) -> npt.NDArray[np.bool_]:
+    """Where a or b is special, (n, k)."""
+    found = [np.isin(operands[name], stimuli.special_codes(takes.formats[name])) for name in "ab"]
+    return np.asarray(found[0] | found[1])
+
+
+def _cancelling(takes: Signature, operands: Operands, place: Bits, rng: np.random.Generator) -> Bits:
+    """c that is the negative of one product, or next to it: as near as doubles come."""
+    rows, fmt = np.arange(len(place)), takes.formats["c"]
+    if not (fmt.is_float and fmt.signed):
+        return operands["c"]
+    a, b = (
+        np.asarray(to_float(takes.formats[name], operands[name][rows, place]), np.float64) for name in "ab"
+    )
+    with np.errstate(all="ignore"):
+        c = from_float(fmt, np.nan_to_num(-a * b, nan=0.0))
+    last = (rng.random(len(rows)) < 0.5).astype(fmt.dtype)
+    return np.asarray(c ^ last)
+
+
+def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
+    """Zeros of both signs, where a format has them."""
+    zero, fmt = takes.at_rest(name), takes.formats[name]
+    other = stimuli.negate(fmt, np.full(shape, zero, fmt.dtype)) if fmt.is_float and fmt.signed else zero
+    return np.where(rng.random(shape) < 0.5, zero, other)
+
+
+Floats = npt.NDArray[np.float64]
+KIND = "codes not asked yet"
+_MOST_BITS = 16
+_FACTORS = ("a", "b")
+_JITTER = 0.05
+"""Of all codes, how far two factors are from mirroring each other in magnitude: products are then of about
+one size, and none hides another."""
+
+
+class Coverage:
+    """By operand, (elements, codes): whether the box was asked the code there."""
+
+    def __init__(self, takes: Signature) -> None:
+        shapes = takes.operand_shapes(matrices=False)
+        few: list[str] = [
+            name for name in ("a", "b", "c") if name in shapes and takes.formats[name].bits <= _MOST_BITS
+        ]
+        self.takes = takes
+        self.seen = {
+            name: np.zeros((math.prod(shapes[name]), 1 << takes.formats[name].bits), np.bool_) for name in few
+        }
+        self.open = set(few)
+
+    def add(self, operands: Mapping[str, Bits]) -> None:
+        """The box was asked these, (n, ...)."""
+        for name in tuple(self.open & set(operands)):
+            seen, codes = self.seen[name], operands[name]
+            if math.prod(codes.shape[1:]) != len(seen):  # b of the dense view of a sparse unit
+                continue
+            codes = codes.reshape(-1, len(seen))
+            for element, table in enumerate(seen):
+                table[codes[:, element]] = True
+            if seen.all():
+                self.open.discard(name)
+
+    def unasked(self) -> int:
+        """Questions that it takes at least to ask every code of a and b that is a number; of a sparse unit
+        none are made, where metadata say which elements meet."""
+        if self.takes.pattern is not None:
+            return 0
+        left = [
+            int((~self.seen[name] & _numbers(self.takes.formats[name])).sum(axis=1).max())
+            for name in self.open & set(_FACTORS)
+        ]
+        return max(left, default=0)
+
+    def questions(self, count: int, rng: np.random.Generator) -> Operands:
+        """Dot products of codes of a and b that were not asked, as far as there are any, beside c = 0 or one
+        that is not large; the two factors mirror each other in magnitude."""
+        operands = stimuli.generate(self.takes, "narrow", count, rng)
+        if "c" in operands:
+            operands["c"][rng.random(count) < 0.5] = self.takes.at_rest("c")
+        for element in range(self.takes.k):
+            wanted = None
+            for name in rng.permutation([name for name in _FACTORS if name in self.seen]).tolist():
+                codes = self._some(name, element, count, wanted, rng)
+                operands[name][:, element] = codes
+                jitter = _JITTER * (2 * rng.random(count) - 1)
+                wanted = np.clip(1 - _magnitude(self.takes.formats[name], codes) + jitter, 0, 1)
+        return operands
+
+    def _some(
+        self, name: str, element: int, count: int, wanted: Floats | None, rng: np.random.Generator
+    ) -> Bits:
+        """Numbers that were not asked, or any where all were: those near these magnitudes (0 to 1), of either
+        sign, or as they come."""
+        fmt = self.takes.formats[name]
+        numbers = _numbers(fmt)
+        left = np.flatnonzero(numbers & ~self.seen[name][element])
+        left = left if len(left) else np.flatnonzero(numbers)
+        if wanted is None:
+            return rng.choice(left, count)
+        split = int(np.searchsorted(left, 1 << (fmt.bits - 1))) if fmt.is_float and fmt.signed else len(left)
+        found = np.empty(count, np.int64)
+        minus = rng.random(count) * len(left) >= split
+        for half, those in ((left[:split], ~minus), (left[split:], minus)):
+            if len(half):
+                near = np.searchsorted(_magnitude(fmt, half), wanted[those])
+                found[those] = half[np.minimum(near, len(half) - 1)]
+        return found
+
+    def said(self) -> Iterator[str]:
+        """A sentence for each operand of which not every code was asked."""
+        for name, seen in self.seen.items():
+            counts = seen.sum(axis=1)
+            least, codes = int(counts.argmin()), seen.shape[1]
+            if counts[least] < codes:
+                element = f"{name}[{least}]" if len(counts) > 1 else name
+                share = (
+                    f"of the {codes:,} codes of {name} {int(np.median(counts)):,} were asked of an element"
+                )
+                few = f"{int(counts[least]):,} of {element}, the fewest"
+                yield f"{share}, {few}: a unit that decodes another one otherwise would not have shown it"
+
+
+def _magnitude(fmt: Format, codes: Bits) -> Floats:
+    """Where codes of one sign lie between the least and the largest, 0 to 1."""
+    half = 1 << (fmt.bits - 1) if fmt.is_float and fmt.signed else 1 << fmt.bits
+    return (codes & (half - 1)) / half
+
+
+@lru_cache(maxsize=16)
+def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
+    """Which codes are no infinity and no NaN, (codes,): beside one of those nothing else shows."""
+    codes = np.arange(1 << fmt.bits).astype(fmt.dtype)
+    return np.isfinite(np.asarray(to_float(fmt, codes), np.float64))
+
+
+_PAIR, _ALONE = slice(0, 2), 2
+"""Columns of two products that cancel, and of one that c cancels."""
+_FAR_BELOW = 24
+"""How far below the least normal number the other products lie at most."""
+
+
+def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Operands | None:
+    """Dot products of which two products cancel, and another one and c, all but a last place near the least
+    normal number of D or of a step that rounds: what is left of each has the row's sign. All other products
+    are tiny, or zeros, of that sign. A zero is a number times +0: units that flush operands know no other.
+
+    Returns:
+        None where the formats have no signs, or there are no two products that cancel.
+    """
+    draw = Draw(target, count, rng)
+    if draw.k < 2 or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c, draw.d)):
+        return None
+    rows, minus = (count, 1), draw.coins((count, 1))
+    paired = draw.chance(0.7, rows) | (draw.k == 2)
+    alone = (draw.chance(0.7, rows) | ~paired) & (draw.k > 2)
+    a, b = _terms(draw, paired, alone)
+    turned = minus == 1
+    a, b = (
+        np.where(turned & here, stimuli.negate(fmt, codes), codes)
+        for fmt, codes, here in ((draw.a, a, a != 0), (draw.b, b, a == 0))
+    )
+    zeros = np.zeros(count, draw.c.dtype)
+    c = np.where(turned[:, 0], stimuli.negate(draw.c, zeros), zeros)
+    if draw.k > _ALONE:
+        against = negative_sum(draw, a[:, _ALONE:], b[:, _ALONE:], first_only=True)
+        c = np.where(alone[:, 0], _less(draw.c, against), c)
+    a[:, 1] = np.where(paired[:, 0], stimuli.negate(draw.a, a[:, 0]), a[:, 1])
+    b[:, 1] = np.where(paired[:, 0], _less(draw.b, b[:, 0]), b[:, 1])
+    a, b = draw.in_order(_order(draw), a, b)
+    return draw.finish(a, b, c)
+
+
+def _terms(draw: Draw, paired: Bits, alone: Bits) -> tuple[Bits, Bits]:
+    """Positive factors: near the least normal number where something cancels them, else tiny or zero."""
+    rows, place = (draw.count, 1), np.arange(draw.k)
+    least = draw.choice([lowest_exponent(fmt) for fmt in rounded_to(draw)], rows)
+    cancels = (paired & (place < _ALONE)) | (alone & (place == _ALONE))
+    near = least + draw.pick(-1, draw.b.fraction_bits, draw.shape)
+    target = np.where(cancels, near, least - draw.pick(3, _FAR_BELOW, draw.shape))
+    a, b = draw.products(target, normal=False)
+    a, b = (codes & codes.dtype.type((1 << fmt.sign_shift) - 1) for codes, fmt in ((a, draw.a), (b, draw.b)))
+    gone = ~cancels & draw.chance(draw.choice([0.0, 0.5, 1.0], rows), draw.shape)
+    return np.where(gone, np.zeros((), draw.a.dtype), a), b
+
+
+def _less(fmt: Format, codes: Bits) -> Bits:
+    """Numbers nearer to zero by a last place; zeros as they are."""
+    magnitude = codes & fmt.dtype.type((1 << fmt.sign_shift) - 1)
+    return np.where(magnitude > 0, codes - fmt.dtype.type(1 << fmt.ignored_low), codes)
+
+
+def _order(draw: Draw) -> Bits:
+    """A random order of every row; of half of them one in which the pair stays together."""
+    place, rows = np.arange(draw.k), (draw.count, 1)
+    other = draw.pick(min(_ALONE, draw.k - 1), draw.k - 1, rows)
+    together = np.where(place == other, _ALONE, np.where(place == _ALONE, other, place)) % draw.k
+    moved = (place + 2 * draw.pick(0, max(draw.k // 2 - 1, 0), rows)) % draw.k
+    together = np.take_along_axis(together, moved, axis=1)
+    return np.where(draw.chance(0.5, rows), together, draw.order())
