@@ -13,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.identify.blackbox import candidates, few_terms, fitting, moves, structure
-from golden.identify.blackbox import skeletons as orders
+from golden.identify.blackbox import templates as orders
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
