@@ -33,7 +33,7 @@ from golden.model.kernels import Kernel, is_step, select_kernels
 from golden.model.layout import lower_format, number
 from golden.model.program_text import INTERPRETER, core_source, program_source
 from golden.number.formats import Format, Kind, get_format
-from golden.program.extents import groups_of
+from golden.program.bounds import groups_of
 from golden.program.keys import OPERATION, REGISTER, ROUNDING, Choice, Integer, Widths, declared
 from golden.program.program import Operation, Program
 from golden.program.signature import Signature

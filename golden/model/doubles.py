@@ -9,10 +9,12 @@ that is exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from golden.model.kernels import is_step
 from golden.number.formats import Format, Kind
+from golden.number.frozen import replace
+from golden.program.bounds import Bounds, follow, maximum_of, one_product, operands_of
 from golden.program.program import NOTHING, Operation
 from golden.program.steps import (
     Additions,
@@ -25,7 +27,6 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
-    grouping,
 )
 
 if TYPE_CHECKING:
@@ -38,44 +39,6 @@ _MOST_EXPONENT = 300
 given to a sum."""
 _MOST_POWER = 960
 """Of an exponent that is carried, and of units below it: 2^52 of them are a double, too."""
-
-
-class _Range(NamedTuple):
-    """Which numbers a register can hold."""
-
-    top: int
-    """All are below 2^top."""
-    bottom: int
-    """All are multiples of 2^bottom."""
-    bits: int
-    """Significands have at most so many bits."""
-    above: int
-    """All are below 2^(the exponent that they carry + above)."""
-    highest: int
-    """None carries an exponent above."""
-    lowest: int
-    """Or below."""
-
-    @classmethod
-    def of(cls, f: Format) -> _Range:
-        """The numbers of a format."""
-        bottom = f.min_exponent - f.fraction_bits
-        return cls(f.max_exponent + 1, bottom, f.fraction_bits + 1, 1, f.max_exponent + 1, bottom)
-
-    def times(self, other: _Range) -> _Range:
-        """Products."""
-        return _Range(*(mine + its for mine, its in zip(self, other, strict=True)))
-
-    def sums(self, count: int) -> _Range:
-        """Exact sums of so many."""
-        more = count.bit_length()
-        bits = self.top - self.bottom + more
-        return self._replace(top=self.top + more, bits=bits, above=self.above + more)
-
-
-def _joined(ranges: Sequence[_Range]) -> _Range:
-    tops, bottoms, bits, above, highest, lowest = zip(*ranges, strict=True)
-    return _Range(max(tops), min(bottoms), max(bits), max(above), max(highest), min(lowest))
 
 
 def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
@@ -145,25 +108,18 @@ def _holds(wide: Format, narrow: Format) -> bool:
 
 
 class _Walk:
-    """One operation, step by step: how many numbers each register holds, and which of them are whole units of
-    the last alignment."""
+    """One operation, step by step: what each register holds, and which of them are whole units of the last
+    alignment."""
 
     def __init__(self, operation: Operation, unit: Signature) -> None:
         self.operation, self.unit = operation, unit
-        k = len(operation.k_index)
-        self.counts = {"a": k, "b": k, "c": 1, "addends": len(operation.addends)}
-        self.ranges = {name: _Range.of(unit.formats[name]) for name in "ab"}
-        self.ranges["c"], self.ranges["addends"] = map(
-            _Range.of, (operation.seed_format, operation.out_format)
-        )
-        if unit.scale_block is not None:
-            self.counts["scales"] = k
-            scales = [_Range.of(unit.formats[name]) for name in ("scale_a", "scale_b")]
-            self.ranges["scales"] = scales[0].times(scales[1])
+        self.registers = operands_of(operation, unit.formats)
         self.aligned: dict[str, int] = {}
         """Registers, and below which power of two their numbers are, in units."""
         self.groups: dict[str, tuple[str, int] | None] = {}
         """Of these registers: which of their numbers have one unit; without groups, all."""
+        self.short: dict[str, int] = {}
+        """Registers whose numbers have fewer bits than lie between their ends."""
         self.moved = False
         """Whether an alignment has moved numbers of some register."""
         self.finite: set[str] = set()
@@ -178,7 +134,7 @@ class _Walk:
             return False
         if target and not (
             _readable(target)
-            and all(_holds(target, unit.formats[name]) for name in "ab" if self.counts[name])
+            and all(_holds(target, unit.formats[name]) for name in "ab" if self.registers[name].count)
         ):
             return False
         steps = operation.steps
@@ -202,17 +158,25 @@ class _Walk:
         """Where some step hands NaNs on, or looks for the operand that one came from, whose signs count."""
         return any(_hands_nan(step) or getattr(step, "nans", ()) for step in self.operation.steps)
 
+    def _read(self, step: Step) -> list[Bounds]:
+        """The registers that a step reads, but for those without numbers."""
+        registers = (self.registers[name] for name in step.of if name in self.registers)
+        return [register for register in registers if register.count]
+
+    def _bits(self, name: str) -> int:
+        """Bits of the longest significand of a register."""
+        own = self.registers[name]
+        return self.short.get(name, own.integer_bits + own.depth)
+
     def _terms(self, step: Step) -> int:
-        return sum(self.counts.get(name, 0) for name in step.of)
+        return sum(register.count for register in self._read(step))
 
-    def _range(self, step: Step) -> _Range:
-        """Of all numbers that a step reads."""
-        return _joined([self.ranges[name] for name in step.of if self.counts.get(name, 0)])
-
-    def _written(self, to: str, count: int, holds: _Range) -> bool:
-        self.counts[to], self.ranges[to] = count, holds
-        self.aligned.pop(to, None)
-        self.finite.discard(to)
+    def _writes(self, step: Step) -> bool:
+        """Goes on behind a step that fits."""
+        self.registers |= follow(step, self.registers)
+        self.aligned.pop(step.to, None)
+        self.short.pop(step.to, None)
+        self.finite.discard(step.to)
         return True
 
     def _rounds(self, step: Additions | Fma | Multiply | Round, final: bool) -> bool:
@@ -263,31 +227,26 @@ class _Walk:
             or (step.negate != "none" and self._hands_nans())
         ):
             return False
+        product = one_product(self.registers)
         rounded = step.format is None or self._rounds(step, False)
-        products = self.ranges["a"].times(self.ranges["b"])
-        if step.format is not None:
-            products = _joined([products, _Range.of(step.format)])
         return (
             rounded
-            and products.bits <= _SIGNIFICAND
+            and product.integer_bits + product.depth <= _SIGNIFICAND
             and not (step.format and step.normalize)
-            and self._written(step.to, self.counts["a"], products)
+            and self._writes(step)
         )
 
     def _scale(self, step: Scale) -> bool:
         """Products with scales are exact, and none leaves the range of doubles; powers neither."""
-        scales = self.ranges["scales"]
-        if not is_step(step, Scale, "of") or max(scales.top, -scales.bottom) > 2 * _MOST_EXPONENT:
+        if not is_step(step, Scale, "of") or _reach(self.registers["scales"]) > 2 * _MOST_EXPONENT:
             return False
-        for name in step.of:
-            holds = self.ranges[name].times(scales)
-            beyond = max(holds.top, -holds.bottom, holds.highest, -holds.lowest)
-            if holds.bits > _SIGNIFICAND or beyond > 3 * _MOST_EXPONENT:
-                return False
-            finite = {name, "scales"} <= self.finite
-            self._written(name, self.counts[name], holds)
-            self.finite |= {name} if finite else set()
-        return True
+        finite = self.finite if "scales" in self.finite else set()
+        self.registers |= follow(step, self.registers)
+        self.finite -= {*step.of} - finite
+        return all(
+            self._bits(name) <= _SIGNIFICAND and _reach(self.registers[name]) <= 3 * _MOST_EXPONENT
+            for name in step.of
+        )
 
     def _align(self, step: Align, following: Step | None) -> bool:
         kept = dict(step.fraction_bits)
@@ -302,7 +261,7 @@ class _Walk:
             return False
         self.moved = True
         if step.exponent is not None:
-            return step.cut == "dropped" and self._align_to_point(step, step.exponent)
+            return step.cut == "dropped" and self._align_to_point(step)
         if step.cut == "sticky_or" and not self._sticks_together(step, following):
             return False
         seen = {name for candidate in step.maximum for name in candidate.of}
@@ -313,45 +272,34 @@ class _Walk:
             return False
         # What candidates leave above is seen when it happens (46 in mg_align_real).
         most, fewest = max(kept.values()), min(kept.values())
-        above = 46 - fewest if step.maximum else self._range(step).above
+        above = 46 - fewest if step.maximum else max(own.integer_bits for own in self._read(step))
         wide = most + above + 1
         highest, lowest = self._carried(step)
         if wide > _SIGNIFICAND - 2 or max(highest, most - lowest) > _MOST_POWER:
             return False
-        top = max(
-            self._range(step).top + max((c.plus for c in step.maximum), default=0),
-            *(c.least + c.plus for c in step.maximum if c.least is not None),
-            *([step.floor] if step.floor is not None else []),
-            self._range(step).top,
-        )
-        for name in step.of:
-            bottom = self.ranges[name].bottom
-            self.ranges[name] = _Range(top + 1, bottom, wide, above + 1, highest, lowest)
+        self.registers |= follow(step, self.registers)
         self.aligned = dict.fromkeys(step.of, wide)
         self.groups = dict.fromkeys(step.of, step.group)
         return True
 
     def _carried(self, step: Align) -> tuple[int, int]:
         """Between which exponents an alignment's maximum lies, and those that are left as they are."""
-        read, plus = self._range(step), [0, *(c.plus for c in step.maximum)]
-        given = [c.least + c.plus for c in step.maximum if c.least is not None]
-        given += [step.floor] if step.floor is not None else []
+        read, (least, most) = self._read(step), maximum_of(step, self.registers)
         # a candidate can be the exponent of the leading bit
-        highest, lowest = max(read.highest, read.top), min(read.lowest, read.bottom)
-        return max(highest + max(plus), *given, 0), min(lowest + min(plus), *given, 0)
+        highest = max(most, *(max(own.top, own.size) for own in read))
+        return highest, min(least, *(min(own.bottom, own.lsb) for own in read))
 
-    def _align_to_point(self, step: Align, point: int) -> bool:
+    def _align_to_point(self, step: Align) -> bool:
         """Whole units of a place that does not depend on the numbers: some may lie far above it, and have no
         bits below then."""
         self.aligned = {}
-        for name, kept in step.fraction_bits:
-            holds, unit = self.ranges[name], point - kept
-            if holds.bits > _SIGNIFICAND - 2 or kept > _MOST_EXPONENT:
-                return False
-            top = max(holds.top, unit) + 1
-            above, carried = max(top - point, 1), (max(holds.highest, point), min(holds.lowest, point))
-            self.ranges[name] = _Range(top, max(holds.bottom, unit), _SIGNIFICAND - 2, above, *carried)
-        return True
+        fits = all(
+            self._bits(name) <= _SIGNIFICAND - 2 and kept <= _MOST_EXPONENT
+            for name, kept in step.fraction_bits
+        )
+        self.registers |= follow(step, self.registers)
+        self.short |= dict.fromkeys(step.of, _SIGNIFICAND - 2)
+        return fits
 
     def _sticks_together(self, step: Align, following: Step | None) -> bool:
         """Whether the one sum that reads a common sticky bit is rounded next, and nothing else reads its
@@ -376,15 +324,10 @@ class _Walk:
         # the machine adds two infinities as an exact sum does
         if not plain or not count or not (set(step.of) <= self.finite or (rounds and count <= 2)):
             return False
-        read, groups = self._range(step), _groups(step, count)
-        sums = read.sums(count)
-        if step.exponent is not None:
-            if abs(step.exponent) > _MOST_EXPONENT:
-                return False
-            at = step.exponent
-            highest, lowest = max(sums.highest, at), min(sums.lowest, at)
-            sums = sums._replace(above=sums.top - at, highest=highest, lowest=lowest)
-        if step.width is not None and (step.exponent is None or sums.top >= step.exponent + step.width):
+        after = follow(step, self.registers)
+        if step.exponent is not None and abs(step.exponent) > _MOST_EXPONENT:
+            return False
+        if after != follow(replace(step, width=None), self.registers):
             return False  # the register might be too short
         if step.to != "d" and set(step.of) <= self.aligned.keys():
             grouped = next((self.groups[name] for name in step.of if self.groups[name]), None)
@@ -392,33 +335,29 @@ class _Walk:
                 return False  # their units differ
             wide = max(self.aligned[name] for name in step.of) + count.bit_length()
             complements = step.complement == "none" or self._meets_c(step)
-            self._written(step.to, groups, sums._replace(bits=wide))
+            self._writes(step)
             self.aligned[step.to], self.groups[step.to] = wide, (grouped and ("contiguous", 1))
             self.finite.add(step.to)
             return wide <= _SIGNIFICAND - 2 and complements
         if step.to == "d" or step.complement != "none":
             return False
         if isinstance(following, Round) and rounds:
-            return (
-                following.to == "d"
-                and step.group is None
-                and self._apart(step)
-                and self._written(step.to, 1, sums)
-            )
-        self._written(step.to, groups, sums)
+            return following.to == "d" and step.group is None and self._apart(step) and self._writes(step)
+        self._writes(step)
         self.finite.add(step.to)
-        return sums.bits <= _SIGNIFICAND
+        return after[step.to].size - after[step.to].lsb <= _SIGNIFICAND
 
     def _apart(self, step: Sum) -> bool:
         """Whether two doubles hold the sum of all terms but the last, or there are two of them."""
-        if any(not self.counts.get(name, 0) for name in step.of):
+        read = [self.registers[name] for name in step.of]
+        if len(read) > len(self._read(step)):
             return False
         count = self._terms(step)
-        others = [self.ranges[name] for name in step.of if name != step.of[-1] or self.counts[name] > 1]
-        if count <= 3 or not others:
-            return self._range(step).bits <= _SIGNIFICAND
-        span = _joined(others).top - _joined(others).bottom
-        return span <= 2 * _SIGNIFICAND - 6 - count.bit_length() and self._range(step).bits <= _SIGNIFICAND
+        others = [own for own in read if own is not read[-1] or own.count > 1]
+        if max(map(self._bits, step.of)) > _SIGNIFICAND:
+            return False
+        span = max(own.size for own in others) - min(own.lsb for own in others) if others else 0
+        return count <= 3 or span <= 2 * _SIGNIFICAND - 6 - count.bit_length()
 
     def _meets_c(self, step: Sum) -> bool:
         """Whether complements to c have one last place, that of the last alignment."""
@@ -440,11 +379,7 @@ class _Walk:
             and self._rounds(step, step.to == "d")
             and (step.to != "d" or (step.group is None and count > 1))
             and count > 0
-            and self._written(
-                step.to,
-                _groups(step, count),
-                _joined([_Range.of(step.format), self._range(step)]),
-            )
+            and self._writes(step)
         )
 
     def _fma(self, step: Fma) -> bool:
@@ -452,9 +387,9 @@ class _Walk:
         return (
             is_step(step, Fma, *fields)
             and self._rounds(step, step.to == "d")
-            and self.counts["a"] > 0
+            and self.registers["a"].count > 0
             and (step.to != "d" or step.group is None)
-            and self._written(step.to, _groups(step, self.counts["a"]), _Range.of(step.format))
+            and self._writes(step)
         )
 
     def _round(self, step: Round) -> bool:
@@ -476,7 +411,7 @@ class _Walk:
             and step.overflow in ("infinity", "largest", "ieee")
             and len(step.of) == 1
             and self._terms(step) > 0
-            and self._written(step.to, self._terms(step), _Range.of(step.format))
+            and self._writes(step)
         )
 
 
@@ -485,10 +420,6 @@ def _hands_nan(step: Step) -> bool:
     return bool(getattr(step, "nan_order", ()) or getattr(step, "first_nan", False))
 
 
-def _groups(step: Step, count: int) -> int:
-    """How many numbers a step makes of so many."""
-    group = grouping(step)
-    if group is None:
-        return 1
-    kind, size = group
-    return size if kind == "interleaved" else -(-count // size)
+def _reach(own: Bounds) -> int:
+    """The farthest power of two from 1 that a register's numbers and their exponents come to."""
+    return max(own.size, -own.lsb, own.top, -own.bottom)

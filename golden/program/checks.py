@@ -6,18 +6,17 @@ from __future__ import annotations
 from typing import assert_never
 
 from golden.number.formats import Format, Kind
-from golden.program.extents import (
+from golden.program.bounds import (
     KEPT_BITS,
     MOST_BITS,
     MOST_SPAN,
-    Extent,
+    Bounds,
+    Registers,
     follow,
     group_sizes,
     groups_of,
-    joined,
     longest_sum,
     operands_of,
-    product,
 )
 from golden.program.program import NO_SEED, ONE, OperandFormats, Operation, Program
 from golden.program.steps import (
@@ -180,15 +179,12 @@ class StepChecks:
                     "of",
                 )
 
-    def _check_bits(self, step: Step, written: dict[str, Extent], body: Section) -> None:
+    def _check_bits(self, step: Step, written: Registers, body: Section) -> None:
         """What the core can hold: long numbers, sums of terms far apart, and what it had to shorten
         before."""
         match step:
-            case Sum() | Additions():
-                self._check_span(longest_sum(step, [self.registers[name] for name in step.of]), body)
-            case Fma():
-                products = product(self.registers["a"], self.registers["b"])
-                self._check_span(longest_sum(step, [products, self.registers["c"], written[step.to]]), body)
+            case Sum() | Additions() | Fma():
+                self._check_span(longest_sum(step, self.registers), body)
             case Align() | Scale() | Normalize():
                 width = max(written[name].width for name in step.of)
                 if width > MOST_BITS:
@@ -211,13 +207,13 @@ class StepChecks:
                 "of",
             )
 
-    def _check_span(self, total: Extent, body: Section) -> None:
-        if total.high - total.low > MOST_SPAN:
+    def _check_span(self, total: Bounds, body: Section) -> None:
+        if total.size - total.last > MOST_SPAN:
             raise body.error(
-                f"the sum can need {total.high - total.low} bits, the core's register holds {MOST_SPAN}"
+                f"the sum can need {total.size - total.last} bits, the core's register holds {MOST_SPAN}"
             )
 
-    def _tells(self, step: Step, own: Extent) -> bool:
+    def _tells(self, step: Step, own: Bounds) -> bool:
         """Whether a step could tell a shortened sum from the exact one.
 
         The bits that were dropped are ORed into the lowest that is kept, some 100 below the leading one.
@@ -232,7 +228,7 @@ class StepChecks:
                 return max(group_sizes(step, sum(self.registers[name].count for name in step.of))) > 1
             case Align():
                 most = max(bits for _, bits in step.fraction_bits)
-                return most + own.above + step.sticky_gap + 3 > KEPT_BITS
+                return most + own.integer_bits + step.sticky_gap + 3 > KEPT_BITS
             case Round():
                 return step.format.is_float and step.format.fraction_bits + step.sticky_gap + 3 > KEPT_BITS
             case Normalize() | Multiply() | Fma() | Flush() | SpecialValues() | HiddenBit():
@@ -245,17 +241,15 @@ class StepChecks:
         fmt = format_of(step)
         if fmt is None or fmt.is_float:
             return
-        read = [self.registers[name] for name in step.of]
         match step:
             case Round(overflow="wrap"):
-                whole, what = joined(read), "overflow 'wrap'"
+                integer, what = self.registers[step.of[0]].integer, "overflow 'wrap'"
             case Additions(overflow="ieee"):
-                whole = longest_sum(step, read)
+                integer = all(self.registers[name].integer for name in step.of)
                 what = f"a sum to {fmt.name} without 'overflow: saturate' wraps, which"
             case Multiply() | Fma():
-                if isinstance(step, Fma) and step.start == "c":
-                    read.append(self.registers["c"])
-                if not joined(read).integer:
+                read = (*step.of, *_also_read(step))
+                if not all(self.registers[name].integer for name in read):
                     raise body.error(
                         f"a '{step.op}' to {fmt.name} wraps, which is for integers; let a 'round' saturate",
                         "format",
@@ -263,7 +257,7 @@ class StepChecks:
                 return
             case _:
                 return
-        if not whole.integer:
+        if not integer:
             raise body.error(
                 f"{what} is for integer operands; a float total has no exact low bits, expected 'overflow: "
                 "saturate'",

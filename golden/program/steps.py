@@ -2,8 +2,8 @@
 
 A step reads registers of exact numbers and writes others; nothing is rounded unless a step says so. A field
 declares how YAML writes it (golden/program/keys.py). Every view of a step is one `match` that ends in
-`assert_never`: golden/model/reference.py and golden/core compute it, words.py tells it, widths.py and
-extents.py bound it, golden/cover counts it, golden/publish/pictures draws it. docs/add-a-step.md says what a
+`assert_never`: golden/model/reference.py and golden/core compute it, words.py puts it into words,
+bounds.py bounds it, golden/cover counts it, golden/publish/pictures draws it. docs/add-a-step.md says what a
 new kind needs.
 
 Sources: MMA-Sim (arXiv 2511.10909) sections IV-B to IV-F for the shipped algorithms; IEEE 754-2019 for the

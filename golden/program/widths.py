@@ -1,36 +1,22 @@
 """Widths of every node of a program: how many bits a register needs, from K, the formats and the steps alone.
 
-The analysis carries the largest significand and the exponent range of each register through the steps. It
-answers what
-an RTL designer asks first: how wide is the aligned addend, how many integer bits has the sum register, how
-long is a fixed-point register that loses nothing.
+A node is the view that a designer has of golden/program/bounds.py. It answers what he asks first: how wide is
+the aligned addend, how many integer bits has the sum register, how long is a fixed-point register that loses
+nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Any
 
 from golden.number.formats import Format
-from golden.program.extents import Extent, follow
+from golden.number.frozen import replace
+from golden.program.bounds import Bounds, Registers, follow, of_format, one_exponent, operands_of, walk
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import Signature
-from golden.program.steps import (
-    Additions,
-    Align,
-    Flush,
-    Fma,
-    HiddenBit,
-    Multiply,
-    Normalize,
-    Round,
-    Scale,
-    SpecialValues,
-    Step,
-    Sum,
-    grouping,
-)
+from golden.program.steps import Align, Flush, HiddenBit, SpecialValues, Step, Sum, format_of
 
 
 @dataclass(frozen=True)
@@ -85,19 +71,15 @@ class Node:
 def operand_nodes(unit: Signature, operation: Operation) -> dict[str, Node]:
     """Returns the nodes that an operation begins with: a, b, c, the addends and, where there are any, the
     scale products."""
-    a, b = (operation.operand_format or unit.formats[name] for name in "ab")
-    count = len(operation.k_index)
-    nodes = {
-        "a": _of_format("a", a, count),
-        "b": _of_format("b", b, count),
-        "c": _of_format("c", operation.seed_format, 1),
-        "addends": _of_format("addends", operation.out_format, len(operation.addends)),
-    }
-    if "scale_a" in unit.formats:
-        scale_a, scale_b = (_of_format("", unit.formats[name], count) for name in ("scale_a", "scale_b"))
-        nodes["scales"] = _product("scales", scale_a, scale_b)
+    registers = _before(unit, operation)
+    formats = {name: operation.operand_format or unit.formats[name] for name in "ab"}
+    formats |= {"c": operation.seed_format, "addends": operation.out_format}
     missing = {"b"} if "b" in unit.absent else set()
     missing |= {"c"} if operation.seed == NO_SEED else set()
+    nodes = {
+        name: _of_format(name, formats[name], bounds.count) if name in formats else _node(name, bounds)
+        for name, bounds in ({"addends": of_format(operation.out_format, 0)} | registers).items()
+    }
     return {name: node for name, node in nodes.items() if name not in missing}
 
 
@@ -105,217 +87,72 @@ def operation_nodes(unit: Signature, operation: Operation) -> list[tuple[Step, l
     """Returns, step by step, the nodes that an operation writes."""
     nodes = operand_nodes(unit, operation)
     steps = []
-    for step in operation.steps:
-        written = _written(step, nodes)
+    for step, before in walk(operation, _before(unit, operation)):
+        written = _written(step, before, nodes)
         nodes |= {node.register: node for node in written}
         steps.append((step, written))
     return steps
 
 
+def _before(unit: Signature, operation: Operation) -> Registers:
+    """Bounds before the first step. A register is as wide as its format, whatever a converted operand is."""
+    wide = operation.operand_format
+    converted = {} if wide is None else {"a": wide, "b": wide}
+    return operands_of(replace(operation, operand_format=None), unit.formats | converted)
+
+
 def _of_format(register: str, fmt: Format, count: int) -> Node:
-    if not fmt.is_float:
-        largest = 1 << (fmt.integer_bits - 1) if fmt.signed else fmt.largest
-        return Node(register, count, Fraction(largest), 0, (0, 0), fmt.signed, True, format=fmt)
-    maximum = 2 - Fraction(1, 1 << fmt.fraction_bits)
-    return Node(
-        register,
-        count,
-        maximum,
-        fmt.fraction_bits,
-        (fmt.min_exponent, fmt.max_exponent),
-        fmt.signed,
-        format=fmt,
-    )
-
-
-def _product(register: str, x: Node, y: Node) -> Node:
-    exponents = (x.exponents[0] + y.exponents[0], x.exponents[1] + y.exponents[1])
-    return Node(
-        register,
-        x.count,
-        x.maximum * y.maximum,
-        x.fraction_bits + y.fraction_bits,
-        exponents,
-        x.signed or y.signed,
-        x.fixed and y.fixed,
-    )
-
-
-def _written(step: Step, nodes: dict[str, Node]) -> list[Node]:
-    match step:
-        case Multiply():
-            return _signed(step, _multiplied(step, nodes), nodes)
-        case Scale():
-            scaled = {name: _product(name, nodes[name], nodes["scales"]) for name in step.of}
-            return [replace(node, count=nodes[name].count) for name, node in scaled.items()]
-        case Align():
-            return _aligned(step, [nodes[name] for name in step.of])
-        case Sum():
-            return [_summed(step, [nodes[name] for name in step.of])]
-        case Additions():
-            groups = _group_sizes(step, sum(nodes[name].count for name in step.of))
-            return [_of_format(step.to, step.format, len(groups))]
-        case Normalize():
-            return [_normalized(step, nodes[name], dict(step.fraction_bits)[name]) for name in step.of]
-        case Fma():
-            return [_of_format(step.to, step.format, len(_group_sizes(step, nodes["a"].count)))]
-        case Round():
-            return [_of_format(step.to, step.format, nodes[step.of[0]].count)]
-        case HiddenBit():
-            return [node for name in step.of if (node := _with_hidden_bit(nodes[name])) != nodes[name]]
-        case Flush() | SpecialValues():
-            return []  # every register stays as wide as it is
-        case _:
-            assert_never(step)
-
-
-def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
-    """The largest significand after rounding to `bits` fraction bits; rounding down needs no carry in
-    two's complement."""
-    if mode in ("toward_zero", "down", "to_odd"):
-        return maximum
-    return Fraction(-(-maximum.numerator * (1 << bits) // maximum.denominator), 1 << bits)
-
-
-def _with_hidden_bit(node: Node) -> Node:
-    """In a format a hidden bit has its place already; elsewhere it is one more bit of any number."""
-    if node.format is not None:
-        return node
-    ones = (1 << max(node.integer_bits, 1)) - Fraction(1, 1 << node.fraction_bits)
-    return replace(node, maximum=max(node.maximum, ones))
-
-
-def _normalized(step: Normalize, node: Node, bits: int) -> Node:
-    """The leading one moves before the point, from anywhere in the register, and no farther than the least
-    exponent."""
-    low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
-    if step.min_exponent is not None:
-        low, high = max(low, step.min_exponent), max(high, step.min_exponent)
-    maximum = (
-        2 - Fraction(1, 1 << bits) if step.rounding in ("toward_zero", "down", "to_odd") else Fraction(2)
-    )
+    """A register that holds codes of a format."""
     return replace(
-        node,
-        maximum=maximum,
-        fraction_bits=bits,
-        exponents=(low, high),
-        fixed=False,
-        aligned=False,
-        format=None,
+        _node(register, of_format(fmt, count)), format=fmt, signed=fmt.signed, fixed=not fmt.is_float
     )
 
 
-def _signed(step: Multiply, products: Node, nodes: dict[str, Node]) -> list[Node]:
-    """The products, and c where the step turns its sign: both then need one."""
-    if step.negate in ("product", "both"):
-        products = replace(products, signed=True)
-    if step.negate not in ("c", "both"):
-        return [products]
-    return [products, replace(nodes["c"], signed=True, format=None)]
-
-
-def _multiplied(step: Multiply, nodes: dict[str, Node]) -> Node:
-    if step.format is not None:
-        return _of_format(step.to, step.format, nodes["a"].count)
-    if step.operation != "product":
-        most = max(nodes["a"].maximum, nodes["b"].maximum)
-        return Node(step.to, nodes["a"].count, most, 0, (0, 0), False, True)
-    node = _product(step.to, nodes["a"], nodes["b"])
-    if not step.normalize:
-        return node
-    # A product of subnormals normalises down to the product of the two least significant bits; one in [2, 4)
-    # goes up by one.
-    low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
-    fraction = node.fraction_bits + node.integer_bits - 1
-    return replace(
-        node,
-        maximum=2 - Fraction(1, 1 << fraction),
-        fraction_bits=fraction,
-        exponents=(low, high),
-        fixed=False,
+def _node(register: str, own: Bounds) -> Node:
+    """Numbers with exponents of their own."""
+    fixed = own.low == own.high
+    exponents = own.low, own.high
+    return Node(
+        register, own.count, _maximum(own.significands), own.fraction_bits, exponents, own.least < 0, fixed
     )
 
 
-def _aligned(step: Align, terms: list[Node]) -> list[Node]:
-    """Every term moves to the largest exponent; shifts only make significands smaller."""
-    if step.exponent is not None or step.maximum:
-        return _aligned_to(step, terms)
-    bits = dict(step.fraction_bits)
-    low, high = min(node.exponents[0] for node in terms), max(node.exponents[1] for node in terms)
-    if step.floor is not None:
-        low, high = max(low, step.floor), max(high, step.floor)
-    return [
-        replace(
-            node,
-            maximum=_rounded(node.maximum, bits[node.register], step.rounding),
-            fraction_bits=bits[node.register] + int(step.cut == "sticky_added"),
-            exponents=(low, high),
-            fixed=False,
-            aligned=True,
-            format=None,
-        )
-        for node in terms
+def _maximum(ends: tuple[Fraction, Fraction]) -> Fraction:
+    """The largest significand whose integer bits hold both ends in two's complement: -2 takes those of 1."""
+    low, high = ends
+    whole = int(-low)
+    is_power = whole == -low and whole & (whole - 1) == 0
+    return max(high, -low * Fraction(3, 4) if is_power else -low)
+
+
+def _written(step: Step, before: Registers, nodes: dict[str, Node]) -> list[Node]:
+    """The nodes of the registers that a step writes; a flush and special values leave each as wide as it
+    is."""
+    if isinstance(step, Flush | SpecialValues):
+        return []
+    after, fmt = follow(step, before), format_of(step)
+    if fmt is not None:
+        found = [_of_format(step.to, fmt, after[step.to].count)]
+    elif isinstance(step, Sum):
+        found = [_summed(step, after[step.to], [before[name] for name in step.of])]
+    else:
+        found = [_node(name, after[name]) for name in (step.of if step.to == "" else (step.to,))]
+    if isinstance(step, Align):  # all numbers share one exponent
+        exponents = min(node.exponents[0] for node in found), max(node.exponents[1] for node in found)
+        return [replace(node, exponents=exponents, aligned=True) for node in found]
+    if isinstance(step, HiddenBit):  # in a format the bit has its place already
+        return [
+            node for node in found if nodes[node.register].format is None and node != nodes[node.register]
+        ]
+    return found + [
+        _node(name, own) for name, own in after.items() if name not in {node.register for node in found}
     ]
 
 
-def _aligned_to(step: Align, terms: list[Node]) -> list[Node]:
-    """Every term moves to an exponent that is given or the largest of candidates, and can lie above it."""
-    before = {node.register: extent_of(node) for node in terms}
-    after = follow(step, before)
-    return [
-        replace(
-            node,
-            maximum=Fraction(1 << max(after[node.register].above - 1, 0)),
-            fraction_bits=dict(step.fraction_bits)[node.register] + int(step.cut == "sticky_added"),
-            exponents=(min(after[name].bottom for name in after), max(after[name].top for name in after)),
-            fixed=step.exponent is not None,
-            aligned=True,
-            format=None,
-        )
-        for node in terms
-    ]
-
-
-def extent_of(node: Node) -> Extent:
-    """The bounds of a node's numbers."""
-    low, high = node.exponents
-    top = high + node.integer_bits
-    width = node.integer_bits + node.fraction_bits
-    return Extent(node.count, low - node.fraction_bits, top, low, high, node.integer_bits, width)
-
-
-def _group_sizes(step: Step, count: int) -> list[int]:
-    group = grouping(step)
-    if group is None or count == 0:
-        return [count]
-    kind, size = group
-    if kind == "interleaved":
-        return [len(range(i, count, size)) for i in range(min(size, count))]
-    return [min(size, count - start) for start in range(0, count, size)]
-
-
-def _summed(step: Sum, terms: list[Node]) -> Node:
-    total = sum(node.count for node in terms)
-    sizes = _group_sizes(step, total)
-    share = Fraction(max(sizes), total) if total else Fraction(0)
-    signed = any(node.signed for node in terms)
-    if all(node.fixed for node in terms) or all(node.aligned for node in terms):
-        maximum = sum((node.count * share * node.maximum for node in terms), Fraction(0))
-        if step.width is not None:
-            maximum = min(maximum, Fraction(1 << (step.width - 1)) - Fraction(1, 2))
-        return Node(
-            step.to,
-            len(sizes),
-            maximum,
-            max(node.fraction_bits for node in terms),
-            terms[0].exponents,
-            signed,
-            terms[0].fixed,
-            terms[0].aligned,
-        )
+def _summed(step: Sum, own: Bounds, terms: list[Bounds]) -> Node:
+    if step.exponent is not None or one_exponent(step, [term for term in terms if term.count] or terms):
+        node = _node(step.to, own)
+        return replace(node, aligned=terms[0].shared is not None)
     # Terms keep their own exponents: one fixed-point register from the lowest bit of any to the carry of all.
-    lowest = min(node.exponents[0] - node.fraction_bits for node in terms)
-    maximum = sum(
-        (node.count * share * node.maximum * Fraction(2) ** node.exponents[1] for node in terms), Fraction(0)
-    )
-    return Node(step.to, len(sizes), maximum, -lowest, (0, 0), signed, True)
+    maximum = _maximum((own.least, own.greatest))
+    return Node(step.to, own.count, maximum, -own.last, (0, 0), own.least < 0, True)

@@ -5,7 +5,7 @@ into them.
         print(point.part, point.name, point.labels)
 
 A coverpoint is a named list of bins. Whether a bin can be reached follows from the formats and the program
-(see golden/cover/ranges.py); each `..._points` function of the modules states its rules. Coverpoints of a
+(golden/program/bounds.py); each `..._points` function of the modules states its rules. Coverpoints of a
 datapath are named after its steps; equal operations of a chain share them, except for `largest exponent of
 operation i`.
 

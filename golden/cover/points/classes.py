@@ -7,9 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from golden.cover.points.point import Array
-from golden.cover.ranges import Held, largest_significand
+from golden.cover.ranges import Held
 from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
+from golden.program.bounds import largest_significand
 
 CLASSES = (
     "+0",

@@ -13,10 +13,10 @@ from golden.cover.points.classes import class_bins, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.results import makes_infinity, takes
 from golden.cover.points.sum_round import REMAINDERS, round_points
-from golden.cover.ranges import Held, Span, rounded_total, spans_of, terms_of
+from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
 from golden.number.status import INEXACT, INVALID, NOTHING, OVERFLOW, UNDERFLOW
-from golden.program.extents import group_sizes
+from golden.program.bounds import Bounds, group_sizes, rounded_total, terms_of
 from golden.program.flags import flags_code, flags_text
 from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, Step
 
@@ -81,7 +81,7 @@ def _products(ins: Instruction) -> list[Multiply | Fma]:
     return [*ins.program.steps_of(Multiply), *ins.program.steps_of(Fma)]
 
 
-def _roundings(step: Step, registers: dict[str, Span]) -> int:
+def _roundings(step: Step, registers: dict[str, Bounds]) -> int:
     """How many roundings a step has in one dot product."""
     match step:
         case Additions():
@@ -93,7 +93,7 @@ def _roundings(step: Step, registers: dict[str, Span]) -> int:
             return registers["a"].count
 
 
-def _of_step(ins: Instruction, step: RoundingStep, registers: dict[str, Span]) -> set[Raised]:
+def _of_step(ins: Instruction, step: RoundingStep, registers: dict[str, Bounds]) -> set[Raised]:
     """What a rounding of a step can raise; nothing where it does not round."""
     made: set[Raised] = set()
     if isinstance(step, Multiply):

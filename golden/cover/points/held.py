@@ -14,8 +14,9 @@ from fractions import Fraction
 from functools import reduce
 
 from golden.cover.points.results import can_wrap, final_total, result_points
-from golden.cover.ranges import Held, Span, either, exponent_of, kept_bits, of_format, of_zero, result_span
+from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
+from golden.program.bounds import Bounds, either, exponent_of, kept_bits, of_format, of_zero, result_of
 from golden.program.steps import Align, Multiply, Sum
 
 _ROW = 1 << 32
@@ -80,16 +81,18 @@ def _stalls(unit: Instruction, most: Fraction) -> Fraction:
     ) and not any(step.complement != "none" or step.width is not None for step in operation.steps_of(Sum))
     if more or not plain or final.rounding not in ("toward_zero", "nearest_even", "nearest_away") or not most:
         return of_format(fmt, 1).greatest
-    exponent = exponent_of(8 * most, fmt.max_exponent) + kept_bits(final, fmt) + 1
+    exponent = min(exponent_of(8 * most), fmt.max_exponent) + kept_bits(final, fmt) + 1
     return min(Fraction(2) ** exponent, of_format(fmt, 1).greatest)
 
 
-def _made(unit: Instruction, held: Held, ends: tuple[Fraction, Fraction]) -> Span:
+def _made(unit: Instruction, held: Held, ends: tuple[Fraction, Fraction]) -> Bounds:
     """What the unit answers, if c is what was held: numbers between the ends."""
     fmt = unit.formats["d"]
     least, greatest = ends
     size = max(greatest, -least)
     if fmt.is_float:
-        span = result_span(unit, unit.program.operations[-1], fmt, held)
-        return replace(span, greatest=greatest, least=least, high=exponent_of(size, fmt.max_exponent))
-    return replace(of_format(fmt, 1), greatest=greatest, least=least, significand=size)
+        operation = unit.program.operations[-1]
+        span = result_of(operation, spans_of(unit, operation, held)[0][1])
+        high = max(span.low, min(exponent_of(size), fmt.max_exponent))
+        return replace(span, greatest=greatest, least=least, high=high)
+    return replace(of_format(fmt, 1), greatest=greatest, least=least, significands=ends)

@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name
-from golden.cover.ranges import Held, Span, holds_alone, lies_above, maximum_of, of_format, spans_of
+from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
-from golden.program.extents import group_sizes, groups_of
+from golden.program.bounds import Bounds, group_sizes, groups_of, maximum_of, of_format
 from golden.program.program import Operation
 from golden.program.steps import Align, Fma, Multiply
 
@@ -24,7 +24,7 @@ _ABOVE = "above the maximum"
 
 
 def multiply_points(
-    ins: Instruction, name: str, step: Multiply | Fma, registers: dict[str, Span]
+    ins: Instruction, name: str, step: Multiply | Fma, registers: dict[str, Bounds]
 ) -> list[Coverpoint]:
     """Below 1 needs a subnormal factor, 2 and more two factors of at least one fraction bit."""
     a, b = registers["a"], registers["b"]
@@ -61,7 +61,7 @@ def _multiplied(seen: SeenStep) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def align_points(
-    ins: Instruction, name: str, operation: Operation, step: Align, registers: dict[str, Span]
+    ins: Instruction, name: str, operation: Operation, step: Align, registers: dict[str, Bounds]
 ) -> list[Coverpoint]:
     """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from
     the distances."""
@@ -81,7 +81,7 @@ def align_points(
             label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)
         }
         if _given(step) or register in dict(step.left_out):
-            bins[_ABOVE] = span.high > floor and lies_above(step, register)
+            bins[_ABOVE] = span.high > floor and _lies_above(step, register)
         points.append(Coverpoint("alignment", _distance_name(ins, name, register, fraction), bins))
         cuts = _cut_bins(step, register, fraction, span, most)
         points.append(Coverpoint("alignment", f"{name}: cut from {register}", cuts))
@@ -104,14 +104,14 @@ def _given(step: Align) -> bool:
     return step.exponent is not None or bool(step.maximum)
 
 
-def _floor(step: Align, registers: dict[str, Span]) -> int:
+def _floor(step: Align, registers: dict[str, Bounds]) -> int:
     """The exponent that an alignment does not go below; far below all where there is none."""
     if _given(step):
         return maximum_of(step, registers)[0]
     return -(1 << 40) if step.floor is None else step.floor
 
 
-def _cut_bins(step: Align, register: str, fraction: int, span: Span, most: int) -> dict[str, bool]:
+def _cut_bins(step: Align, register: str, fraction: int, span: Bounds, most: int) -> dict[str, bool]:
     """What a term that lies up to `most` below the maximum can lose: by the shifter, by its window, or
     because it lies above."""
     sticky, dropped = step.cut == "sticky_added", dict(step.left_out).get(register) == "dropped"
@@ -142,10 +142,10 @@ _DEEPEST_LONE = 24
 """How far below the last bit kept a bit that is cut is looked at alone: past the significands of f32."""
 
 
-def _lone_cut_points(name: str, step: Align, register: str, deepest: int, span: Span) -> list[Coverpoint]:
+def _lone_cut_points(name: str, step: Align, register: str, deepest: int, span: Bounds) -> list[Coverpoint]:
     """One bit alone among those that an alignment cuts of a term, of either sign: a rounding or a sticky bit
     that looks at some of them alone misses it. `deepest`: how far below the last bit kept a term has bits."""
-    if span.shared is not None or step.shift_limit is not None or span.sticky:
+    if span.shared is not None or step.shift_limit is not None or span.sticky is not None:
         return []
     bins = {
         f"2^-{place}, {sign}": can and place <= deepest
@@ -173,7 +173,7 @@ def of_slice(operation: int) -> str:
     return f"largest exponent of operation {operation}"
 
 
-def _owner_bins(step: Align, registers: dict[str, Span]) -> dict[str, bool]:
+def _owner_bins(step: Align, registers: dict[str, Bounds]) -> dict[str, bool]:
     """Who holds the largest exponent: a register whose range reaches the floor; two of them where the
     ranges overlap. Zeros that take part lie anywhere."""
     floor = _floor(step, registers)
@@ -185,7 +185,7 @@ def _owner_bins(step: Align, registers: dict[str, Span]) -> dict[str, bool]:
     for name in step.of:
         span = registers[name]
         holds = zeros or (span.high >= floor and not span.zero)
-        holds = holds and (not step.maximum or holds_alone(step, name, registers))
+        holds = holds and (not step.maximum or _holds_alone(step, name, registers))
         bins[f"one of {name}"], bins[f"several of {name}"] = holds, holds and _grouped_count(step, span) > 1
     overlap = any(
         min(x.high, y.high) >= max(floor, x.low, y.low) for i, x in enumerate(spans) for y in spans[:i]
@@ -193,7 +193,28 @@ def _owner_bins(step: Align, registers: dict[str, Span]) -> dict[str, bool]:
     return bins | {"several registers": overlap or (zeros and len(spans) > 1)}
 
 
-def _grouped_count(step: Align, span: Span) -> int:
+def _lies_above(step: Align, name: str) -> bool:
+    """Whether a register's term can lie above the exponent of its alignment: not where the exponent that it
+    carries is a candidate."""
+    return not any(name in one.of and not one.leading and one.plus >= 0 for one in step.maximum)
+
+
+def _holds_alone(step: Align, name: str, registers: dict[str, Bounds]) -> bool:
+    """Whether the exponent of an alignment with candidates can be that of a register's terms and of no other:
+    by a candidate of its own, by a constant, or by one of a register whose terms lie elsewhere."""
+    for one in step.maximum:
+        if name in one.of and one.plus == 0:
+            return True
+        if one.least is not None and one.least + one.plus >= registers[name].low:
+            return True
+        for other in one.of:
+            meets = not _lies_above(step, other)  # the maximum is never below that register's own exponents
+            if other != name and (not meets or (one.leading and one.plus > -registers[other].above)):
+                return True
+    return False
+
+
+def _grouped_count(step: Align, span: Bounds) -> int:
     return max(group_sizes(step, span.count))
 
 
@@ -216,7 +237,7 @@ def _distance_name(ins: Instruction, name: str, register: str, fraction: int) ->
     return f"{name}: distance of {register}" + (f", F = {fraction}" if len(kept) > 1 else "")
 
 
-def _cancelled_bins(step: Align, registers: dict[str, Span], register: str) -> dict[str, bool]:
+def _cancelled_bins(step: Align, registers: dict[str, Bounds], register: str) -> dict[str, bool]:
     """A term that cancelled keeps its exponent: it can hold the maximum, or be below another register's."""
     span = registers[register]
     others = [registers[o].high for o in step.of if o != register or span.count > 1]

@@ -10,19 +10,11 @@ import numpy as np
 from golden.cover.points.classes import class_bins, classify, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.sum_round import largest_result, overflows
-from golden.cover.ranges import (
-    Held,
-    Span,
-    kept_bits,
-    least_integer,
-    rounded_total,
-    spans_of,
-    special_words,
-    terms_of,
-)
+from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format
+from golden.program.bounds import Bounds, kept_bits, least_integer, rounded_total, special_words, terms_of
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -57,7 +49,7 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
     no_number = infinite or takes(ins, held, "NaN") or _overflow_is_nan(step, total, fmt, kept)
     most = max(total.greatest, -total.least)
     # A lone product of narrow factors never has all digits of the largest number; a clamp gives it.
-    every_digit = total.depth + total.above >= kept or total.sticky
+    every_digit = total.depth + total.above >= kept
     clamps = fmt.infinity is None or step.rounding not in ("nearest_even", "nearest_away")
     clamps = clamps or (isinstance(step, Round) and step.overflow == "largest")
     reach = {
@@ -79,11 +71,11 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
     return [Coverpoint("result", "class of d", found)]
 
 
-def _overflow_is_nan(step: Step, total: Span, fmt: Format, kept: int) -> bool:
+def _overflow_is_nan(step: Step, total: Bounds, fmt: Format, kept: int) -> bool:
     return isinstance(step, Round) and step.overflow == "nan" and overflows(total, fmt, kept, step)
 
 
-def _integer_classes(ins: Instruction, bins: dict[str, bool], total: Span) -> dict[str, bool]:
+def _integer_classes(ins: Instruction, bins: dict[str, bool], total: Bounds) -> dict[str, bool]:
     """The classes that numbers in the range of the last total have; all, where a total beyond the format's
     range is wrapped, or where NaNs and infinities become numbers."""
     fmt = ins.formats["d"]
@@ -118,7 +110,7 @@ def takes(ins: Instruction, held: Held | None, what: str) -> bool:
     return any(of_one.get(label, False) for of_one in bins for label in labels)
 
 
-def _infinities(ins: Instruction, held: Held | None, total: Span) -> tuple[bool, bool]:
+def _infinities(ins: Instruction, held: Held | None, total: Bounds) -> tuple[bool, bool]:
     """Whether d can be a positive and a negative infinity: an overflow that was held as c keeps its sign, all
     others can have either."""
     nothing = None if held is None else Held(held.span, held.classes - {"infinity", "negative infinity"})
@@ -173,7 +165,7 @@ def result_samples(ins: Instruction, d: Array) -> Iterator[Sample]:
     yield "class of d", classify(fmt, decode(fmt, codes), codes, dropped)
 
 
-def final_total(ins: Instruction, held: Held | None) -> tuple[FinalStep, Span]:
+def final_total(ins: Instruction, held: Held | None) -> tuple[FinalStep, Bounds]:
     """The last step and the span of the exact value that it rounds."""
     operation = ins.program.operations[-1]
     _, registers = spans_of(ins, operation, held)[-1]
@@ -220,6 +212,8 @@ def _positive_zeros(operation: Operation, held: Held | None) -> set[str]:
                 found.update(step.of if step.sign == "positive" else ())
             case Align() | Normalize() | Scale():
                 found.difference_update(step.of)
+            case Round() if step.zero == "positive":
+                found.add(step.to)
             case Multiply() | Sum() | Additions() | Fma() | Round():
                 found.discard(step.to)
             case HiddenBit() | SpecialValues():
@@ -229,7 +223,7 @@ def _positive_zeros(operation: Operation, held: Held | None) -> set[str]:
     return found
 
 
-def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Span]) -> bool:
+def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Bounds]) -> bool:
     """Whether the last sum can be a negative number that becomes -0, by its rounding or by its flush.
 
     Normal addends leave a subnormal sum where two of them are small enough to cancel so far.

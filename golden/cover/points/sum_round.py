@@ -8,28 +8,29 @@ from fractions import Fraction
 import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample
-from golden.cover.ranges import (
-    Span,
+from golden.model.registers import Numbers, Roundings, SeenStep
+from golden.number.formats import Format, Kind
+from golden.program.bounds import (
+    Bounds,
     addends,
+    group_sizes,
+    groups_of,
     kept_bits,
     largest_significand,
     least_integer,
     one_exponent,
     rounded_total,
 )
-from golden.model.registers import Numbers, Roundings, SeenStep
-from golden.number.formats import Format, Kind
-from golden.program.extents import group_sizes, groups_of
 from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, Sum
 
 REMAINDERS = ("exact", "below half", "tie", "above half")
 _MOST_GROWTH = 16
-_WIDEST_CUT = 64
+_WIDEST_CUT = 55
 """Bits below the last place of a result that are told apart; what lies below is shifted out as a whole."""
 _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 
 
-def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Span]) -> list[Coverpoint]:
+def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Bounds]) -> list[Coverpoint]:
     """Signs by what the addends can be; growth up to the carry of the largest sum, cancellation down to
     the last kept bit."""
     spans = [span for span in addends(step, registers) if not span.zero]
@@ -87,7 +88,7 @@ def _pairs_only(step: Sum | Additions | Fma, total: int) -> bool:
     return not isinstance(step, Fma) and max(group_sizes(step, total)) <= 2
 
 
-def _deepest_pair(spans: list[Span]) -> int:
+def _deepest_pair(spans: list[Bounds]) -> int:
     """How far below the larger exponent of two terms the leading bit of their sum can lie: two numbers that
     nearly cancel leave bits of either; one below 1 is met by one of a smaller exponent."""
     carry, least = max(1, *(span.above for span in spans)), min(span.lsb for span in spans)
@@ -110,7 +111,7 @@ def _depth_label(low: int, high: int) -> str:
     )
 
 
-def _growth(step: Sum | Additions | Fma, registers: dict[str, Span]) -> int:
+def _growth(step: Sum | Additions | Fma, registers: dict[str, Bounds]) -> int:
     """Integer bits that a sum of the largest significands at one exponent carries into; rounded sums have
     two terms."""
     significands = sorted(
@@ -151,7 +152,9 @@ def _sum_samples(name: str, terms: Numbers, total: Numbers) -> Iterator[Sample]:
     )
 
 
-def round_points(name: str, step: RoundingStep, fmt: Format, registers: dict[str, Span]) -> list[Coverpoint]:
+def round_points(
+    name: str, step: RoundingStep, fmt: Format, registers: dict[str, Bounds]
+) -> list[Coverpoint]:
     """Integers: the range and what lies outside. Floats: classes of the result by remainder, and what the
     increment does."""
     total = rounded_total(step, registers)
@@ -167,34 +170,34 @@ def round_points(name: str, step: RoundingStep, fmt: Format, registers: dict[str
             "one below": total.least < low,
         }
         return [Coverpoint("rounding", f"{name}: range", bins)]
-    kept = kept_bits(step, fmt)
+    kept, sticky = kept_bits(step, fmt), any(registers[name].sticky is not None for name in step.of)
     outcomes = _outcomes(step, fmt, kept, total, _carry(step, registers))
     cut, tiny = total.depth + _carry(step, registers) - kept, fmt.min_exponent - kept - total.lsb
     return [
         Coverpoint("rounding", f"{name}: result and remainder", outcomes),
         Coverpoint("rounding", f"{name}: increment", _increments(step, fmt, cut, tiny)),
-        *_lone_bit_points(name, step, fmt, total),
+        *([] if sticky else _lone_bit_points(name, step, fmt, total)),
     ]
 
 
-def _lone_bit_points(name: str, step: RoundingStep, fmt: Format, total: Span) -> list[Coverpoint]:
+def _lone_bit_points(name: str, step: RoundingStep, fmt: Format, total: Bounds) -> list[Coverpoint]:
     """One bit alone among those that a normal result cuts, with half of the last place and without: what a
     sticky OR without that bit misses. Every bit that a total has below its exponent can be alone there."""
     deepest = total.depth - kept_bits(step, fmt)
-    if total.sticky or not 2 <= deepest <= _WIDEST_CUT:
+    if not 2 <= deepest <= _WIDEST_CUT:
         return []
     places = range(2, _WIDEST_CUT + 1)  # all of them: operations that share the point cut different numbers
     bins = {f"{half}2^-{place}": place <= deepest for place in places for half in ("", "half + ")}
     return [Coverpoint("rounding", f"{name}: one bit cut", bins)]
 
 
-def _carry(step: RoundingStep, registers: dict[str, Span]) -> int:
+def _carry(step: RoundingStep, registers: dict[str, Bounds]) -> int:
     if isinstance(step, Round | Multiply):
         return rounded_total(step, registers).above
     return _growth(step, registers)
 
 
-def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Span, carry: int) -> dict[str, bool]:
+def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Bounds, carry: int) -> dict[str, bool]:
     """A remainder below or above half needs two cut bits, a tie one.
 
     Normal results cut what the total keeps below its leading bit beyond the format's bits; results at or
@@ -251,7 +254,7 @@ def largest_result(fmt: Format, kept: int) -> Fraction:
     )
 
 
-def overflows(total: Span, fmt: Format, kept: int, step: RoundingStep) -> bool:
+def overflows(total: Bounds, fmt: Format, kept: int, step: RoundingStep) -> bool:
     """Whether the largest total rounds past the format's largest number."""
     top, unit = largest_result(fmt, kept), Fraction(2) ** (fmt.max_exponent - kept)
     mode = step.rounding

@@ -8,22 +8,20 @@ between them. What is not found here may be alike all the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from functools import reduce
 from typing import Any
 
 from golden.identify.blackbox.candidates import Candidate
 from golden.number.formats import Format
 from golden.number.frozen import replace
-from golden.program.extents import Extent, follow, groups_of, joined, of_format, operands_of
+from golden.program.bounds import Bounds, Registers, either, follow, groups_of, maximum_of, operands_of
 from golden.program.keys import Candidate as Largest
 from golden.program.program import Operation
 from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
 
-Registers = dict[str, Extent]
 _COVERED = {"factor": ("a", "b"), "opposite_infinities": ("opposite_products",)}
 """Causes that are there only where another one is."""
-_FAR = 1 << 20
-"""Beyond every exponent."""
 
 
 def settled(one: Candidate) -> tuple[Operation, ...]:
@@ -44,7 +42,7 @@ def _steps(operation: Operation, takes: Signature) -> tuple[Step, ...]:
     operation = operation.with_steps(
         _special(step, never) if isinstance(step, SpecialValues) else step for step in operation.steps
     )
-    registers = _operands(operation, takes)
+    registers = operands_of(operation, takes.formats)
     if any(isinstance(step, Align) and _has_faults(step) for step in operation.steps):
         return operation.steps
     found: list[Step] = []
@@ -52,19 +50,8 @@ def _steps(operation: Operation, takes: Signature) -> tuple[Step, ...]:
         rest = operation.steps[place + 1 :]
         new = _settled(step, registers, rest)
         found += [] if new is None else [new]
-        registers |= follow(step, registers)  # the bounds of the step as it was hold for both
+        registers = registers | follow(step, registers)  # the bounds of the step as it was hold for both
     return tuple(found)
-
-
-def _operands(operation: Operation, takes: Signature) -> Registers:
-    """What the registers hold at first: of operands that are converted, their numbers with the exponents that
-    they have then."""
-    registers = operands_of(operation, takes.formats)
-    wide = operation.operand_format
-    for name in "ab" if wide is not None else "":
-        own = of_format(takes.formats[name], registers[name].count)
-        registers[name] = replace(own, bottom=max(registers[name].bottom, own.low))
-    return registers
 
 
 def _has_faults(step: Align) -> bool:
@@ -121,98 +108,67 @@ def _nearest(mode: str) -> bool:
 
 def _aligned(step: Align, registers: Registers, value_alone: bool) -> Align:
     """value_alone: whether what follows asks for the value of what is aligned, not for its exponent."""
-    whole = joined(registers[name] for name in step.of)
+    whole = reduce(either, (registers[name] for name in step.of))
+    least, most = maximum_of(replace(step, floor=None), registers)
+    # An exponent up to this one cuts nothing, whatever it is.
+    uncut = whole.lsb + min(bits for _, bits in step.fraction_bits) if value_alone else least
     if value_alone and step.exponent is None and not step.maximum:
-        step = _as_wide_as_they_are(step, whole)
+        step = _as_wide_as_they_are(step, whole, most)
     floor = step.floor
-    _, most = _reach(step, registers)
-    lowest = whole.low + min(bits for _, bits in step.fraction_bits) if value_alone else whole.bottom
-    if floor is not None and floor <= max(lowest, whole.bottom):
+    if floor is not None and floor <= max(least, uncut):
         floor = None  # it is the largest exponent nowhere, or nothing is cut where it is
+    reach = maximum_of(step, registers)
     return replace(
         step,
-        group=None if len(groups_of(step, whole.count)) == 1 else step.group,
+        group=None
+        if len(groups_of(step, sum(registers[name].count for name in step.of))) == 1
+        else step.group,
         floor=floor,
-        maximum=_largest(step, registers) if value_alone else step.maximum,
-        spared=_spared(step, registers),
+        maximum=_largest(step, registers, uncut) if value_alone else step.maximum,
+        spared=_spared(step, reach),
         window=tuple(
             (name, n)
             for name, n in step.window
-            if not _cut_anyway(step, registers[name], name, n) and n < most - registers[name].bottom
+            if not _cut_anyway(step, registers[name], name, n) and n < reach[1] - registers[name].low
         ),
     )
 
 
-def _as_wide_as_they_are(step: Align, whole: Extent) -> Align:
+def _as_wide_as_they_are(step: Align, whole: Bounds, most: int) -> Align:
     """Where an alignment is wide enough for all, its width and how it would cut are nothing."""
-    top = whole.top if step.floor is None else max(whole.top, step.floor)
-    span = top - whole.low
+    span = (most if step.floor is None else max(most, step.floor)) - whole.lsb
     if any(bits < span for _, bits in step.fraction_bits):
         return step
     nothing: dict[str, Any] = {"spared": (), "rounding": "toward_zero"}
     return replace(step, fraction_bits=tuple((name, span) for name, _ in step.fraction_bits), **nothing)
 
 
-def _spared(step: Align, registers: Registers) -> tuple[tuple[str, int], ...]:
+def _spared(step: Align, reach: tuple[int, int]) -> tuple[tuple[str, int], ...]:
     """What is spared, by where the last bit that is kept can be: always, never, or as it is. A number below
     that bit is cut to zero anyway where all are cut towards zero."""
     if step.rounding == "toward_zero":
         return ()
-    bits, (least, most) = dict(step.fraction_bits), _reach(step, registers)
+    bits, (least, most) = dict(step.fraction_bits), reach
     clamped = ((name, max(n, least - bits[name] - 1)) for name, n in step.spared)
     return tuple((name, n) for name, n in clamped if n < most - bits[name])
 
 
-def _cut_anyway(step: Align, own: Extent, name: str, window: int) -> bool:
+def _cut_anyway(step: Align, own: Bounds, name: str, window: int) -> bool:
     """Whether all that a window lets go of lies below the last bit that is kept, and is cut to zero there."""
-    below = window + 1 - own.above - dict(step.fraction_bits)[name]  # so many places below it, or more
+    below = window + 1 - own.integer_bits - dict(step.fraction_bits)[name]  # so many places below it, or more
     return (step.rounding == "toward_zero" and below >= 0) or (_nearest(step.rounding) and below >= 1)
 
 
-def _reach(step: Align, registers: Registers) -> tuple[int, int]:
-    """Between which exponents all numbers that are not zero are aligned to."""
-    if step.exponent is not None:
-        return step.exponent, step.exponent
-    if step.maximum:
-        return _least_of(step.of, step.maximum, registers), max(
-            max(*(max(registers[name].top, registers[name].high) for name in one.of), one.least or -_FAR)
-            + one.plus
-            for one in step.maximum
-        )
-    whole = joined(registers[name] for name in step.of)
-    floor = -_FAR if step.floor is None else step.floor
-    return max(whole.bottom, floor), max(whole.top, floor)
-
-
-def _largest(step: Align, registers: Registers) -> tuple[Largest, ...]:
+def _largest(step: Align, registers: Registers, uncut: int) -> tuple[Largest, ...]:
     """The candidates for the exponent, without a least value that is the largest nowhere, or where nothing is
     cut."""
     found = list(step.maximum)
-    whole = joined(registers[name] for name in step.of)
-    uncut = whole.low + min(bits for _, bits in step.fraction_bits)
     for place, one in enumerate(found):
         if one.least is not None:
-            free = replace(one, least=None)
-            others = [*found[:place], free, *found[place + 1 :]]
-            if one.least + one.plus <= max(_least_of(step.of, others, registers), uncut):
-                found[place] = free
+            others = (*found[:place], replace(one, least=None), *found[place + 1 :])
+            if one.least + one.plus <= max(maximum_of(replace(step, maximum=others), registers)[0], uncut):
+                found[place] = others[place]
     return tuple(found)
-
-
-def _least_of(of: Sequence[str], candidates: Sequence[Largest], registers: Registers) -> int:
-    """What the largest of the candidates is at least, where any register holds a number that is not zero."""
-    always = [one.least + one.plus for one in candidates if one.least is not None]
-    return max([min(_reached(registers[name], name, candidates) for name in of), *always])
-
-
-def _reached(own: Extent, name: str, candidates: Sequence[Largest]) -> int:
-    """What they are at least where one register holds such a number."""
-    reach = [
-        (own.low if one.leading else min(own.bottom, own.low)) + one.plus
-        for one in candidates
-        if name in one.of
-    ]
-    return max(reach, default=-_FAR)
 
 
 # What follows -----------------------------------------------------------------------------------------------
@@ -253,18 +209,18 @@ def _normalized(step: Normalize, registers: Registers, rest: Sequence[Step]) -> 
     cuts nothing."""
     own = [(bits, registers[name]) for name, bits in step.fraction_bits]
     least, value_alone = step.min_exponent, _value_alone(step.of, rest)
-    if least is not None and all(least <= one.low + (bits if value_alone else 0) for bits, one in own):
+    if least is not None and all(least <= one.lsb + (bits if value_alone else 0) for bits, one in own):
         least = None
     if value_alone and least is None and all(one.width <= bits + 1 for bits, one in own):
         return None
     return replace(step, min_exponent=least)
 
 
-def _rounded(step: Round, own: Extent) -> Round:
+def _rounded(step: Round, own: Bounds) -> Round:
     """To nearest, what is too large is an infinity (IEEE 754 7.4); a number that is not zero stays one where
     the format has all its bits."""
     last = step.format.min_exponent - step.format.fraction_bits
-    exact = step.result_fraction_bits is None and step.flush == "none" and last <= own.low
+    exact = step.result_fraction_bits is None and step.flush == "none" and last <= own.lsb
     return replace(
         step,
         overflow="infinity" if step.overflow == "ieee" and _nearest(step.rounding) else step.overflow,
