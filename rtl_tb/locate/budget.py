@@ -10,12 +10,6 @@ from golden.budget import ALL
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
-CHOICES, PARTLY, CONSTANTS, TOWARD, UNITED, PAIRS = 0.65, 0.7, 0.75, 0.78, 0.82, 0.88
-"""When the build and the trials of choices, the counts of what mends a part, the builds of constants, those
-beside a hypothesis, what two changes mend together, and the trials of further pairs end, as a part of the
-whole; the rest is for building and running what was found."""
-
-
 MEMORY = 3 << 30
 """Bytes for each program: a number that is changed may ask for a design of any size."""
 
@@ -28,14 +22,6 @@ class Budget(golden.budget.Budget):
         other = Budget(self.seconds, self)
         other.start = self.start
         return other
-
-    def further(self, share: float) -> float:
-        """The part of the time at which so much more of it is spent."""
-        return 1.0 - self.left() / self.seconds + share
-
-    def half(self, part: float = ALL) -> float:
-        """The part of the time at which half of what is left until another part is over."""
-        return part - self.left(part) / self.seconds / 2
 
     @contextmanager
     def builds(self, part: float = ALL, most: float = float("inf")) -> Iterator[None]:

@@ -6,12 +6,18 @@ The sorts are the class of the right result (NaN, infinity, zero, subnormal, nor
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import to_float
 from golden.program import state
 from golden.vectors.vectorset import VectorSet
+from rtl_tb.dut.policy import ComparePolicy
+from rtl_tb.engines.job import Job
+from rtl_tb.locate.policy import SearchPolicy
+from rtl_tb.runs.verdict import Verdict
 
 Places = npt.NDArray[np.int64]
 
@@ -69,3 +75,70 @@ def _turns(labels: npt.NDArray[np.integer]) -> Places:
     turns = np.empty(len(labels), np.int64)
     turns[order] = np.arange(len(labels)) - np.repeat(first, counts)
     return turns
+
+
+class Samples:
+    """The vectors that changes are tried on, of the vectors of a check.
+
+    Attributes:
+        picked: places of them, every kind of failure among them.
+        failing_of_both: which of `both` are wrong, as the verdict has it.
+    """
+
+    def __init__(self, verdict: Verdict, compare: ComparePolicy, policy: SearchPolicy) -> None:
+        self.verdict, self.compare, self.policy = verdict, compare, policy
+        self.failing_of_both: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        right = np.flatnonzero(~verdict.failed)
+        self.picked = self._some((self._wrong_by_itself(), policy.failing), (right, policy.passing))
+
+    def _wrong_by_itself(self) -> Places:
+        """The wrong vectors; of a unit that keeps its accumulator those that are wrong also by what it held
+        before: one wrong result makes those behind it wrong."""
+        vectors, wrong = self.verdict.vectors, self.verdict.wrong
+        if not vectors.instruction.state:
+            return np.flatnonzero(wrong)
+        ins, actual = vectors.instruction, self.verdict.outcome.actual.reshape(vectors.d.shape)
+        answers = ins.stateless.dot(**ins.resolve(vectors.operands, actual, vectors.held))
+        own = wrong & ~self.compare.equal(ins.formats["d"], answers, actual)
+        return np.flatnonzero(own if own.any() else wrong)
+
+    def _some(self, *those: tuple[Places, int]) -> Places:
+        """At most so many of each of several groups of vectors, in order; of a unit that keeps its
+        accumulator with those before them."""
+        rng, vectors = np.random.default_rng(1), self.verdict.vectors
+        if vectors.instruction.state:
+            rooms = [self.policy.sequence * most // sum(each for _, each in those) for _, most in those]
+            parts = [
+                sequences(vectors, places, most, room, rng)
+                for (places, most), room in zip(those, rooms, strict=True)
+            ]
+            return np.unique(np.concatenate(parts))
+        some = []
+        for each, most in those:  # half as often as they come, half of every sort
+            often = rng.choice(each, min(most // 2, len(each)), replace=False)
+            seldom = spread(vectors, np.setdiff1d(each, often), most - len(often), rng)
+            some += [often, seldom]
+        return np.sort(np.concatenate(some))
+
+    def few(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Job:
+        """Some of the vectors of a job that are wrong, of every sort; of a unit that keeps its accumulator
+        with those before them."""
+        places = self._few(job, wrong)
+        return replace(job, vectors=job.vectors[places]) if len(places) else job
+
+    def both(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Job:
+        """Those, and as many that are right."""
+        places = self._few(job, wrong)
+        if not job.vectors.instruction.state:
+            right = spread(job.vectors, np.flatnonzero(~wrong), self.policy.first, np.random.default_rng(1))
+            places = np.sort(np.concatenate([places, right]))
+        self.failing_of_both = wrong[places]
+        return replace(job, vectors=job.vectors[places])
+
+    def _few(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Places:
+        rng, policy = np.random.default_rng(1), self.policy
+        if not job.vectors.instruction.state:
+            return np.sort(spread(job.vectors, np.flatnonzero(wrong), policy.first, rng))
+        places = np.flatnonzero(wrong)
+        _, first = np.unique(state.starts(job.vectors.operands["clear"], places), return_index=True)
+        return sequences(job.vectors, places[first], policy.first, policy.first_sequence, rng)

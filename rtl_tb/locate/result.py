@@ -121,6 +121,7 @@ class Repair:
     rest: tuple[Rest, ...] = ()
     are: str = "right"
     untried: str = ""
+    rivals: int = 0
 
     def held_to(self, are: str) -> Repair:
         """The same where less than `right` counts, also of each fault."""
@@ -163,7 +164,9 @@ class Repair:
 
     def _told(self, where: str, rest: str) -> str:
         if self.whole:
-            return f"{where} all {self.vectors:,} vectors are {self.are}"
+            said = f"{where} all {self.vectors:,} vectors are {self.are}"
+            ones = "line is" if self.rivals == 1 else "lines are"
+            return f"{said} ({self.rivals} other {ones} equally consistent)" if self.rivals else said
         ones = "one is" if self.broken == 1 else "ones are"
         others = f"{self.broken:,} right {ones} wrong" if self.broken else "no other is wrong"
         if self.are != "right":  # what counts as right may be wrong

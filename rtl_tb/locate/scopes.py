@@ -1,8 +1,9 @@
-"""The names of a scope, of which a few may stand for another one: in a generated text a module has thousands,
-and to compare each with all would take longer than all else.
+"""What can be read and written at a place of a text: the names around it, and the terms and statements of its
+module, from which one that is missing can be copied.
 
-Of a scope with more than _COMPARED of a kind those alone are compared that are declared beside a name, or
-that are written as it but for their numbers.
+Read from the syntax alone; where the design was elaborated, what kind of value a name has comes from there,
+so that `[W-1:0]` and `[7:0]` are alike where they are. A text that is missing is rarely new: it stands
+elsewhere in the module under other names (`b_q <= b_d` after `a_q <= a_d`).
 """
 
 from __future__ import annotations
@@ -10,15 +11,38 @@ from __future__ import annotations
 import difflib
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from rtl_tb.locate.sources import Place, Sources
+
+CONTROL = re.compile(r"clk|clock|rst|reset|\bck\b", re.IGNORECASE)
+"""Names of clocks and resets, which are no data."""
 _COMPARED = 96
 """Names that are compared with one by difflib, which takes 20 microseconds for each, and 200 where they are
 long."""
-_BESIDE = 8
-"""Names on either side of one, of which more are not looked at."""
-_NUMBER = re.compile(r"\d+")
+_NEAR = 8
+"""Names on either side of one in a large scope, of which more are not looked at: generated modules have
+thousands."""
+_VALUES, _SIBLINGS, _SIMILAR = 8, 3, 0.5
+"""Statements that are tried for one target; targets whose statements are their pattern, and how similar the
+names are at least, from 0 to 1."""
+_WIDEST = 64
+"""Bits of a vector of which each may have been a condition."""
+_CASTS = 3
+"""Sizes of casts that are tried."""
+_NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_]\w*")
+_RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
+_BIT = re.compile(r"([A-Za-z_]\w*)\[(\w+)\]")
+NUMBER = "number"
+"""What kind of value a parameter or a genvar has."""
+_DECLARING = ("DataDeclarationSyntax", "NetDeclarationSyntax", "PortDeclarationSyntax", "FunctionPortSyntax")
+_SCOPES = (
+    *("ModuleDeclarationSyntax", "FunctionDeclarationSyntax", "GenerateBlockSyntax", "BlockStatementSyntax"),
+    *("LoopGenerateSyntax", "ForLoopStatementSyntax"),
+)
 
 
 def name_parts(one: str, two: str) -> tuple[str, str]:
@@ -46,7 +70,7 @@ class Names:
                 self._shapes.setdefault(_NUMBER.sub("0", name), []).append(at)
 
     def alike(self, word: str, most: int, least: float = 0.0) -> list[str]:
-        """So many names, the most similar ones first; the word itself is none.
+        """At most `most` names, the most similar ones first; the word itself is none.
 
         Args:
             least: how similar at least, from 0 to 1.
@@ -58,7 +82,8 @@ class Names:
         return difflib.get_close_matches(word, names, most, least) if names else []
 
     def _few(self, word: str) -> Iterator[tuple[int, str]]:
-        """The names to compare with a word, and their numbers."""
+        """The names to compare with a word, and their numbers: those declared beside it, and those written
+        as it but for their numbers."""
         at = self._at.get(word)
         places = set[int]() if at is None else set(_around(len(self.names), at))
         same = self._shapes.get(_NUMBER.sub("0", word), [])
@@ -72,39 +97,410 @@ def _unlike(one: str, two: str) -> float:
 
 
 def _around(count: int, at: int) -> range:
-    """The places beside one, of so many."""
-    return range(max(at - _BESIDE, 0), min(at + _BESIDE + 1, count))
+    return range(max(at - _NEAR, 0), min(at + _NEAR + 1, count))
 
 
-class Scopes:
-    """What stands in each scope of a design, read once."""
+class Scope:
+    """The names that are declared in a module, a function, a generate or a block, and around it.
 
-    def __init__(self) -> None:
-        self._listed: dict[Any, list[Any]] = {}
-        self._names: dict[Any, frozenset[str]] = {}
-        self._offsets: dict[Any, list[int]] = {}
+    Attributes:
+        own: what kind of value each has that is declared here; equal ones may stand for each other.
+        module: what stands in the module around it; None outside of all.
+    """
 
-    def of(self, scope: Any) -> list[Any]:
-        """The symbols that are declared there."""
-        if scope not in self._listed:
-            self._listed[scope] = list(scope)
-        return self._listed[scope]
+    def __init__(self, parent: Scope | None, own: dict[str, str], module: Module | None) -> None:
+        self.parent, self.own, self.module = parent, own, module
+        self.packages: dict[str, dict[str, str]] = {} if parent is None else parent.packages
+        self.sources: Sources | None = None if parent is None else parent.sources
+        self.declared: Mapping[tuple[Path, int], str] = {} if parent is None else parent.declared
+        self._alike: dict[tuple[str, int], list[str]] = {}
 
-    def names(self, scope: Any) -> frozenset[str]:
-        """Their names."""
-        if scope not in self._names:
-            self._names[scope] = frozenset(each.name for each in self.of(scope))
-        return self._names[scope]
+    @classmethod
+    def of_packages(cls, root: Any, sources: Sources, declared: Mapping[tuple[Path, int], str]) -> Scope:
+        """The outermost scope of a text, which knows the names of packages that are imported in it."""
+        found = cls(None, {}, None)
+        found.sources, found.declared = sources, declared
+        for node in _every(root, "ModuleDeclarationSyntax"):
+            if node.kind.name == "PackageDeclaration":
+                found.packages[node.header.name.valueText] = found._names_in(node)
+        return found
 
-    def near(self, scope: Any, places: Iterable[int]) -> Iterator[Any]:
-        """All of them; where they are many, those that are declared beside some places, as bytes of the
-        text."""
-        every = self.of(scope)
-        if len(every) <= _COMPARED:
-            yield from every
-            return
-        if scope not in self._offsets:
-            self._offsets[scope] = [each.location.offset for each in every]
-        offsets = self._offsets[scope]
-        found = {near for place in places for near in _around(len(every), bisect_left(offsets, place))}
-        yield from (every[at] for at in sorted(found))
+    def within(self, node: Any) -> Scope:
+        """The scope below a node: a new one where the node declares names of its own."""
+        kind = type(node).__name__
+        if kind == "PackageImportItemSyntax" and node.item.rawText == "*":
+            self.own.update(self.packages.get(node.package.valueText, {}))
+        if kind not in _SCOPES:
+            return self
+        assert self.sources is not None
+        module = Module(node, self.sources, self) if kind == "ModuleDeclarationSyntax" else self.module
+        return Scope(self, self._names_in(node), module)
+
+    def key(self, name: str) -> str | None:
+        """What kind of value a name has here; None: it is not declared."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.own:
+                return scope.own[name]
+            scope = scope.parent
+        return None
+
+    @cached_property
+    def visible(self) -> dict[str, str]:
+        """Every name that can be read here, those of the nearest scope first."""
+        return {
+            **self.own,
+            **(
+                {}
+                if self.parent is None
+                else {k: v for k, v in self.parent.visible.items() if k not in self.own}
+            ),
+        }
+
+    def alike(self, name: str, most: int) -> list[str]:
+        """The names that may stand for one: of its kind of value, those with the most similar names first."""
+        if (name, most) not in self._alike:
+            key = self.key(name)
+            same = (
+                []
+                if key is None
+                else [each for each, its in self.visible.items() if its == key and not CONTROL.search(each)]
+            )
+            self._alike[name, most] = Names(same).alike(name, most)
+        return self._alike[name, most]
+
+    def is_number(self, name: str) -> bool:
+        """Whether a name is a parameter or a genvar."""
+        return (self.key(name) or "").startswith(NUMBER)
+
+    def is_bit(self, text: str) -> bool:
+        """Whether a text is a name of one bit, or one bit of a vector."""
+        found = _BIT.fullmatch(text)
+        key = self.key(text if found is None else found[1]) or ""
+        return (
+            key.startswith("1 ")
+            if found is None
+            else bool(re.fullmatch(r"\d+ \w+", key)) and not key.startswith("1 ")
+        )
+
+    @property
+    def casts(self) -> list[str]:
+        """Sizes of the casts of the module."""
+        return [] if self.module is None else self.module.casts
+
+    def bits_near(self, place: Place, most: int) -> list[str]:
+        """The bits that can be read at a place, those that stand nearest in the text first."""
+        if self.module is None:
+            return []
+        near = self.module.bits.get(place.file, [])
+        ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
+        texts = dict.fromkeys(text for _, text in ranked)
+        found = [text for text in texts if self.is_bit(text) and not CONTROL.search(text)][:most]
+        beside = [
+            f"{part[1]}[{int(part[2]) + by}]"
+            for text in found[:4]
+            if (part := _BIT.fullmatch(text)) and part[2].isdigit()
+            for by in (1, -1)
+        ]
+        width = {
+            name: int((self.key(name) or "0").split()[0]) for name in {each.split("[")[0] for each in beside}
+        }
+        inside = [each for each in beside if 0 <= int(each.split("[")[1][:-1]) < width[each.split("[")[0]]]
+        return list(dict.fromkeys([*found, *inside]))
+
+    def every_bit_near(self, place: Place) -> list[str]:
+        """Each bit of the vectors that stand nearest to a place."""
+        near = [] if self.module is None else self.module.bits.get(place.file, [])
+        ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
+        names = dict.fromkeys(text.split("[")[0] for _, text in ranked)
+        vectors = [name for name in names if re.fullmatch(r"\d+ \w+", self.key(name) or "1")][: 2 * _NEAR]
+        widths = {name: int((self.key(name) or "1").split()[0]) for name in vectors}
+        return [
+            f"{name}[{bit}]" for name, bits in widths.items() if 1 < bits <= _WIDEST for bit in range(bits)
+        ]
+
+    def mirrored(self, text: str, most: int) -> list[str]:
+        """A bit of a vector as that bit of the vectors that may stand for it."""
+        part = _BIT.fullmatch(text.strip("() "))
+        return [] if part is None else [f"{other}[{part[2]}]" for other in self.alike(part[1], most // 4)]
+
+    def words(self, text: str, bits: int, most: int) -> list[str]:
+        """The words that may be added to a text: those that may stand for a name in it, and those of its
+        bits."""
+        names = dict.fromkeys(_WORD.findall(text))
+        found = [other for name in names if not self.is_number(name) for other in self.alike(name, most)]
+        found += [
+            name for name, key in self.visible.items() if key.startswith(f"{bits} ") and name not in names
+        ]
+        return [name for name in dict.fromkeys(found) if not CONTROL.search(name)][:most]
+
+    def undriven(self, variables: bool) -> list[str]:
+        """The signals of the module that nothing drives; of them the variables alone, as a procedure may
+        assign them."""
+        if self.module is None:
+            return []
+        return [name for name, net in self.module.undriven.items() if not (variables and net)]
+
+    def assigned_in(self, node: Any, nested: bool = True) -> dict[str, str]:
+        """What a statement assigns, with = or <=; where not `nested` what it assigns in any case."""
+        if node is None or self.module is None:
+            return {}
+        return {
+            name: sign for name, sign in self.module.assigned_in(node, nested).items() if name in self.visible
+        }
+
+    def is_clocked(self, procedure: Any) -> bool:
+        """Whether a procedure waits for an edge."""
+        return bool(
+            re.search(
+                r"\b(pos|neg)edge\b",
+                (self.sources.text(procedure.statement) or "")[:200] if self.sources else "",
+            )
+        )
+
+    def statements(self, target: str, sign: str, near: Any = None, continuous: bool = False) -> list[str]:
+        """What may assign a target: the statements of similar targets under its names, its own elsewhere in
+        the module, signals that may stand for it, and zero."""
+        if self.module is None or (key := self.key(target)) is None:
+            return []
+        every = self.module.assigned
+        found: list[str] = []
+        others = Names(name for name in every if self.key(name) == key).alike(target, _SIBLINGS, _SIMILAR)
+        for name in others:
+            for text, _ in every[name][:2]:
+                found += self._renamed(name, target, text)
+        own = [value for _, value in every.get(target, [])]
+        values = [*own, *self.alike(target, _VALUES // 2), *(["'0"] if key[:1].isdigit() else [])]
+        found += [f"{target} {sign} {value};" for value in dict.fromkeys(values)]
+        fit = [each.replace(" <= ", f" {sign} ", 1).replace(" = ", f" {sign} ", 1) for each in found]
+        return list(dict.fromkeys(fit))[:_VALUES]
+
+    def _renamed(self, other: str, target: str, statement: str) -> Iterator[str]:
+        """A statement of one signal for another one: what differs in their names is exchanged in all names
+        that are declared then, and a number is counted on."""
+        one, two = name_parts(other, target)
+        counts = one.isdigit() and two.isdigit()
+
+        def ways(name: str) -> Iterator[str]:
+            if counts:
+                for part in re.finditer(r"\d+", name):
+                    yield f"{name[: part.start()]}{int(part[0]) + int(two) - int(one)}{name[part.end() :]}"
+            for part in re.finditer(re.escape(one), name) if one else ():
+                yield name[: part.start()] + two + name[part.end() :]
+
+        def word(match: re.Match[str]) -> str:
+            if match[0] == other:
+                return target
+            return next((new for new in ways(match[0]) if new in self.visible), match[0])
+
+        renamed = _WORD.sub(word, statement)
+        if counts:
+            yield _advanced(renamed, int(two) - int(one))
+        yield renamed
+
+    # Declarations
+
+    def _names_in(self, scope: Any) -> dict[str, str]:
+        """The names that are declared in a scope, and in none below it."""
+        found: dict[str, str] = {}
+        before = ""
+        for node in _every_here(scope):
+            kind = type(node).__name__
+            if kind == "ImplicitAnsiPortSyntax":
+                header = node.header
+                said = getattr(header, "dataType", None)
+                if self._said(header) and said is not None:
+                    before = self._key_of(said)
+                self._declare(found, node.declarator, before)
+            elif kind in _DECLARING:
+                said = (
+                    getattr(node, "type", None)
+                    or getattr(node, "dataType", None)
+                    or getattr(getattr(node, "header", None), "dataType", None)
+                )
+                if kind != "FunctionPortSyntax" or said is not None:
+                    before = self._key_of(said)
+                for each in [node.declarator] if kind == "FunctionPortSyntax" else node.declarators:
+                    if hasattr(each, "name"):
+                        self._declare(found, each, before)
+            elif kind == "EnumTypeSyntax":
+                for each in node.members:
+                    if hasattr(each, "name"):
+                        self._declare(found, each, "value of an enumeration")
+            elif kind == "ParameterDeclarationSyntax":
+                for each in node.declarators:
+                    if hasattr(each, "name"):
+                        self._declare(found, each, NUMBER)
+            elif kind in ("LoopGenerateSyntax", "GenvarDeclarationSyntax", "ForVariableDeclarationSyntax"):
+                each = getattr(node, "identifier", None) or getattr(
+                    getattr(node, "declarator", None), "name", None
+                )
+                for name in (
+                    [each.valueText]
+                    if each is not None
+                    else [self._said(one) for one in getattr(node, "identifiers", [])]
+                ):
+                    found[name] = f"{NUMBER} of a loop"
+        return found
+
+    def _declare(self, found: dict[str, str], declarator: Any, key: str) -> None:
+        assert self.sources is not None
+        token, array = declarator.name, "".join(map(self._said, declarator.dimensions))
+        place = (self.sources.file(token.location), token.location.offset)
+        if key != NUMBER:
+            key = self.declared.get(place, f"{key} {array}".strip())
+        else:
+            key = f"{NUMBER} {self.declared.get(place, '')}".strip()
+        found.setdefault(token.valueText, key)
+
+    def _key_of(self, kind: Any) -> str:
+        """What kind of value a declared type has: bits and sign where its text says them."""
+        if kind is None:
+            return "1 False"
+        text = " ".join(self._said(kind).split())
+        signed = "signed" in text.split() or kind.kind.name in (
+            "IntType",
+            "IntegerType",
+            "ByteType",
+            "ShortIntType",
+            "LongIntType",
+        )
+        bits = "".join(map(self._said, getattr(kind, "dimensions", ()))).replace(" ", "")
+        if type(kind).__name__ not in ("ImplicitTypeSyntax", "IntegerTypeSyntax"):
+            return text
+        if not bits:
+            plain = kind.kind.name in ("ImplicitType", "LogicType", "RegType", "BitType")
+            return f"1 {signed}" if plain else kind.kind.name
+        found = _RANGE.fullmatch(bits)
+        return f"{abs(int(found[1]) - int(found[2])) + 1} {signed}" if found else f"{bits} {signed}"
+
+    def _said(self, node: Any) -> str:
+        """The text of a node without what stands before it."""
+        text = None if self.sources is None or not hasattr(node, "sourceRange") else self.sources.text(node)
+        return (text or "").strip()
+
+
+class Module:
+    """What stands in a module: its casts, the bits it reads, its assignments, what nothing drives."""
+
+    def __init__(self, node: Any, sources: Sources, outer: Scope) -> None:
+        self.node, self.sources, self.outer = node, sources, outer
+        self._assigned_in: dict[Any, dict[str, str]] = {}
+
+    def assigned_in(self, node: Any, nested: bool) -> dict[str, str]:
+        """See Scope."""
+        span = node.sourceRange
+        key = span.start.buffer, span.start.offset, span.end.offset, nested
+        if key not in self._assigned_in:
+            self._assigned_in[key] = {
+                name: sign for name, sign, *_ in _assignments(node, self.sources, nested)
+            }
+        return self._assigned_in[key]
+
+    @cached_property
+    def casts(self) -> list[str]:
+        """Distinct sizes of casts."""
+        every = _every(self.node, "CastExpressionSyntax")
+        sizes = dict.fromkeys(self.sources.text(each.left) or "" for each in every)
+        return [size for size in sizes if size][:_CASTS]
+
+    @cached_property
+    def bits(self) -> dict[Path, list[tuple[int, str]]]:
+        """Names, and bits of vectors, with where they stand."""
+        found: dict[Path, list[tuple[int, str]]] = {}
+        for node in (
+            *_every(self.node, "IdentifierNameSyntax"),
+            *_every(self.node, "IdentifierSelectNameSyntax"),
+        ):
+            if (place := self.sources.place(node)) is not None:
+                text = "".join((self.sources.text(place) or "").split())
+                found.setdefault(place.file, []).append((place.start, text))
+        return found
+
+    @cached_property
+    def assigned(self) -> dict[str, list[tuple[str, str]]]:
+        """By target the statements that assign it, as one line, and their values."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, _, statement, value in _assignments(self.node, self.sources):
+            found.setdefault(name, []).append((statement, value))
+        return found
+
+    @cached_property
+    def undriven(self) -> dict[str, bool]:
+        """Signals that nothing assigns, and that no instance and no declaration may drive, each with whether
+        it is a net."""
+        driven = set(self.assigned)
+        for node in _every(self.node, "HierarchicalInstanceSyntax"):
+            driven.update(_WORD.findall(self.sources.text(node) or ""))
+        for node in _every(self.node, "BinaryExpressionSyntax"):
+            if node.kind.name.endswith("AssignmentExpression"):
+                driven.update(_WORD.findall(self.sources.text(node.left) or ""))
+        found: dict[str, bool] = {}
+        for node in _every_here(self.node):
+            kind, text = type(node).__name__, (self.sources.text(node) or "").strip()
+            port = kind in ("ImplicitAnsiPortSyntax", "PortDeclarationSyntax")
+            if port and not text.startswith("output"):
+                continue
+            declared = (
+                [node.declarator] if kind == "ImplicitAnsiPortSyntax" else getattr(node, "declarators", ())
+            )
+            net = kind == "NetDeclarationSyntax" or (port and not re.search(r"\b(reg|logic|bit)\b", text))
+            for one in declared if port or kind in _DECLARING[:2] else ():
+                if hasattr(one, "name") and one.initializer is None and one.name.valueText not in driven:
+                    found[one.name.valueText] = found.get(one.name.valueText, True) and net
+        return dict(list(found.items())[:_NEAR])
+
+
+def _every(root: Any, kind: str) -> Iterator[Any]:
+    """The nodes of one type of syntax, wherever they stand."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if type(node).__name__ == kind:
+            yield node
+        stack += [child for child in node if hasattr(child, "sourceRange")][::-1]
+
+
+def _every_here(scope: Any) -> Iterator[Any]:
+    """The nodes of a scope without those of the scopes below it."""
+    stack = [child for child in scope if hasattr(child, "sourceRange")][::-1]
+    if type(scope).__name__ == "LoopGenerateSyntax":
+        yield scope
+    while stack:
+        node = stack.pop()
+        yield node
+        if type(node).__name__ not in _SCOPES:
+            stack += [child for child in node if hasattr(child, "sourceRange")][::-1]
+
+
+def _assignments(node: Any, sources: Sources, nested: bool = True) -> Iterator[tuple[str, str, str, str]]:
+    """The target, the sign, the statement in one line and its value of each assignment in a node."""
+    for each in _every(node, "BinaryExpressionSyntax") if nested else _direct(node):
+        sign = each.operatorToken.rawText
+        if not each.kind.name.endswith("AssignmentExpression") or sign not in ("=", "<="):
+            continue
+        target, value = (" ".join((sources.text(side) or "").split()) for side in (each.left, each.right))
+        name = _WORD.match(target)
+        if name is not None and value and "//" not in value and "\n" not in value:
+            yield name[0], sign, f"{target} {sign} {value};", value
+
+
+def _direct(node: Any) -> Iterator[Any]:
+    """The assignments that a block makes in any case."""
+    for each in getattr(node, "items", ()):
+        if (
+            type(each).__name__ == "ExpressionStatementSyntax"
+            and type(each.expr).__name__ == "BinaryExpressionSyntax"
+        ):
+            yield each.expr
+
+
+def _advanced(text: str, by: int) -> str:
+    """A text with its ranges `by` times their bits further: `x[23:16]` two after `x[7:0]`."""
+
+    def moved(match: re.Match[str]) -> str:
+        high, low = int(match[1]), int(match[2])
+        bits = (abs(high - low) + 1) * by
+        return match[0] if min(high, low) + bits < 0 else f"[{high + bits}:{low + bits}]"
+
+    return _RANGE.sub(moved, text)

@@ -19,15 +19,14 @@ from rtl_tb.engines import builds, fast, selfcheck
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.budget import MEMORY, Budget
-from rtl_tb.locate.changes import Change, Changes, write
+from rtl_tb.locate.changes import Changes
+from rtl_tb.locate.kinds import Change
+from rtl_tb.locate.policy import SearchPolicy
+from rtl_tb.locate.sources import write
 from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
 Flags = npt.NDArray[np.bool_]
-_ONE_BUILD = 20.0
-"""Seconds; a constant may make a design of any size."""
-_ONE_RUN = 5.0
-"""Seconds; a change that makes the unit hang is none."""
 
 
 def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:
@@ -49,8 +48,11 @@ class Texts:
         folder: where the files of the runs lie; each run's own are removed behind it.
     """
 
-    def __init__(self, changes: Changes, job: Job, budget: Budget, folder: Path) -> None:
+    def __init__(
+        self, changes: Changes, job: Job, budget: Budget, folder: Path, policy: SearchPolicy
+    ) -> None:
         self.changes, self.job, self.budget, self.folder = changes, job, budget, folder
+        self.policy = policy
         self.count = 0
         folder.mkdir(parents=True)
         self.icarus = self._in_icarus()
@@ -69,7 +71,7 @@ class Texts:
     @property
     def _one_run(self) -> float:
         """Seconds of processor for one run: one that has to wait is ended after four times as long."""
-        return min(_ONE_RUN, max(self.budget.left() / 4, 0.5))
+        return min(self.policy.one_run, max(self.budget.left() / 4, 0.5))
 
     def wrong(self, chosen: Sequence[Change], part: float, name: str) -> Flags | None:
         """Which vectors are wrong with some changes; None where the text is refused, or does not answer.
@@ -91,7 +93,7 @@ class Texts:
     def _in_verilator(self, dut: Dut, part: float, place: Path) -> Flags | None:
         job = replace(self.job, dut=dut, build=place / "build")
         try:
-            with self.budget.builds(part, _ONE_BUILD):
+            with self.budget.builds(part, self.policy.one_build):
                 program = fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
             came = fast.Trial(job, program, place, simulators.verilator().env)({}, self._one_run)
         except (MmagoldError, RtlError):

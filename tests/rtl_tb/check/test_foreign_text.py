@@ -78,7 +78,7 @@ def test_a_fault_under_type_parameters_is_found_by_its_line(tmp_path: Path) -> N
     result = check(foreign(tmp_path, wrong), options(tmp_path, repair=120))
     assert not result.passed and result.repairs and result.repairs[0].whole
     (edit,) = result.repairs[0].edits
-    assert (edit.before, edit.after) == ("s0 - s1", "s0 + s1")
+    assert (edit.before, edit.after) == ("-", "+")
 
 
 # Most of what a package, a module and an interface may hold, as libraries of floating-point units do.
@@ -93,28 +93,29 @@ def test_every_construct_is_looked_at(tmp_path: Path) -> None:
     dut.file.write_text(text)
     found = find_changes(checks.load_dut(dut.file))
     assert not found.not_read
-    assert {"x[3:0]", "v", "FP32", "f.m"} <= {one.before for one in found.of_choices()}
+    assert {"x", "v", "FP32", "f.m"} <= {found.sources.text(one.change.place) for one in found.choices}
 
 
 def test_what_no_one_foresaw_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of a text that breaks what looks at it is named; the rest is looked at."""
     dut = integer_dot.planted(tmp_path, 4, TOP.replace("adder", "other") + LIBRARY.replace("adder", "other"))
     whole = find_changes(dut)
-    from rtl_tb.locate import changes
+    from rtl_tb.locate import readings
 
-    before = changes._Finder._selected
+    before = readings._Walk._bounds
 
     def broken(finder: object, node: object) -> None:
         if "8*i" in str(node.syntax):  # type: ignore[attr-defined]
             raise AttributeError("no attribute 'value'")
         before(finder, node)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(changes._Finder, "_selected", broken)
+    monkeypatch.setattr(readings._Walk, "_bounds", broken)
     found = find_changes(dut)
     line = TOP[: TOP.index("8*i")].count("\n") + 1
     assert [place.rpartition("/")[2] for place in found.not_read] == [f"dot4.sv:{line}"]
-    left = {one.before for one in whole.of_choices()} - {one.before for one in found.of_choices()}
-    assert left and all("a[" in text or "b[" in text or text.strip("8*i") == "" for text in left), left
+    sites = [{each.sources.text(one.site) for one in each.choices} for each in (whole, found)]
+    left = sites[0] - sites[1]
+    assert left and all("a[" in str(text) or "b[" in str(text) or not str(text).strip("8*i") for text in left)
 
 
 ARRAYS = """module times (input logic [31:0] x, w, output logic signed [15:0] p [4]);

@@ -13,7 +13,7 @@ from rtl_tb.qualify.mutants import UNITS
 from rtl_tb.qualify.mutator import KINDS, Change, changes_of, draw, find_changes, planted
 
 SOURCES = sorted((UNITS.parent).glob("*.sv"))
-TEXT = """module small (
+TEXT = """module tiny (
     input logic [7:0] a,
     input logic [7:0] b,
     output logic [7:0] d
@@ -22,8 +22,10 @@ TEXT = """module small (
     logic [7:0] one;  // a + b is no place
     logic signed [8:0] two;
     logic in_ready;
+    logic [8:0] wide;
     assign one = a + b;
     assign two = $signed(one) >>> N;
+    assign wide = 9'(two);
     always_comb begin
         d = 8'h0f;
         if (a[3:0] < 4'd9 && !b[0])
@@ -58,25 +60,24 @@ def lines(kind: str) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "line"),
     [
-        ("add", "assign one = a - b;"),
-        ("compare", "d = two >= 0 ? one : ~b;"),
-        ("logic", "if (a[3:0] < 4'd9 || !b[0])"),
-        ("shift", "assign two = $signed(one) >> N;"),
-        ("invert", "if (a[3:0] < 4'd9 && b[0])"),
-        ("invert", "if (!(a[3:0] < 4'd9) && !b[0])"),
+        ("operator", "assign one = a - b;"),
+        ("operator", "d = two >= 0 ? one : ~b;"),
+        ("operator", "if (a[3:0] < 4'd9 || !b[0])"),
+        ("operator", "assign two = $signed(one) >> N;"),
+        ("negation", "if (a[3:0] < 4'd9 && (b[0]))"),
         ("constant", "d = 8'h1f;"),  # a bit of it
         ("constant", "d = 8'he;"),  # one less
         ("constant", "assign two = $signed(one) >>> (N + 1);"),
         ("range", "if (a[3:1] < 4'd9 && !b[0])"),
         ("condition", "if (1'b1)"),
-        ("condition", "d = two > 0 ? ~b : one;"),
-        ("signal", "assign one = a + a;"),
+        ("condition", "d = (!(two > 0)) ? one : ~b;"),
+        ("name", "assign one = a + a;"),
         ("term", "assign one = a;"),
         ("term", "assign one = b;"),
-        ("cast", "assign two = $unsigned(one) >>> N;"),
-        ("cast", "logic  [8:0] two;"),
+        ("sign", "assign two = $unsigned(one) >>> N;"),
+        ("sign", "logic [8:0] two;"),
         ("width", "logic [8:0] one;  // a + b is no place"),
-        ("missing", ";"),
+        ("statement", ";"),
     ],
 )
 def test_a_change_of_each_kind_is_among_those_of_a_small_text(kind: str, line: str) -> None:

@@ -1,0 +1,635 @@
+"""The kinds of one-line change of a SystemVerilog text: what mutation testing calls its operators.
+
+    for change in changes_of(tree.root, sources):
+        change.kind, change.place, change.after
+
+One set serves both directions: rtl_tb/qualify/mutator.py draws faults from it, and the search for a fault
+(rtl_tb/locate/search.py) tries it on a text that is wrong. So it is closed under inversion: what one kind
+takes away another one, or the same, puts back. A kind is a function that yields texts for one node of the
+syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, where the design
+was elaborated, the bits of expressions (`Types`). What needs those (`SEARCHED`) adds what is missing, a term
+or a statement: the inverse of a dropped one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rtl_tb.locate.scopes import CONTROL, Scope
+from rtl_tb.locate.sources import Place, Sources
+
+TERM = "\0"
+"""Where the pattern of a change has the term that distinguishes it from others of its pattern."""
+STATEMENT, ELSE, ASSIGN = "statement", "else", "assign"
+"""Forms of a text that is added: a statement of a procedure, a branch, a continuous assignment."""
+_ROWS = (
+    ("<", "<=", ">", ">=", "==", "!="),
+    ("+", "-", "*"),
+    ("&", "|", "^"),
+    ("&&", "||"),
+    ("&", "&&"),
+    ("|", "||"),
+    ("<<", ">>", ">>>", "<<<"),
+    ("/", "%"),
+    ("+=", "-="),
+    ("&=", "|=", "^="),
+)
+"""Operators of two operands, any of which may stand for another of its row."""
+_BITWISE = ("&", "|", "^")
+_EXTENDING = ("BinaryExpressionSyntax", "ConditionalExpressionSyntax", "ParenthesizedExpressionSyntax")
+"""Where an operand may be made wider, by its sign or by zeros."""
+_REDUCTIONS = ("&", "|", "^", "~&", "~|", "~^")
+_INVERSIONS = ("!", "~", "-")
+_DROPPED = ("+", "-", "|", "&", "^", "||", "&&")
+"""Operators of which one operand may be missing."""
+_LITERAL = re.compile(r"(\d*)\s*'([sS]?)([bdohBDOH])\s*([0-9a-fA-F_]+)")
+_RADIX = {"b": 2, "o": 8, "d": 10, "h": 16}
+_DIGITS = "0123456789abcdef"
+_WORD = 64
+"""Bits of a written number of which each may be wrong: a word of a NaN, an infinity, a mask."""
+_SHORT = 60
+"""Characters of an operand that is inverted."""
+_PLAIN = re.compile(r"[\w.$']+(?:\[[^\[\]]*\])*|\(.*\)")
+_LONGEST = 400
+"""Characters of a text that a change may bring: a statement with its value."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place, its text and what stands there instead.
+
+    Attributes:
+        kind: one of KINDS or SEARCHED.
+        form: of a text that is added one of STATEMENT, ELSE, ASSIGN, "" of others.
+        wide: whether the text around it may become wider or narrower, or gain or lose a sign.
+        pattern, term: of one of several texts that differ in one operand: the text with TERM in its place,
+            and the operand.
+    """
+
+    kind: str
+    place: Place
+    before: str
+    after: str
+    form: str = ""
+    wide: bool = False
+    pattern: str = ""
+    term: str = ""
+
+    @property
+    def written(self) -> str:
+        """What is written at the place."""
+        if self.form == ELSE:
+            return f" else {self.after}"
+        return f" {self.after} " if self.form else self.after
+
+    def meets(self, other: Change) -> bool:
+        """Whether one of two changes is within the other."""
+        return self.place.lies_in(other.place) or other.place.lies_in(self.place)
+
+
+@dataclass
+class Types:
+    """What elaboration knows and the syntax does not; nothing where there is none.
+
+    Attributes:
+        expressions: bits and sign of what stands at a place, as the expression around it takes it.
+        declared: what kind of value a name has, by where it is declared; equal ones may stand for each other.
+        members: the members of its structure that may stand for one, by name.
+    """
+
+    expressions: dict[Place, tuple[int, bool]] = field(default_factory=dict)
+    declared: dict[tuple[Path, int], str] = field(default_factory=dict)
+    members: dict[str, list[str]] = field(default_factory=dict)
+
+    def bits(self, place: Place | None) -> int:
+        """The bits of a number; 0: not known."""
+        return 0 if place is None else self.expressions.get(place, (0, False))[0]
+
+
+@dataclass(frozen=True)
+class At:
+    """A node of the syntax, as kinds of change look at it.
+
+    Attributes:
+        above: the nodes around it, the nearest last.
+        names: at most this many names stand for another one.
+    """
+
+    node: Any
+    above: tuple[Any, ...]
+    scope: Scope
+    sources: Sources
+    types: Types
+    names: int
+
+    def text(self, node: Any = None) -> str:
+        """The text of this node, or of another one."""
+        return self.sources.text(self.node if node is None else node) or ""
+
+    @property
+    def bits(self) -> int:
+        """The bits of an expression, as the one around takes it; 0: not known."""
+        node = self.node
+        while type(node).__name__ == "ParenthesizedExpressionSyntax":
+            node = node.expression
+        return self.types.bits(self.sources.place(node))
+
+    @property
+    def is_target(self) -> bool:
+        """Whether it is assigned."""
+        start = self.node.sourceRange.start.offset
+        for each in self.above:
+            if _is_assignment(each):
+                return bool(each.left.sourceRange.start.offset <= start < each.left.sourceRange.end.offset)
+        return False
+
+    @property
+    def procedure(self) -> Any:
+        """The always block around it; None: there is none."""
+        return next((each for each in reversed(self.above) if each.kind.name.startswith("Always")), None)
+
+    @property
+    def in_type(self) -> bool:
+        """Whether it stands in the bits of a declaration, which are a place of their own."""
+        return any(each.kind.name == "VariableDimension" for each in self.above)
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is an operand that may be replaced as a whole."""
+        parent = self.above[-1].kind.name if self.above else ""
+        part = parent in ("ScopedName", "FunctionPrototype", "GenvarDeclaration") or (
+            parent == "InvocationExpression" and self.above[-1].left == self.node
+        )
+        event = any(each.kind.name.startswith(("SignalEvent", "EventControl")) for each in self.above)
+        return not part and not event and not self.in_type and not self.is_target
+
+
+Draft = tuple[Any, str]
+"""A node, or a pair of locations, and the text that may stand there."""
+Kind = Callable[[At], Iterator[Draft]]
+KINDS: dict[str, list[tuple[tuple[str, ...], Kind]]] = {}
+"""By name of a kind the types of syntax, or their kinds, that it looks at, and what it yields there."""
+WIDE = ("range", "sign", "cast", "width")
+"""Kinds that change how wide an expression is, or whether it has a sign."""
+SEARCHED = ("missing term", "missing statement")
+"""Kinds that a search has in addition."""
+
+
+def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
+    def note(function: Kind) -> Kind:
+        KINDS.setdefault(name, []).append((nodes, function))
+        return function
+
+    return note
+
+
+# Names and numbers ------------------------------------------------------------------------------------------
+
+
+@_kind("name", "IdentifierNameSyntax", "IdentifierSelectNameSyntax")
+def _names(at: At) -> Iterator[Draft]:
+    """Another name of the same declared type; a target that is another one, too."""
+    token = at.node.identifier
+    name, parent = token.valueText, at.above[-1] if at.above else None
+    if at.in_type or not (at.is_value or at.is_target) or CONTROL.search(name):
+        if parent is not None and parent.kind.name == "ScopedName" and _is_member(at.node, parent):
+            yield from ((token.range, other) for other in at.types.members.get(name, ()))
+        return
+    others = at.scope.alike(name, at.names)
+    if at.is_target:  # nothing else drives what may stand there
+        free = {*at.scope.assigned_in(at.procedure), *at.scope.undriven(at.procedure is not None)}
+        others = [other for other in others if other in free]
+    yield from ((token.range, other) for other in others)
+
+
+@_kind("constant", "IntegerLiteralExpression", "IntegerVectorExpressionSyntax")
+def _numbers(at: At) -> Iterator[Draft]:
+    """The numbers beside one, and those that differ in one bit."""
+    counts = at.above and type(at.above[-1]).__name__ == "MultipleConcatenationExpressionSyntax"
+    for other in numbers(at.text()):
+        if not counts or other.strip("0"):  # no replication is empty
+            yield at.node, other
+
+
+@_kind("constant", "UnbasedUnsizedLiteralExpression")
+def _fills(at: At) -> Iterator[Draft]:
+    yield from ((at.node, other) for other in ("'0", "'1") if other != at.text())
+
+
+@_kind("constant", "IdentifierNameSyntax")
+def _parameters(at: At) -> Iterator[Draft]:
+    """A parameter, one more or less."""
+    name = at.node.identifier.valueText
+    if at.scope.is_number(name) and at.is_value:
+        yield from ((at.node, f"({name} {sign} 1)") for sign in "+-")
+
+
+def numbers(text: str) -> Iterator[str]:
+    """Numbers near a literal, written as it is: one more, one less, and with one other bit; each has the
+    literal among its own."""
+    if text.replace("_", "").isdigit():
+        value = int(text.replace("_", ""))
+        others = (value ^ (1 << bit) for bit in range(value.bit_length() + 1))
+        near = [value + 1, value - 1, *(one for one in others if value ^ one <= 2 * one + 1)]
+        yield from dict.fromkeys(str(one) for one in near if one >= 0)
+        return
+    if (parts := _LITERAL.fullmatch(text)) is None:
+        return
+    size, sign, letter, digits = parts.groups()
+    radix, width = _RADIX[letter.lower()], int(size or 32)
+    digits = digits.replace("_", "").lower()
+    if any(each not in _DIGITS[:radix] for each in digits):
+        return
+    value = int(digits, radix)
+    flips = range(width if size and width <= _WORD else 4)
+    near = [value + 1, value - 1, *(value ^ (1 << bit) for bit in flips)]
+    codes = dict.fromkeys(one % (1 << width) for one in near)
+    yield from (f"{size}'{sign}{letter}{_written(one, radix)}" for one in codes if one != value)
+
+
+def _written(value: int, radix: int) -> str:
+    digits = ""
+    while value or not digits:
+        value, digit = divmod(value, radix)
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+# Operators --------------------------------------------------------------------------------------------------
+
+
+@_kind("operator", "BinaryExpressionSyntax")
+def _operators(at: At) -> Iterator[Draft]:
+    token = at.node.operatorToken
+    if _is_assignment(at.node) and token.rawText in ("=", "<="):
+        return
+    others = (other for row in _ROWS if token.rawText in row for other in row)
+    yield from ((token.range, other) for other in dict.fromkeys(others) if other != token.rawText)
+
+
+@_kind("operator", "PrefixUnaryExpressionSyntax")
+def _reductions(at: At) -> Iterator[Draft]:
+    token = at.node.operatorToken
+    if token.rawText in _REDUCTIONS:
+        yield from ((token.range, other) for other in _REDUCTIONS if other != token.rawText)
+
+
+@_kind("negation", "PrefixUnaryExpressionSyntax")
+def _negation_lost(at: At) -> Iterator[Draft]:
+    if at.node.operatorToken.rawText in _INVERSIONS:
+        yield at.node, f"({at.text(at.node.operand)})"
+
+
+@_kind("negation", *("IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ScopedNameSyntax"))
+@_kind("negation", "ParenthesizedExpressionSyntax")
+def _negated(at: At) -> Iterator[Draft]:
+    """An operand inverted; one of several bits negated as well."""
+    text, parent = at.text(), at.above[-1] if at.above else None
+    inverted = parent is not None and parent.kind.name.startswith("Unary")
+    whole = parent is not None and "Conditional" in type(parent).__name__  # see _conditions
+    if not at.is_value or inverted or whole or CONTROL.search(text) or _is_index(at) or len(text) > _SHORT:
+        return
+    bits = at.bits
+    known = at.scope.is_bit(text) if not bits else bits == 1
+    yield at.node, f"(!{text})" if known else f"(~{text})"
+    if not known:
+        yield at.node, f"(-{text})"
+
+
+@_kind("negation", "IntegerLiteralExpression")
+def _negative(at: At) -> Iterator[Draft]:
+    """A number that lost its sign."""
+    operand = at.above and type(at.above[-1]).__name__ in (
+        "BinaryExpressionSyntax",
+        "ConditionalExpressionSyntax",
+    )
+    if operand and not at.in_type and at.text().strip("0_"):
+        yield at.node, f"(-{at.text()})"
+
+
+@_kind("condition", "ConditionalStatementSyntax", "ConditionalExpressionSyntax")
+def _conditions(at: At) -> Iterator[Draft]:
+    """A condition that is negated, or always or never holds."""
+    text = at.text(at.node.predicate)
+    if not CONTROL.search(text):
+        yield from ((at.node.predicate, other) for other in (f"!({text})", "1'b1", "1'b0") if other != text)
+
+
+@_kind("term", "BinaryExpressionSyntax")
+def _dropped(at: At) -> Iterator[Draft]:
+    """One of two operands alone."""
+    operator = at.node.operatorToken.rawText
+    if operator in _DROPPED and not _is_assignment(at.node):
+        yield at.node, at.text(at.node.left)
+        if operator != "-":
+            yield at.node, at.text(at.node.right)
+
+
+# Bits -------------------------------------------------------------------------------------------------------
+
+
+@_kind("range", "RangeSelectSyntax", "BitSelectSyntax")
+def _ranges(at: At) -> Iterator[Draft]:
+    """Bounds that are one more or less, each and both."""
+    if at.in_type:
+        return
+    if type(at.node).__name__ == "BitSelectSyntax":
+        yield from ((at.node, other) for other in _stepped(at.text()))
+        return
+    left, right = at.text(at.node.left), at.text(at.node.right)
+    sign = at.node.range.rawText
+    for up, down in zip(_stepped(left), _stepped(right), strict=False):
+        yield at.node, f"{up}{sign}{right}"
+        yield at.node, f"{left}{sign}{down}"
+        if sign == ":":
+            yield at.node, f"{up}{sign}{down}"
+
+
+@_kind("width", "RangeDimensionSpecifierSyntax")
+def _widths(at: At) -> Iterator[Draft]:
+    """A declaration with one bit more or less."""
+    select = at.node.selector
+    if type(select).__name__ == "RangeSelectSyntax":
+        yield from ((select.left, other) for other in _stepped(at.text(select.left)))
+
+
+def _stepped(text: str) -> Iterator[str]:
+    """An index that is one more, and one less; a number is written as such."""
+    for by in (1, -1):
+        if text.strip().isdigit():
+            if int(text) + by >= 0:
+                yield str(int(text) + by)
+        elif "?" not in text:
+            yield f"{text} {'+' if by > 0 else '-'} 1"
+
+
+@_kind("sign", "InvocationExpressionSyntax")
+def _sign_lost(at: At) -> Iterator[Draft]:
+    called = at.text(at.node.left)
+    if called in ("$signed", "$unsigned"):
+        yield at.node.left, "$unsigned" if called == "$signed" else "$signed"
+        yield at.node.left, ""
+
+
+@_kind("sign", "IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ConcatenationExpressionSyntax")
+def _sign_missing(at: At) -> Iterator[Draft]:
+    """An operand that counts with its sign."""
+    parent = at.above[-1] if at.above else None
+    operator = getattr(getattr(parent, "operatorToken", None), "rawText", "")
+    if parent is None or type(parent).__name__ not in _EXTENDING or operator in (*_BITWISE, "&&", "||"):
+        return
+    if at.is_value and not _is_index(at) and not at.scope.is_bit(at.text()):
+        yield at.node, f"$signed({at.text()})"
+
+
+@_kind("sign", "ImplicitTypeSyntax", "IntegerTypeSyntax")
+def _declared_sign(at: At) -> Iterator[Draft]:
+    """A declaration with a sign, or without."""
+    declared, bits = at.text(), "".join(map(at.text, at.node.dimensions)).strip()
+    if at.node.signing.rawText:
+        yield at.node, re.sub(r"\bsigned\b ?", "", declared)
+    elif bits:
+        yield at.node, declared.replace(bits, f"signed {bits}", 1)
+
+
+@_kind("cast", "CastExpressionSyntax")
+def _casts(at: At) -> Iterator[Draft]:
+    """A size that is lost, or one more or less."""
+    yield at.node, at.text(at.node.right)
+    if not at.node.left.kind.name.endswith("Type"):
+        size = at.text(at.node.left)
+        yield from ((at.node.left, f"({size} {sign} 1)") for sign in "+-")
+
+
+@_kind("cast", "ParenthesizedExpressionSyntax")
+def _cast_missing(at: At) -> Iterator[Draft]:
+    """A size that other expressions of the module are cast to."""
+    if at.is_value and not (at.above and "Cast" in type(at.above[-1]).__name__):
+        yield from ((at.node, f"{size}'{at.text()}") for size in at.scope.casts)
+
+
+@_kind("statement", "ExpressionStatementSyntax", "ContinuousAssignSyntax")
+def _statement_lost(at: At) -> Iterator[Draft]:
+    yield at.node, "" if type(at.node).__name__ == "ContinuousAssignSyntax" else ";"
+
+
+# What is missing --------------------------------------------------------------------------------------------
+
+
+def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tuple[str, str]]:
+    """An operand more, as a pattern and the operand: a bit of what can be read there, or a word."""
+    text = at.text()
+    if bits == 1:
+        literal = text in ("1'b0", "1'b1")
+        near = [*at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
+        for term in dict.fromkeys([*near, *(at.scope.every_bit_near(place) if literal else ())]):
+            if term != text:
+                yield from ((TERM, each) for each in ((term, f"!{term}") if literal else ()))
+                for sign in () if literal else "&|^":
+                    yield from (
+                        (f"(({text}) {sign} {TERM})", each)
+                        for each in (term, f"!{term}")[: 2 - (sign == "^")]
+                    )
+        return
+    for term in at.scope.words(text, bits, at.names):
+        yield from ((f"(({text}) {sign} {TERM})", term) for sign in "+-|&^")
+    if root:
+        yield from ((f"(({text}) {each} 1)", "") for each in ("+", "-", "<<", ">>"))
+
+
+def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]]:
+    """Statements that may be missing in a block or a branch: each a place, a form and its text."""
+    node, sources = at.node, at.sources
+    kind = type(node).__name__
+    procedure = at.procedure
+    if procedure is None:
+        if kind == "ModuleDeclarationSyntax" and (
+            end := sources.between(node.endmodule.location, node.endmodule.location)
+        ):
+            for target in scope.undriven(variables=False):
+                yield from (
+                    (end, ASSIGN, f"assign {text}") for text in scope.statements(target, "=", continuous=True)
+                )
+        return
+    here, free = scope.assigned_in(procedure), dict.fromkeys(scope.undriven(variables=True), "")
+    if kind == "EmptyStatementSyntax" and (place := sources.place(node)):
+        spots = [(place, STATEMENT, {**here, **free})]
+    elif kind == "BlockStatementSyntax" and (end := sources.between(node.end.location, node.end.location)):
+        inside = scope.assigned_in(node)
+        every = {**here, **free}
+        left = {name: sign for name, sign in every.items() if name not in inside}
+        first = next((each for each in node.items if not each.kind.name.endswith("Declaration")), None)
+        spots = [(end, STATEMENT, left)]
+        if first is not None and (start := sources.between(first.sourceRange.start, first.sourceRange.start)):
+            direct = scope.assigned_in(node, nested=False)
+            if not scope.is_clocked(procedure):
+                spots.append(
+                    (start, STATEMENT, {name: sign for name, sign in every.items() if name not in direct})
+                )
+    elif (
+        kind == "ConditionalStatementSyntax"
+        and node.elseClause is None
+        and node.statement.kind.name != "ConditionalStatement"
+    ):
+        last = node.statement.sourceRange.end
+        if not (end := sources.between(last, last)):
+            return
+        spots = [(end, ELSE, scope.assigned_in(node.statement))]
+    else:
+        return
+    clocked = scope.is_clocked(procedure)
+    for place, form, targets in spots:
+        for target in islice(targets, at.names):
+            sign = here.get(target) or ("<=" if clocked else "=")
+            yield from ((place, form, text) for text in scope.statements(target, sign, near=procedure))
+
+
+# All of a text ----------------------------------------------------------------------------------------------
+
+
+def changes_of(
+    root: Any,
+    sources: Sources,
+    types: Types | None = None,
+    names: int = 24,
+    visits: Callable[[Any], bool] = lambda _node: True,
+) -> list[Change]:
+    """Every change of a syntax tree that one of KINDS makes, none twice.
+
+    Args:
+        names: how many names may stand for another one.
+        visits: whether a node and all in it is looked at; it may raise, where the time is over.
+    """
+    return list(_Walk(sources, types or Types(), names, visits).all(root))
+
+
+def missing_in(
+    root: Any,
+    sources: Sources,
+    types: Types,
+    names: int,
+    visits: Callable[[Any], bool],
+    wanted: Callable[[Place], bool],
+) -> list[Change]:
+    """The changes of a syntax tree that SEARCHED makes at some places: there are twenty for each of the
+    others. Arguments as of changes_of."""
+    return list(_Walk(sources, types, names, visits, wanted).all(root))
+
+
+class _Walk:
+    def __init__(
+        self,
+        sources: Sources,
+        types: Types,
+        names: int,
+        visits: Callable[[Any], bool],
+        wanted: Callable[[Place], bool] | None = None,
+    ) -> None:
+        self.sources, self.types, self.names, self.visits, self.wanted = sources, types, names, visits, wanted
+        self.found: dict[Change, None] = {}
+        self.kinds: dict[str, list[tuple[str, Kind]]] = {}
+        for name, functions in KINDS.items():
+            for nodes, function in functions:
+                for node in nodes:
+                    self.kinds.setdefault(node, []).append((name, function))
+
+    def all(self, root: Any) -> Iterable[Change]:
+        """The changes of a tree."""
+        self._visit(root, (), Scope.of_packages(root, self.sources, self.types.declared))
+        return self.found
+
+    def _visit(self, node: Any, above: tuple[Any, ...], scope: Scope) -> None:
+        kind = node.kind.name
+        if kind.endswith("Directive") or not self.visits(node):
+            return
+        scope = scope.within(node)
+        at = At(node, above, scope, self.sources, self.types, self.names)
+        made = () if self.wanted else (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ()))
+        for name, function in made:
+            for where, after in function(at):
+                place = (
+                    self.sources.place(where)
+                    if hasattr(where, "sourceRange")
+                    else self.sources.between(where.start, where.end)
+                )
+                if place is not None:
+                    self._note(name, place, after, wide=name in WIDE)
+        if self.wanted is not None:
+            self._note_missing(at, self.wanted)
+        for child in node:
+            if hasattr(child, "sourceRange") and not _is_step(child, node):
+                self._visit(child, (*above, node), scope)
+
+    def _note(self, kind: str, place: Place, after: str, **more: Any) -> None:
+        text = self.sources.texts[place.file]
+        before = text[place.start : place.end]
+        if after != before and len(after) <= max(_LONGEST, 2 * len(before)):
+            if (
+                "name" not in kind
+                and _binds(text, place)
+                and not _PLAIN.fullmatch(after)
+                and place.start < place.end
+                and kind in ("term", "negation", "condition", "cast")
+            ):
+                after = f"({after})"
+            self.found[Change(kind, place, before, after, **more)] = None
+
+    def _note_missing(self, at: At, wanted: Callable[[Place], bool]) -> None:
+        node, place = at.node, self.sources.place(at.node)
+        if place is None or not wanted(place):
+            return
+        bits = at.bits
+        expression = type(node).__name__.endswith(
+            ("ExpressionSyntax", "IdentifierNameSyntax", "SelectNameSyntax")
+        )
+        if bits and expression and at.is_value and not _is_index(at) and not _is_assignment(node):
+            parent = type(at.above[-1]).__name__ if at.above else ""
+            operand = not (parent == "ParenthesizedExpressionSyntax" or parent.startswith("PrefixUnary"))
+            root = parent != "BinaryExpressionSyntax" or _is_assignment(at.above[-1])
+            for pattern, term in _missing_terms(at, place, bits, root) if operand else ():
+                more = {"pattern": pattern, "term": term} if term else {}
+                self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
+        for where, form, text in _missing_statements(at, at.scope):
+            self._note("missing statement", where, text, form=form)
+
+
+def _is_assignment(node: Any) -> bool:
+    return type(node).__name__ == "BinaryExpressionSyntax" and node.kind.name.endswith("AssignmentExpression")
+
+
+def _is_member(node: Any, name: Any) -> bool:
+    """Whether a name stands behind the dot of another one."""
+    behind = name.right.sourceRange.start.offset == node.sourceRange.start.offset
+    return bool(behind and name.separator.rawText == ".")
+
+
+def _is_step(node: Any, loop: Any) -> bool:
+    """Whether it is what a loop does after each turn: changed, the loop would never end."""
+    kind = type(loop).__name__
+    if kind not in ("ForLoopStatementSyntax", "LoopGenerateSyntax"):
+        return False
+    steps = [loop.iterationExpr] if kind == "LoopGenerateSyntax" else list(loop.steps)
+    starts = {one.sourceRange.start.offset for one in steps if hasattr(one, "sourceRange")}
+    return node.sourceRange.start.offset in starts
+
+
+def _is_index(at: At) -> bool:
+    """Whether it is the whole of an index, a bound or a size."""
+    parent = type(at.above[-1]).__name__ if at.above else ""
+    return parent in (
+        "BitSelectSyntax",
+        "RangeSelectSyntax",
+        "CastExpressionSyntax",
+        "MultipleConcatenationExpressionSyntax",
+    )
+
+
+def _binds(text: str, place: Place) -> bool:
+    """Whether an operator stands beside a place, which might take a part of what comes there."""
+    before, behind = text[: place.start].rstrip()[-1:], text[place.end :].lstrip()[:1]
+    return (before in "!~+-*&|^<>=?:" and before != "") or (behind in "+-*&|^<>=?" and behind != "")

@@ -1,0 +1,63 @@
+"""How a search for the fault in a text spends its time: every number, with its unit and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SearchPolicy:
+    """Counts, shares of the budget and seconds.
+
+    Attributes:
+        names: names that may stand for one: a module's registers of one width are rarely more.
+        first: failing vectors on which every change is tried: fourteen leave few chance repairs and cost a
+            millisecond.
+        failing, passing: vectors on which a change counts that is right on the first ones.
+        sequence, first_sequence: vectors of a unit that keeps its accumulator, with those before them.
+        at_once: changes that one process tries: starting it costs as much as ten runs.
+        one_run: seconds after which a run is given up: a change that makes the unit hang is none.
+        one_build: seconds for a constant, which may make a design of any size.
+        choices_a_second, least_choices, most_choices: choices of one build for each second of the budget: a
+            thousand take about four seconds to compile on two busy processors, and there are two builds.
+        refused: places that Verilator may refuse in a build of choices before it is given up.
+        reading: share of the budget after which the text is read.
+        probing: share of the budget that the order of the places may take.
+        searching: share at which the trials of single changes end; `pairs` those of a second one, the rest
+            is for the confirmation.
+        confirmed: changes that are built and run on all vectors.
+        shown: of several that are equally consistent.
+        chance: what makes fewer than this part of the wrong vectors right may do so by chance.
+        make_up: vectors that a change has to make right for each that it makes wrong.
+        counted: changes of those that one process tries that make a part of the first vectors right, of which
+            it is counted how many.
+        firsts: changes that make a part right, beside each of which all others are tried.
+    """
+
+    names: int = 24
+    first: int = 14
+    failing: int = 160
+    passing: int = 96
+    sequence: int = 512
+    first_sequence: int = 96
+    at_once: int = 32
+    one_run: float = 5.0
+    one_build: float = 20.0
+    choices_a_second: int = 60
+    least_choices: int = 1000
+    most_choices: int = 8000
+    refused: int = 12
+    reading: float = 0.3
+    probing: float = 0.1
+    searching: float = 0.75
+    pairs: float = 0.88
+    confirmed: int = 4
+    shown: int = 3
+    chance: float = 0.1
+    make_up: int = 20
+    counted: int = 2
+    firsts: int = 3
+
+
+DEFAULT = SearchPolicy()
+"""The policy of `rtl check`."""

@@ -1,0 +1,286 @@
+"""What an elaborated design does with its text: which expressions it reads while it runs, of which type, and
+which text no instance has.
+
+The syntax says what a text is; whether an expression is a number that has to stand before the unit runs (a
+width, a bound of a loop, a parameter) or one that it computes with, only elaboration says. A module that
+stands in a design several times is looked at once for each of its parameters.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rtl_tb.locate.kinds import Types
+from rtl_tb.locate.sources import Place, Sources
+
+_SIGNALS = ("Variable", "Net", "FormalArgument", "Parameter", "EnumValue", "Port")
+
+
+@dataclass
+class Readings:
+    """What was found.
+
+    Attributes:
+        types: for the kinds of change, see rtl_tb/locate/kinds.py.
+        read: expressions that are evaluated while the unit runs, with the bits and the sign of what stands
+            there; (0, False) of what is no number, such as a value of an enumeration.
+        roots: those of them that are a whole value or condition.
+        mixed: those that have other bits in another instance: one text cannot hold them as a choice.
+        calling: those that call a function of the design.
+        in_subroutines: those in functions, which a constant may need.
+        bounds: of a select by its place the lowest and the highest index.
+        used, idle: modules, branches and values that some instance has, and such as one leaves out.
+        statements: assignments of procedures.
+        not_read: what could not be looked at, as "file:line", or why.
+    """
+
+    types: Types = field(default_factory=Types)
+    read: dict[Place, tuple[int, bool]] = field(default_factory=dict)
+    roots: dict[Place, None] = field(default_factory=dict)
+    mixed: set[Place] = field(default_factory=set)
+    calling: set[Place] = field(default_factory=set)
+    in_subroutines: set[Place] = field(default_factory=set)
+    bounds: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    used: set[Place] = field(default_factory=set)
+    idle: set[Place] = field(default_factory=set)
+    statements: dict[Place, None] = field(default_factory=dict)
+    not_read: dict[str, None] = field(default_factory=dict)
+
+
+def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[], None]) -> Readings:
+    """Looks at a design below its top; `look` is called at each node and may raise."""
+    walk = _Walk(sources, look)
+    for package in compilation.getPackages():
+        package.visit(walk.declared)
+    compilation.getRoot().visit(walk.declared)
+    for part in (top, *compilation.getPackages()):
+        part.visit(walk.visit)
+    return walk.found
+
+
+class _Walk:
+    def __init__(self, sources: Sources, look: Callable[[], None]) -> None:
+        self.ast = importlib.import_module("pyslang.ast")
+        self.sources, self.look, self.found = sources, look, Readings()
+        self.bodies: set[Any] = set()
+        """Modules that were looked at, each with its parameters."""
+        self.root: Place | None = None
+        self.in_subroutine = False
+        self.scope = self.scopes = 0
+        """The number of the instance, or of the turn of a loop, of all that were looked at."""
+        self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
+
+    # Declarations
+
+    def declared(self, node: Any) -> Any:
+        """Notes what kind of value a name has."""
+        self.look()
+        ast = self.ast
+        if isinstance(node, (ast.Expression, ast.Statement)) and not hasattr(node, "body"):
+            return ast.VisitAction.Skip
+        if isinstance(node, ast.FieldSymbol):
+            return None
+        if isinstance(node, ast.ValueSymbol) and node.location.buffer:
+            kind = node.type
+            key = _like(kind)
+            place = (self.sources.file(node.location), self._offset(node))
+            known = self.found.types.declared.setdefault(place, key)
+            if known != key:  # as wide as a parameter says
+                self.found.types.declared[place] = f"{node.name} of several widths"
+            whole = kind.canonicalType
+            if whole.isStruct and not getattr(whole, "isUnpackedStruct", False):
+                self._members(whole)
+        return None
+
+    def _offset(self, node: Any) -> int:
+        return int(node.location.offset)
+
+    def _members(self, struct: Any) -> None:
+        fields = [each for each in struct if each.kind.name == "Field"]
+        for one in fields:
+            same = [
+                each.name for each in fields if _like(each.type) == _like(one.type) and each.name != one.name
+            ]
+            self.found.types.members.setdefault(one.name, same)
+
+    # What is read
+
+    def visit(self, node: Any) -> Any:
+        """One node; whether the walk goes on below it. A text with a meaning that nobody foresaw is left
+        out, and the rest is looked at."""
+        self.look()
+        try:
+            return self._visit(node)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            span = getattr(node, "sourceRange", None)
+            start = node.location if span is None else span.start
+            manager = self.sources.manager
+            self.found.not_read[f"{manager.getFileName(start)}:{manager.getLineNumber(start)}"] = None
+            return self.ast.VisitAction.Skip
+
+    def _below(self, node: Any) -> None:
+        if node is not None:
+            node.visit(self.visit)
+
+    def _use(self, syntax: Any, used: bool = True) -> None:
+        if syntax is not None and (place := self.sources.place(syntax)) is not None:
+            (self.found.used if used else self.found.idle).add(place)
+
+    def _visit(self, node: Any) -> Any:
+        ast = self.ast
+        match node:
+            case ast.ParameterSymbol():
+                self._use(getattr(node.syntax, "initializer", None), not node.isOverridden)
+            case ast.PortSymbol() | ast.VariableSymbol() | ast.GenvarSymbol():
+                pass  # widths, and what is set once
+            case ast.GenerateBlockSymbol() if node.isUninstantiated:
+                self._use(node.syntax, used=False)
+            case ast.GenerateBlockSymbol():
+                self._use(node.syntax)
+                self._within(node)
+            case ast.InstanceBodySymbol():
+                if not self._again(node):
+                    self._use(node.definition.syntax)
+                    self._within(node)
+            case ast.SubroutineSymbol():
+                self.in_subroutine = True
+                self._below(node.body)
+                self.in_subroutine = False
+            case ast.VariableDeclStatement():
+                if str(node.symbol.lifetime).endswith("Automatic"):
+                    self._below(node.symbol.initializer)
+            case ast.TimedStatement():
+                self._below(node.stmt)
+            case ast.ExpressionStatement():
+                if (place := self.sources.place(node.syntax)) is not None:
+                    self.found.statements[place] = None
+                return ast.VisitAction.Advance
+            case ast.ForLoopStatement():
+                self._below(node.body)
+            case ast.CaseStatement():
+                self._below(node.expr)
+                for item in node.items:
+                    for label in item.expressions:
+                        self._note(_bare(label))
+                    self._below(item.stmt)
+                self._below(node.defaultCase)
+            case ast.Expression():
+                return self._expression(node)
+            case _:
+                return ast.VisitAction.Advance
+        return ast.VisitAction.Skip
+
+    def _within(self, node: Any) -> None:
+        """An instance or a turn of a loop: what is as wide as a parameter says may be so there alone."""
+        outer, self.scopes = self.scope, self.scopes + 1
+        self.scope = self.scopes
+        for each in node:
+            self._below(each)
+        self.scope = outer
+
+    def _again(self, body: Any) -> bool:
+        """Whether an instance is as one that was looked at."""
+        key = (
+            body.definition.name,
+            tuple((each.name, self._value(each), each.isOverridden) for each in body.parameters),
+        )
+        again = key in self.bodies
+        self.bodies.add(key)
+        return again
+
+    def _value(self, parameter: Any) -> str:
+        """The value of a parameter, or its type: what it is and how many bits it has."""
+        if not isinstance(parameter, self.ast.TypeParameterSymbol):
+            return str(parameter.value)
+        kind = parameter.targetType.type
+        return f"{kind} {kind.canonicalType} {kind.bitstreamWidth}"
+
+    def _expression(self, node: Any) -> Any:
+        ast = self.ast
+        match node:
+            case ast.AssignmentExpression():
+                value = node.right
+                while isinstance(value, ast.ConversionExpression):
+                    value = value.operand
+                target = node.left
+                while isinstance(target, (ast.RangeSelectExpression, ast.ElementSelectExpression)):
+                    self._bounds(target)
+                    target = target.value
+                if not isinstance(value, ast.EmptyArgumentExpression):  # no output of an instance
+                    self._below(node.right)
+                return ast.VisitAction.Skip
+            case ast.HierarchicalValueExpression() | ast.DataTypeExpression():
+                return ast.VisitAction.Skip
+            case ast.CallExpression() if node.isSystemCall and node.subroutineName not in (
+                "$signed",
+                "$unsigned",
+            ):
+                self._note(node)
+                return ast.VisitAction.Skip
+        self._note(node)
+        match node:
+            case ast.RangeSelectExpression():
+                self._bounds(node)
+                if not str(node.selectionKind).endswith("Simple"):
+                    self._below(node.left)
+            case ast.ElementSelectExpression():
+                self._bounds(node)
+                self._below(node.selector)
+            case ast.MemberAccessExpression() | ast.NamedValueExpression():
+                pass
+            case ast.ReplicationExpression():
+                self._below(node.concat)
+            case ast.BinaryExpression() if node.left.kind.name == "LValueReference":
+                self._below(node.right)
+            case _:
+                return ast.VisitAction.Advance
+        return ast.VisitAction.Skip
+
+    def _bounds(self, node: Any) -> None:
+        kind, place = node.value.type, self.sources.place(node)
+        if place is not None and kind.hasFixedRange:
+            ends = sorted((kind.fixedRange.left, kind.fixedRange.right))
+            self.found.bounds[place] = ends[0], ends[1]
+
+    def _note(self, node: Any) -> None:
+        """What stands at a place: the first look at one is at the widest expression there."""
+        compound = node.kind.name == "BinaryOp" and node.left.kind.name == "LValueReference"
+        place = self.sources.place(node)
+        if place is None or compound or not node.type.isIntegral:
+            return
+        text = self.sources.texts[place.file]
+        if text[max(place.start - 80, 0) : place.start].rstrip().endswith("."):  # a port: `.name`
+            return
+        if self.root is None or not place.lies_in(self.root):
+            self.root = place
+            self.found.roots[place] = None
+        kind = (node.type.bitWidth, _bare(node).type.isSigned) if _is_number(node.type) else (0, False)
+        own = self.typed.setdefault((self.scope, place), kind)
+        if own != self.found.read.setdefault(place, own):
+            self.found.mixed.add(place)
+        if own[0]:
+            self.found.types.expressions.setdefault(place, own)
+        if self.in_subroutine:
+            self.found.in_subroutines.add(place)
+        if node.kind.name == "Call" and not node.isSystemCall:
+            self.found.calling.add(place)
+
+
+def _bare(node: Any) -> Any:
+    """An expression without the conversions around it that no text says."""
+    while node.kind.name == "Conversion" and node.isImplicit:
+        node = node.operand
+    return node
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether arithmetic may be done with values of a type: bits, but no enumeration and no structure."""
+    return bool(kind.isIntegral and not kind.isEnum and not kind.isStruct and not kind.isPackedUnion)
+
+
+def _like(kind: Any) -> str:
+    """The same of types whose values may stand for each other."""
+    return f"{kind.bitWidth} {kind.isSigned}" if _is_number(kind) else str(kind)

@@ -1,0 +1,100 @@
+"""Where a fault may be: places ordered by what another value there does to failing and to passing vectors.
+
+Spectrum-based fault localisation, with a spectrum that works for hardware, where every assignment is always
+executed: a vector *depends* on a value or condition if its result changes when that is complemented, or zero.
+No single change at a place can make a vector right that does not depend on it. Ochiai's coefficient weighs
+the failing vectors that depend on a place against the passing ones that do; and where the complement itself
+makes failing vectors right, as it does of a condition that is evaluated once, the place comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rtl_tb.locate.changes import Changes, Choice
+from rtl_tb.locate.kinds import Change
+from rtl_tb.locate.sources import Place
+
+Flags = npt.NDArray[np.bool_]
+_WORD = re.compile(
+    r"\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_]\w*"
+)
+
+
+@dataclass
+class Spectrum:
+    """Counts for each place, of probes there.
+
+    Attributes:
+        failing: (count,), which of the vectors are wrong without a change.
+        depends, mends: for each place which vectors depend on it, and which its probes make right.
+    """
+
+    failing: Flags
+    depends: dict[Place, Flags] = field(default_factory=dict)
+    mends: dict[Place, int] = field(default_factory=dict)
+
+    def note(self, place: Place, changed: Flags | None, wrong: Flags | None) -> None:
+        """What one probe did: which results it changed, and which are wrong with it; None: the unit no
+        longer answered, so that every vector depends on it."""
+        depends = np.ones_like(self.failing) if changed is None else changed
+        self.depends[place] = self.depends.get(place, np.zeros_like(self.failing)) | depends
+        mended = 0 if wrong is None else int((self.failing & ~wrong).sum())
+        self.mends[place] = max(self.mends.get(place, 0), mended)
+
+    def score(self, place: Place | None) -> float:
+        """How likely a fault at a place is, 0: impossible for one that is alone; 1 to 2: a probe makes
+        failing vectors right. Of places without a probe the middle."""
+        if place is None or place not in self.depends:
+            return 0.5
+        depends, failing = self.depends[place], self.failing
+        both, other = int((depends & failing).sum()), int((depends & ~failing).sum())
+        ochiai = both / max(float(failing.sum() * (both + other)) ** 0.5, 1.0)
+        return float(ochiai) + self.mends[place] / max(int(failing.sum()), 1)
+
+    def by_name(self, changes: Changes, ignored: Sequence[str] = ()) -> Mapping[str, float]:
+        """The score of the likeliest place that reads a name, or whose line speaks of it."""
+        found: dict[str, float] = {}
+        for place in self.depends:
+            text = changes.sources.texts[place.file]
+            start = text.rfind("\n", 0, place.start) + 1
+            score = self.score(place)
+            for name in set(_WORD.findall(text[start : place.end])):
+                found[name] = max(found.get(name, 0.0), score)
+        return found
+
+
+def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
+    """Choices, those at the likeliest places first; of one place in their order, in turn with equal ones."""
+    if spectrum is None:
+        return list(listed)
+    turns: dict[object, int] = {}
+    keyed = []
+    for at, one in enumerate(listed):
+        turn = turns[one.change.place] = turns.get(one.change.place, -1) + 1
+        keyed.append((-round(spectrum.score(one.root), 2), turn, at))
+    return [listed[at] for *_, at in sorted(keyed)]
+
+
+def ranked_constants(
+    changes: Changes, listed: Sequence[Change], spectrum: Spectrum | None, hinted: Container[tuple[Path, int]]
+) -> list[Change]:
+    """Constants: those on lines that a lint warns of first, then by the likeliest place that reads a name of
+    their line; of one place its first ones before further ones of any."""
+    names = {} if spectrum is None else spectrum.by_name(changes)
+    turns: dict[Place, int] = {}
+    keyed = []
+    for at, one in enumerate(listed):
+        text, line = changes.sources.texts[one.place.file], changes.line(one)
+        start, end = text.rfind("\n", 0, one.place.start) + 1, text.find("\n", one.place.end)
+        said = _WORD.findall(text[start : end if end >= 0 else None].split("//")[0])
+        score = max((names.get(name, 0.0) for name in said), default=0.0)
+        turn = turns[one.place] = turns.get(one.place, -1) + 1
+        keyed.append(((one.place.file, line) not in hinted, turn // 3, -round(score, 2), turn, at))
+    return [listed[at] for *_, at in sorted(keyed)]

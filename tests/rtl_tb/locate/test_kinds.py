@@ -1,0 +1,181 @@
+"""The kinds of change are closed under inversion: what the mutator draws, the search has the inverse of."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import integer_dot
+import pytest
+
+from rtl_tb.locate.changes import Changes, find_changes
+from rtl_tb.locate.kinds import numbers
+from rtl_tb.locate.sources import Place
+from rtl_tb.qualify.mutator import KINDS, Change, draw
+from rtl_tb.qualify.mutator import find_changes as mutations
+
+TEXT = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic [31:0] a, b, c,
+    output logic in_ready, out_valid, output logic [31:0] d);
+    localparam int N = 2;
+    logic signed [7:0] x0, x1, w0, w1;
+    wire [15:0] word;
+    logic signed [15:0] p, q, off;
+    logic [17:0] sum; logic big, odd, neg; logic [3:0] mask, used;
+    logic [1:0] state, next;
+    assign in_ready = 1'b1; assign out_valid = in_valid;
+    assign x0 = a[7:0];
+    assign x1 = a[15:8];
+    assign w0 = b[7:0];
+    assign w1 = b[15:8];
+    assign word = c[31] ? 16'h7e00 : 16'd1;
+    assign big = p > 17;
+    assign odd = (x0[0] | x1[0]) && !neg;
+    assign neg = p[15] ^ q[15];
+    assign mask = ~c[7:4] & {3'd0, big};
+    assign used = neg ? mask & {4{big}} : -mask;
+    assign p = x0 * w0 + off;
+    assign off = q >>> 3;
+    assign q = x1 * w1;
+    assign sum = $signed(p) + $signed(q) + 16'(word);
+    always_comb begin
+        next = state;
+        if (big && odd) next = 2'd1;
+        else if (neg) next = state + N;
+        state = c[1:0] >> 1;
+    end
+    assign d = c + (sum << N) + {28'd0, used};
+endmodule
+"""
+BLANKS = re.compile(r"[\s()]|(?<=')[sS](?=[bdohBDOH])|(?<='h)0+(?=\w)|(?<='b)0+(?=\d)")
+REFUSED = ("cast", "statement")
+"""Kinds of which a part alone has an inverse, see below."""
+
+
+def plain(text: str) -> str:
+    """A text but for blanks, parentheses and zeros in front."""
+    return BLANKS.sub("", text.replace("&&", "&").replace("||", "|"))
+
+
+def inverses(folder: Path, change: Change) -> tuple[set[str], Changes]:
+    """The texts that the search makes of a text with a change."""
+    dut = integer_dot.planted(folder, 4, change.applied(TEXT))
+    found = find_changes(dut)
+    line = change.line + 1
+    file = folder / "dot4.sv"
+
+    def there(place: Place) -> bool:
+        return abs(found.sources.line(place) - line) <= 1
+
+    every = [one.change for one in (*found.choices, *found.missing(there))] + found.constants
+    near = [one for one in every if abs(found.line(one) - line) <= 1]
+    return {plain(found.applied([one])[file]) for one in near}, found
+
+
+SEED = 7
+OPERAND = re.compile(r"\W*[A-Za-z_]\w*(\[\w+\])?\W*")
+"""What is taken away and comes back: a name or a bit. Of an operand that is an expression of its own no other
+text need have a copy."""
+
+
+def simple(change: Change) -> bool:
+    """Whether what a change takes away is an operand that the search knows."""
+    if change.kind == "term":
+        return OPERAND.fullmatch(change.before.replace(change.after, "", 1)) is not None
+    if change.kind == "condition" and change.after.startswith("1'b"):
+        return OPERAND.fullmatch(change.before) is not None
+    return True
+
+
+DRAWN = [one for kind in KINDS if kind not in REFUSED for one in [kind] * 3]
+
+
+@pytest.mark.parametrize("number", range(len(DRAWN)), ids=[f"{kind}-{at}" for at, kind in enumerate(DRAWN)])
+def test_what_is_drawn_has_its_inverse(tmp_path: Path, number: int) -> None:
+    rng = random.Random(SEED + number)
+    every = [one for one in mutations("dot4.sv", TEXT) if one.kind == DRAWN[number] and simple(one)]
+    for _ in range(20):  # what slang refuses is drawn anew
+        change = draw(every, rng)
+        try:
+            texts, _ = inverses(tmp_path, change)
+        except Exception as error:
+            assert "slang refused" in str(error), error
+            continue
+        if change.kind == "condition" and not change.after.startswith("1'b"):  # twice negated
+            again = replace(change, after=f"!({change.after})").applied(TEXT)
+            assert plain(again) in texts, change
+        else:  # operands may have changed their order
+            assert sorted(plain(TEXT)) in [sorted(one) for one in texts], change
+        return
+    pytest.fail("nothing that was drawn is a text")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("mask & {4{big}}", "{4{big}}"),
+        ("(x0[0] | x1[0]) && !neg", "(x0[0] | x1[0])"),
+        ("p[15] ^ q[15]", "p[15]"),
+        ("x0 * w0 + off", "x0 * w0"),
+        ("        next = state;\n", "\n"),
+        ("if (neg) next = state + N;", "if (1'b0) next = state + N;"),
+        ("    assign w1 = b[15:8];\n", "\n"),
+    ],
+)
+def test_what_is_missing_is_among_what_is_searched(tmp_path: Path, right: str, wrong: str) -> None:
+    """A term, a statement, a condition that was replaced by a constant, an assignment."""
+    assert TEXT.count(right) == 1
+    dut = integer_dot.planted(tmp_path, 4, TEXT.replace(right, wrong))
+    found = find_changes(dut)
+    texts = {
+        plain(text)
+        for one in found.missing(lambda _place: True)
+        for text in found.applied([one.change]).values()
+    }
+    assert plain(TEXT) in texts or any(sorted(plain(TEXT)) == sorted(each) for each in texts), (
+        "the same text, or with its operands and statements in another order"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("4'd9", {"4'd10", "4'd8", "4'd11", "4'd13", "4'd1"}),
+        ("2'b01", {"2'b10", "2'b0", "2'b11"}),
+        ("8'hff", {"8'h0", "8'hfe", "8'h7f"}),
+        ("5", {"6", "4", "7", "13"}),
+        ("1'bx", set()),
+    ],
+)
+def test_numbers_keep_their_width(text: str, near: set[str]) -> None:
+    assert near <= set(numbers(text)) and text not in set(numbers(text))
+
+
+def test_every_number_has_each_of_its_neighbours_as_one(tmp_path: Path) -> None:
+    for text in ("4'd9", "8'hff", "12", "3'b101"):
+        for other in numbers(text):
+            assert plain(text) in {plain(one) for one in numbers(other)}
+
+
+def test_text_that_no_instance_has_is_not_tried(tmp_path: Path) -> None:
+    """A branch that is left out, a module that nobody uses, and what a loop does after each turn."""
+    more = (
+        "    if (N > 9) begin : never\n        wire [4:0] lost = 5'd11;\n    end\n"
+        "    for (genvar i = 0; i < 2; i = i + 1) begin : each\n        wire one = a[i];\n    end\n"
+        "endmodule\n"
+        "module unused (input wire x, output wire y); assign y = x & 1'b1; endmodule\n"
+    )
+    text = TEXT.replace("endmodule\n", more)
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    every = [*(one.change for one in found.choices), *found.constants]
+    said = {text[one.place.start - 4 : one.place.end + 4] for one in every}
+    assert not any("5'd11" in one or "i + 1" in one or "x &" in one for one in said)
+    assert any("i < 2" in one for one in said), "bounds of a generate loop are constants"
+
+
+def test_no_range_leaves_its_vector(tmp_path: Path) -> None:
+    found = find_changes(integer_dot.planted(tmp_path, 4, TEXT))
+    every = [one.change for one in found.choices]
+    assert not any("b[32" in "".join(found.applied([one]).values()) for one in every)
+    assert not any("c[32]" in "".join(found.applied([one]).values()) for one in every)

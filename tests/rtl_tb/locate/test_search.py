@@ -1,0 +1,269 @@
+"""The change of a unit's text that makes its results right: the build of all choices is the unit, planted
+faults are found by file and line, and the search ends with its time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from long_run import long_after
+from repaired_dot import UNIT, judged, line_of, planted
+
+from golden.identify.diagnosis import Diagnosis, Hypothesis
+from rtl_tb import engines
+from rtl_tb.check import check as checks
+from rtl_tb.check import reasons
+from rtl_tb.check.check import Options, check
+from rtl_tb.check.report import markdown
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import RtlError
+from rtl_tb.locate import search
+from rtl_tb.locate.budget import ALL, Budget
+from rtl_tb.locate.changes import Changes, Choice, find_changes
+from rtl_tb.locate.choices import Ahead, in_turn
+from rtl_tb.locate.hints import suspicious_lines
+from rtl_tb.locate.kinds import ASSIGN, Change
+from rtl_tb.locate.policy import SearchPolicy
+from rtl_tb.locate.result import Edit, Repair
+from rtl_tb.locate.search import Score, _order, find_repairs
+from rtl_tb.locate.selector import with_selector
+from rtl_tb.locate.sources import Place
+from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants
+from rtl_tb.locate.texts import Texts
+from rtl_tb.runs.verdict import Verdict, judge
+
+SHORT = ("logic signed [31:0] sum;", "logic signed [27:0] sum;")
+"""A sum that is four bits short."""
+
+
+@pytest.mark.parametrize("missing", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_number_0_is_the_unit_itself(tmp_path: Path, missing: bool) -> None:
+    dut = planted(tmp_path)
+    found = find_changes(dut)
+    _, job = judged(dut, tmp_path)
+    listed = found.missing(lambda _: True)[:3000] if missing else [*found.probes, *found.choices]
+    instrumented = with_selector(dut, found, listed, tmp_path / "choices")
+    verdict = judge(job.vectors, engines.run("fast", replace(job, dut=instrumented)), dut.compare)
+    assert verdict.passed
+    text = (tmp_path / "choices" / "0_dot4.sv").read_text()
+    assert text.count("\n") == UNIT.count("\n"), "lines keep their numbers"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    long_after(
+        1,
+        [
+            ("sum + c", "sum - c"),
+            ("sum + c", "sum"),
+            ("b[8*k +: 8])", "b[4*k +: 8])"),
+            ("localparam int BITS = 2 * W", "localparam int BITS = 1 * W"),
+            SHORT,
+        ],
+    ),
+)
+def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> None:
+    """An operator, a missing term, a constant of an expression, one of the elaboration, a width."""
+    verdict, job = judged(planted(tmp_path, (right, wrong)), tmp_path)
+    assert verdict.wrong.any()
+    found = find_repairs(verdict, job, 300)
+    assert found and all(repair.whole for repair in found)
+    assert found[0].edits[0].line == line_of(right)
+    assert (tmp_path / "dot4.sv").read_text() == UNIT.replace(right, wrong), "the file stays as it is"
+
+
+@pytest.mark.long
+def test_two_faults_are_found_together(tmp_path: Path) -> None:
+    """Each of which shows by itself in some vectors."""
+    faults = (("sum + c", "sum - c"), ("product[0]", "product[1]"))
+    verdict, job = judged(planted(tmp_path, *faults), tmp_path)
+    (found, *_) = find_repairs(verdict, job, 300)
+    lines = {edit.line for edit in found.edits}
+    assert lines <= {line_of(right) for right, _ in faults} and found.mended > 0 and not found.broken
+
+
+def test_a_place_on_which_no_failing_vector_depends_comes_last() -> None:
+    """Ochiai, and before it what the complement itself makes right."""
+    failing = np.array([True, True, False, False])
+    here, there, third, never = (Place(Path("x.sv"), at, at + 1) for at in range(4))
+    spectrum = Spectrum(failing)
+    spectrum.note(here, np.array([True, True, False, False]), failing)
+    spectrum.note(there, np.array([True, True, True, True]), failing)
+    spectrum.note(third, np.array([True, True, True, True]), np.array([False, False, True, True]))
+    spectrum.note(never, np.array([False, False, True, True]), failing)
+    scores = [spectrum.score(one) for one in (third, here, there, never)]
+    assert scores == sorted(scores, reverse=True) and scores[3] == 0 and scores[1] == 1
+    listed = [Choice(Change("name", one, "a", "b"), one, "b", root=one) for one in (never, there, here)]
+    assert [one.site for one in ranked(listed, spectrum)] == [here, there, never]
+
+
+def test_a_unit_that_no_longer_answers_depends_on_the_place() -> None:
+    spectrum = Spectrum(np.array([True, False]))
+    place = Place(Path("x.sv"), 0, 1)
+    spectrum.note(place, None, None)
+    assert spectrum.depends[place].all() and spectrum.mends[place] == 0
+
+
+def test_lines_that_the_lint_warns_of_come_first(tmp_path: Path) -> None:
+    dut = planted(tmp_path, SHORT)
+    found = find_changes(dut)
+    hinted = suspicious_lines(dut, found)
+    line = line_of(SHORT[0])
+    assert (tmp_path / "dot4.sv", line) in hinted
+    listed = ranked_constants(found, found.constants, None, hinted)
+    there = [(one.place.file, found.line(one)) in hinted for one in listed]
+    assert there == sorted(there, reverse=True)
+    assert any(found.line(one) == line and one.before == "27" for one in listed)
+
+
+def test_a_text_is_run_with_its_changes(tmp_path: Path) -> None:
+    """In Icarus: what is right leaves no vector wrong, what Icarus refuses gives no answer."""
+    cast, plain = "BITS'(signed'({}[8*k +: 8]))", "$signed({}[8*k +: 8])"
+    read = [(cast.format(name), plain.format(name)) for name in "ab"]
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c"), *read), tmp_path)
+    changes = find_changes(job.dut)
+    texts = Texts(changes, job, Budget(60), tmp_path / "texts", SearchPolicy())
+    assert texts.icarus is not None
+    (right,) = (one.change for one in changes.choices if (one.change.before, one.change.after) == ("-", "+"))
+    as_it_is, mended = texts.wrong((), ALL, "a"), texts.wrong((right,), ALL, "b")
+    assert as_it_is is not None and np.array_equal(as_it_is, verdict.wrong) and as_it_is.any()
+    assert mended is not None and not mended.any()
+    refused = Change("name", right.place, "-", "nothing")
+    assert texts.wrong((refused,), ALL, "c") is None
+    assert not list((tmp_path / "texts").glob("[abc]")), "the files of a run are gone behind it"
+
+
+def test_of_equal_changes_the_likeliest_comes_first() -> None:
+    """What drives an idle signal, then what changes a token before what adds one, then the likelier place."""
+    here, there = Place(Path("x.sv"), 5, 5), Place(Path("x.sv"), 20, 22)
+    driven = Change("missing statement", here, "", "assign s1 = p1;", ASSIGN)
+    named, term = Change("name", there, "s1", "p1"), Change("missing term", there, "s1", "(s1 + p1)")
+    scores = [Score((term,), 9, 0, 9, 1.0), Score((named,), 9, 0, 9, 0.5), Score((driven,), 9, 0, 9, 0.1)]
+    scores.append(Score((replace(named, after="q1"),), 9, 0, 9, 0.9))
+    ordered = [one.changes[0].after for one in sorted(scores, key=_order)]
+    assert ordered == ["assign s1 = p1;", "q1", "p1", "(s1 + p1)"]
+
+
+def test_every_place_has_its_turn() -> None:
+    here, there = Place(Path("x.sv"), 0, 1), Place(Path("x.sv"), 2, 3)
+    listed = [
+        Choice(Change("name", at, "a", after), at, after)
+        for at, after in ((here, "b"), (here, "c"), (there, "d"), (there, "e"))
+    ]
+    assert [one.text for one in in_turn(listed)] == ["b", "d", "c", "e"]
+
+
+@pytest.mark.parametrize("seconds", [0.1, pytest.param(4, marks=pytest.mark.long)])
+def test_the_time_bounds_the_search(tmp_path: Path, seconds: float) -> None:
+    """The build of all choices, too: it is ended."""
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
+    start = time.monotonic()
+    with contextlib.suppress(RtlError):
+        find_repairs(verdict, job, seconds)
+    assert time.monotonic() - start < seconds + 15, "a run may last 5 seconds, a program 2 to end"
+
+
+def test_the_thread_aside_ends_alone() -> None:
+    budget = Budget(60)
+    aside = budget.aside()
+    aside.end()
+    assert aside.over() and not budget.over()
+    with pytest.raises(RtlError, match="was up"):
+        aside.look()
+
+
+def test_equally_consistent_lines_are_counted() -> None:
+    edit = Edit(Path("x.sv"), 1, "d = a;", "a", "b")
+    repair = Repair((edit,), mended=9, wrong=9, broken=0, vectors=100, rivals=2)
+    assert "(2 other lines are equally consistent)" in repair.sentence()
+    assert not replace(repair, broken=1).whole
+
+
+def test_the_report_says_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a search that is not made."""
+    dut, asked = planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])")), list[float]()
+    edit = Edit(dut.sources[0], line_of("b[8*k +: 8])"), "b[4*k +: 8])", "4", "8")
+
+    def found(verdict: Verdict, job: Job, budget: Budget, *_: object) -> list[Repair]:
+        asked.append(budget.seconds)
+        wrong = int(verdict.wrong.sum())
+        return [Repair((edit,), mended=wrong, wrong=wrong, broken=0, vectors=len(job.vectors))]
+
+    monkeypatch.setattr(search, "find_repairs", found)
+    options = Options(count=500, repair=120, failures=None, build=tmp_path / "build")
+    result = check(tmp_path / "dut.yaml", options)
+    assert asked == [120] and not result.passed
+    repair = result.as_dict()["repairs"][0]
+    assert repair["whole"] and repair["edits"][0]["line"] == line_of("b[8*k +: 8])")
+    assert repair["sentence"].startswith("dot4.sv:13: with `8` for `4` in ")
+    assert "What fixes it" in markdown(result.as_dict())
+
+
+def test_every_byte_of_a_source_counts(tmp_path: Path) -> None:
+    """Ends of lines as in Windows, and letters that are no UTF-8."""
+
+    def texts(found: Changes) -> set[tuple[str, str]]:
+        return {(one.change.before, one.change.after) for one in found.choices}
+
+    dut = planted(tmp_path)
+    plain = texts(find_changes(dut))
+    text = (tmp_path / "dot4.sv").read_text().replace("// a comment", "// \xe9 comment")
+    (tmp_path / "dot4.sv").write_bytes(text.replace("\n", "\r\n").encode("latin-1"))
+    dut = checks.load_dut(dut.file)
+    found = find_changes(dut)
+    assert texts(found) == plain
+    instrumented = with_selector(dut, found, found.choices, tmp_path / "choices")
+    assert b"\xe9" in instrumented.sources[1].read_bytes()
+
+
+@pytest.mark.long
+def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
+    """A file that moves still finds what it includes; a place in a header is none."""
+    dut = planted(tmp_path)
+    text = (tmp_path / "dot4.sv").read_text().replace("d <= sum + c;", '`include "last.svh"')
+    (tmp_path / "dot4.sv").write_text(text)
+    (tmp_path / "last.svh").write_text("d <= sum + c;\n")
+    found = find_changes(dut)
+    assert "+" not in {one.change.before for one in found.choices}
+    instrumented = with_selector(dut, found, found.choices, tmp_path / "choices")
+    verdict, _ = judged(instrumented, tmp_path)
+    assert verdict.passed
+
+
+def test_a_search_takes_what_was_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
+    ahead = Ahead(job, Budget(120))
+    try:
+        changes = ahead.changes()
+        monkeypatch.setattr("rtl_tb.locate.choices.find_changes", lambda *_: pytest.fail("read again"))
+        with contextlib.suppress(RtlError):
+            find_repairs(verdict, job, Budget(0.5), ahead=ahead)
+        assert ahead.changes() is changes
+    finally:
+        ahead.end()
+
+
+def test_one_change_of_the_text_is_more_than_several_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of results that a hypothesis of two parts explains the text is asked, too; one change that makes all
+    right is what the unit has. So are two where the hypothesis leaves some; where it leaves most, nothing was
+    said."""
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
+    edit = Edit(Path("x.sv"), 1, "d = a;", "a", "b")
+    monkeypatch.setattr(checks, "smallest", lambda *_: None)
+    for name in ("shown", "hints"):
+        monkeypatch.setattr(reasons, name, lambda *_: [])
+    for edits, left, outdone in ((1, 0, True), (2, 0, False), (2, 1, True), (1, 5, False)):
+        two = Hypothesis("x+y", "x and y", None, remaining=left)
+        found = Diagnosis(job.dut.instruction, (two,), 9, 9)
+        repair = Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)
+        monkeypatch.setattr(reasons, "reasons", lambda *_, found=found: found)
+        monkeypatch.setattr(checks, "mend", lambda *_, said=repair, **__: [said])
+        result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
+        checks.explain(result, job, lambda *_: None, Budget(60), lambda *_: None)
+        assert result.repairs and (result.diagnosis is None) == outdone
