@@ -70,7 +70,7 @@ def test_what_no_hypothesis_explains_wholly_is_not_said(
     verdict, job = answered(tmp_path, without_element_2)
     near = Hypothesis("x", "x", job.dut.instruction, remaining=1, total=1000)
     far = Diagnosis(job.dut.instruction, (near,), 900, 1000, faults=(Fault("x", "x", 899),))
-    monkeypatch.setattr(rest, "reasons", lambda *_: far)
+    monkeypatch.setattr(rest, "explain_results", lambda *_: far)
     assert verdict.failed.any() and rest_of(verdict, job, job, lambda: None) == ()
 
 
