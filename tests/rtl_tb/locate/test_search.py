@@ -262,7 +262,7 @@ def test_one_change_of_the_text_is_more_than_several_faults(
         two = Hypothesis("x+y", "x and y", None, remaining=left)
         found = Diagnosis(job.dut.instruction, (two,), 9, 9)
         repair = Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)
-        monkeypatch.setattr(reasons, "reasons", lambda *_, found=found: found)
+        monkeypatch.setattr(checks, "explain_results", lambda *_, found=found: found)
         monkeypatch.setattr(checks, "mend", lambda *_, said=repair, **__: [said])
         result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
         checks.explain(result, job, lambda *_: None, Budget(60), lambda *_: None)
