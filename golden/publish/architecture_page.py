@@ -8,13 +8,16 @@ the machine's own names and the evidence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Any
 
 from golden.catalog import architectures
 from golden.catalog.architectures import Architecture
 from golden.catalog.relatives import arithmetic
-from golden.explain.markdown import code, link, table
+from golden.explain.markdown import link
+from golden.explain.numbers import counted
 from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
 from golden.identify.probe.facts import facts
@@ -26,7 +29,8 @@ from golden.publish.dot_text import command, operands_text, result_text
 from golden.publish.families import Group, group_of, groups
 from golden.publish.generations import Changes, Pair
 from golden.publish.page import Page
-from golden.publish.program_text import LABELS, algorithm_name, changed_parameters, program_text
+from golden.publish.program_text import LABELS, algorithm_name, changed_parameters, program_text, value_text
+from golden.publish.templating import render
 
 _SHARES = "generations"
 
@@ -52,41 +56,28 @@ def architecture_link(architecture: str) -> str:
 
 def index() -> str:
     """Returns the table of all architectures."""
-    rows = []
     chips = [architectures.get_architecture(name) for name in architectures.architectures()]
     lines = dict.fromkeys(f"{chip.vendor} {chip.line}".strip() for chip in chips)
-    for chip in chips:
-        members = [ins for group in groups(chip.name) for ins in group.variants]
-        captured = sum(ins.evidence.kind == "captured" for ins in members)
-        rules = len({arithmetic(ins) for ins in members})
-        rows.append(
-            [
-                architecture_link(chip.name),
-                ", ".join(chip.devices),
-                ", ".join(f"`{target}`" for target in chip.targets),
-                f"{len(members):,}",
-                rules,
-                f"{captured:,}" if captured else "none",
-            ]
-        )
-    head = [
-        "Architecture",
-        "Devices",
-        "Targets",
-        "Instructions",
-        "Different programs",
-        "Captured on hardware",
-    ]
-    return "\n\n".join(
-        [
-            "# Architectures",
-            f"{', then '.join(f'{line} by age' for line in lines)}. Two instructions have the same "
-            "program when they run the same steps, with the same "
-            f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures "
-            "side by side.",
-            table(head, rows),
-        ]
+    return render(
+        "architectures", lines=[f"{line} by age" for line in lines], rows=[_index_row(chip) for chip in chips]
     )
+
+
+def _index_row(chip: Architecture) -> list[object]:
+    members = [ins for group in groups(chip.name) for ins in group.variants]
+    captured = sum(ins.evidence.kind == "captured" for ins in members)
+    return [
+        architecture_link(chip.name),
+        ", ".join(chip.devices),
+        _targets(chip),
+        f"{len(members):,}",
+        len({arithmetic(ins) for ins in members}),
+        f"{captured:,}" if captured else "none",
+    ]
+
+
+def _targets(chip: Architecture) -> str:
+    return ", ".join(f"`{target}`" for target in chip.targets)
 
 
 def markdown(architecture: str) -> str:
@@ -96,101 +87,72 @@ def markdown(architecture: str) -> str:
         UnknownNameError: no such architecture.
     """
     chip = architectures.get_architecture(architecture)
-    parts = [
-        f"# {chip.title}",
-        _chip(chip),
-        *_notes(chip),
-        "## Instructions",
-        *_instructions(architecture),
-        *_unknown(chip),
-    ]
     before = generations.previous(architecture)
-    if before is not None:
-        parts += [
-            f"## What changed from {architectures.get_architecture(before).title}",
-            *_changes(generations.changes(before, architecture)),
-        ]
-    return "\n\n".join(parts)
+    return render(
+        "architecture",
+        chip=chip,
+        facts=_facts(chip),
+        machine=chip.maker.heading,
+        sections=list(_sections(architecture)),
+        unknown=_unknown(chip),
+        changes=None if before is None else _changes(generations.changes(before, architecture)),
+    )
 
 
-def _chip(chip: Architecture) -> str:
+def _facts(chip: Architecture) -> list[list[str]]:
     members = [ins for group in groups(chip.name) for ins in group.variants]
     evidence = {kind: sum(ins.evidence.kind == kind for ins in members) for kind in architectures.EVIDENCE}
-    targets = ", ".join(f"`{target}`" for target in chip.targets)
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in evidence.items() if count)
     file = f"spec/architectures/{chip.name}.yaml"
-    rows = [
+    return [
         ["Devices", ", ".join(chip.devices)],
-        ["Compiler targets", targets],
-        ["Instructions", f"{len(members):,} in {len(groups(chip.name))} groups"],
-        ["Evidence", kinds],
+        ["Compiler targets", _targets(chip)],
+        ["Instructions", f"{len(members):,} in {counted(len(groups(chip.name)), 'group')}"],
+        ["Evidence", ", ".join(f"{count:,} {kind}" for kind, count in evidence.items() if count)],
         ["Source", chip.source],
         ["Spec", link(f"`{file}`", f"sources/{file}")],
     ]
-    return table(["", ""], rows)
 
 
-def _notes(chip: Architecture) -> Iterator[str]:
-    if chip.notes:
-        yield "\n".join(f"- {note}" for note in chip.notes)
-
-
-def _unknown(chip: Architecture) -> Iterator[str]:
-    if not chip.unknown:
-        return
-    yield "## Instructions of unknown arithmetic"
-    yield "The chip has them; what they compute is not known well enough for a model: no command runs them."
+def _unknown(chip: Architecture) -> list[list[str]]:
     rows: dict[str, list[str]] = {}
     for one in chip.unknown:
         rows.setdefault(one.why, []).extend(f"`{name}`" for name in one.names())
-    yield table(["Instructions", "Why"], [[", ".join(names), why] for why, names in rows.items()])
+    return [[", ".join(names), why] for why, names in rows.items()]
 
 
 # The instruction table --------------------------------------------------------------------------------------
 
 
-def _instructions(architecture: str) -> Iterator[str]:
-    yield (
-        "One row for each group of instructions that computes by one rule; its page has the steps, the "
-        "datapath and the vectors. F: fraction bits kept after the alignment shift. Floor: the least "
-        "exponent that terms are aligned to. RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. "
-        "Captured: recorded on hardware, in this repository; published: from the named paper; derived: "
-        "argued from others, as said; the number leads to the source below the table. N, A and B in "
-        "machine names: any of the sizes or operand types of the row."
-    )
-    floats = [group for group in groups(architecture) if group.representative.formats["d"].is_float]
-    others = [group for group in groups(architecture) if not group.representative.formats["d"].is_float]
-    for title, found in (("Floating point", floats), ("Integer and binary", others)):
-        native = [group for group in found if not group.representative.emulated]
-        emulated = [group for group in found if group.representative.emulated]
-        if native:
-            yield f"### {title}"
-            yield _instruction_table(native)
-        if emulated:
-            yield f"### {title}, emulated"
-            yield "The chip has no such instruction: the compiler writes a sequence of others."
-            yield _instruction_table(emulated)
-
-
-def _instruction_table(found: Iterable[Group]) -> str:
-    """The table, with the sources of its evidence as notes below it, and the algorithms' names in full."""
-    machine, rows = "", []
-    found, notes = list(found), dict[str, int]()
-    for group in found:
-        names = _machine_names(group)
-        machine = architectures.get_architecture(group.architecture).maker.heading
-        rows.append(
-            [
-                link(group.title, group.path),
-                names,
-                algorithm_text(group),
-                parameter_text(group),
-                evidence_text(group, notes),
+def _sections(architecture: str) -> Iterator[dict[str, Any]]:
+    """The groups by what they compute with, and whether the chip has them: each with its rows, the sources of
+    the evidence, and the algorithms' names in full."""
+    for title, is_float in (("Floating point", True), ("Integer and binary", False)):
+        for emulated in (False, True):
+            found = [
+                group
+                for group in groups(architecture)
+                if (group.representative.formats["d"].is_float, group.representative.emulated)
+                == (is_float, emulated)
             ]
-        )
-    listed = "\n".join(f"{number}. {source}" for source, number in notes.items())
-    shown = table(["Instructions", machine, "Algorithm", "Parameters", "Evidence"], rows)
-    return "\n\n".join(part for part in (shown, _in_full(found), "Evidence:", listed) if part)
+            notes: dict[str, int] = {}
+            rows = [
+                [
+                    link(group.title, group.path),
+                    _machine_names(group),
+                    algorithm_text(group),
+                    parameter_text(group),
+                    evidence_text(group, notes),
+                ]
+                for group in found
+            ]
+            if rows:
+                yield {
+                    "title": f"{title}, emulated" if emulated else title,
+                    "emulated": emulated,
+                    "rows": rows,
+                    "sources": list(notes),
+                    "in_full": _in_full(found),
+                }
 
 
 def _in_full(found: Iterable[Group]) -> str:
@@ -284,57 +246,44 @@ def evidence_text(group: Group, notes: dict[str, int]) -> str:
 # What changed -----------------------------------------------------------------------------------------------
 
 
-def _changes(found: Changes) -> Iterator[str]:
-    titles = {name: architectures.get_architecture(name).title for name in (found.old, found.new)}
-    by_program = generations.by_program(found)
-    different = [
-        pairs
-        for pairs in by_program.values()
-        if generations.tally(pairs[0]).count or generations.tally(pairs[0]).nan_payloads
-    ]
-    equal = [pairs for pairs in by_program.values() if pairs not in different]
-    tried = sum(generations.tally(pairs[0]).tried for pairs in by_program.values())
-    yield (
-        f"{len(found.pairs):,} instructions exist on both. Both models ran {tried:,} dot products, every "
-        f"kind of {link('stimulus', 'vectors.md')} once for each pair of different programs and operand "
-        f"formats: {sum(map(len, equal)):,} instructions gave the same bits, {sum(map(len, different)):,} "
-        f"did not. {len(found.added):,} are new, {len(found.gone):,} are gone."
-    )
-    if different:
-        yield "### Other results"
-        yield from _different(different, titles[found.old], titles[found.new])
-    if equal:
-        yield "### Same results"
-        yield _same(equal)
+def _changes(found: Changes) -> dict[str, Any]:
+    """What the part of the page on the generation before says."""
+    different, equal = [], []
+    for pairs in generations.by_program(found).values():
+        tally = generations.tally(pairs[0])
+        (different if tally.count or tally.nan_payloads else equal).append(pairs)
     emulated = [pair for pair in found.pairs if pair.became_emulated or pair.became_native]
-    if emulated:
-        yield "### Native and emulated"
-        yield _emulated(emulated)
-    for title, members in (("New", found.added), ("Gone", found.gone)):
-        if members:
-            yield f"### {title}"
-            yield _listed(members)
+    rows = list(_different(different))
+    return {
+        "old": architectures.get_architecture(found.old).title,
+        "new": architectures.get_architecture(found.new).title,
+        "pairs": len(found.pairs),
+        "tried": sum(generations.tally(pairs[0]).tried for pairs in (*different, *equal)),
+        "equal": sum(map(len, equal)),
+        "unequal": sum(map(len, different)),
+        "added": len(found.added),
+        "gone": len(found.gone),
+        "different": rows,
+        "explained": any("**" in row[-1] for row in rows),
+        "examples": list(_examples(different)),
+        "same": _same(equal),
+        "emulated": _emulated(emulated),
+        "new_groups": _listed(found.added),
+        "gone_groups": _listed(found.gone),
+    }
 
 
-def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
+def _different(found: list[list[Pair]]) -> Iterator[list[str]]:
+    """One row for the pairs of one group that differ for one reason."""
     merged: dict[tuple[str, str], list[list[Pair]]] = {}
     for pairs in found:
         merged.setdefault((group_of(pairs[0].new).slug, _why(pairs[0])), []).append(pairs)
-    rows = []
     for (_, why), several in merged.items():
         total = generations.together(generations.tally(pairs[0]) for pairs in several)
         share = f"{total.count:,} of {total.tried:,} ({total.count / total.tried:.1%})"
         nan = f", {total.nan_payloads:,} NaN words" if total.nan_payloads else ""
         worst = f"{total.worst} ({total.different[total.worst] / (total.tried // len(total.different)):.0%})"
-        rows.append([_names_text([pair.new for pairs in several for pair in pairs]), share + nan, worst, why])
-    bold = any("**" in why for _, why in merged)
-    yield "The same operands, other bits. The last column lists what changed." + (
-        f" Parameters in bold explain the example: {old} with them alone answers as {new} does."
-        if bold
-        else ""
-    )
-    yield table(["Instructions", "Different results", "Most in stimulus kind", "What changed"], rows)
-    yield from _examples(found, old, new)
+        yield [_names_text([pair.new for pairs in several for pair in pairs]), share + nan, worst, why]
 
 
 def _why(pair: Pair) -> str:
@@ -350,23 +299,13 @@ def _why(pair: Pair) -> str:
     same = set(pair.old.program.algorithms) == set(pair.new.program.algorithms)
     told = [f"another {'sequence' if same else 'algorithm'}: {old} became {new}"] if old != new else []
     told += [
-        f"{LABELS.get(name, name)}: {_plain(x)} became {_plain(y)}"
+        f"{LABELS.get(name, name)}: {value_text(x)} became {value_text(y)}"
         for name, x, y in changed_parameters(pair.old, pair.new)
     ]
     return "; ".join(told) or "several parameters"
 
 
-def _plain(value: object) -> str:
-    return (
-        "none"
-        if value is None
-        else f"{value:#x}"
-        if isinstance(value, int) and value > 0xFFFF
-        else str(value)
-    )
-
-
-def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
+def _examples(found: list[list[Pair]]) -> Iterator[dict[str, Any]]:
     """The examples of all pairs of programs; one that shows the difference of several stands once."""
     shown: list[dict[int, Pair]] = []  # by example: the pair whose example it is
     for first, *_ in found:
@@ -378,48 +317,45 @@ def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
             shown += [{}] if same is None else []
             (shown[-1] if same is None else same)[id(result[1])] = first
     for pairs in shown:
-        yield from _example(list(pairs.values()), old, new)
+        yield _example(list(pairs.values()))
 
 
-def _example(pairs: list[Pair], old: str, new: str) -> Iterator[str]:
+def _example(pairs: list[Pair]) -> dict[str, Any]:
     """The example of the first pair, and where else the same numbers do the same."""
     result = generations.example(pairs[0])
     assert result is not None
     run, shortest = result
-    others = ", ".join(f"`{pair.new.name}`" for pair in pairs[1:])
-    same = f" The same numbers give the same results on {others}." if others else ""
-    yield f"**{run.new.name}** ({shortest.kind}): {operands_text(run.new, shortest.operands_y)}.{same}"
-    yield table(
-        [old, new],
-        [[result_text(run.old.formats["d"], shortest.x), result_text(run.new.formats["d"], shortest.y)]],
-    )
-    yield code("\n".join(command(ins, shortest.operands_y) for ins in (run.old, run.new)), "console")
+    return {
+        "name": run.new.name,
+        "kind": shortest.kind,
+        "operands": operands_text(run.new, shortest.operands_y),
+        "others": ", ".join(f"`{pair.new.name}`" for pair in pairs[1:]),
+        "results": [
+            result_text(run.old.formats["d"], shortest.x),
+            result_text(run.new.formats["d"], shortest.y),
+        ],
+        "commands": "\n".join(command(ins, shortest.operands_y) for ins in (run.old, run.new)),
+    }
 
 
-def _same(found: list[list[Pair]]) -> str:
+def _same(found: list[list[Pair]]) -> list[list[str]]:
     """Groups whose instructions all gave the same bits, with how many and how hard it was tried."""
-    table_rows: dict[str, list[int]] = {}
+    rows: dict[str, list[int]] = {}
     for pairs in found:
         for pair in pairs:
-            group = group_of(pair.new)
-            entry = table_rows.setdefault(link(group.title, group.path), [0, 0])
-            entry[0] += 1
-        group = group_of(pairs[0].new)
-        table_rows[link(group.title, group.path)][1] += generations.tally(pairs[0]).tried
-    rows = [
-        [name, f"{count:,}", f"{tried:,}" if tried else "as above"]
-        for name, (count, tried) in table_rows.items()
+            rows.setdefault(_group_link(pair.new), [0, 0])[0] += 1
+        rows[_group_link(pairs[0].new)][1] += generations.tally(pairs[0]).tried
+    return [
+        [name, f"{count:,}", f"{tried:,}" if tried else "as above"] for name, (count, tried) in rows.items()
     ]
-    return table(["Instructions", "Count", "Dot products tried"], rows)
 
 
-def _emulated(pairs: list[Pair]) -> str:
+def _emulated(pairs: list[Pair]) -> list[list[object]]:
     """Native against emulated, one row for each group and pattern of machine names."""
     by_group: dict[str, list[Pair]] = {}
     for pair in pairs:
-        group = group_of(pair.new)
-        by_group.setdefault(link(group.title, group.path), []).append(pair)
-    rows = []
+        by_group.setdefault(_group_link(pair.new), []).append(pair)
+    rows: list[list[object]] = []
     for name, found in by_group.items():
         for before, olds in sass_text.patterns([pair.old for pair in found]).items():
             news = [pair.new for pair in found if pair.old in olds]
@@ -429,32 +365,28 @@ def _emulated(pairs: list[Pair]) -> str:
                 )
             )
             rows.append([name, len(olds), _becomes(olds[0], before), after])
-    old, new = (
-        architectures.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new)
-    )
-    return table(["Instructions", "Count", old, new], rows)
+    return rows
 
 
 def _becomes(ins: Instruction, text: str) -> str:
     return f"{'emulated' if ins.emulated else 'native'}: {text}"
 
 
+def _group_link(ins: Instruction) -> str:
+    group = group_of(ins)
+    return link(group.title, group.path)
+
+
 def _names_text(members: list[Instruction]) -> str:
     """The groups of instructions, each with how many of them."""
     found: dict[str, list[Instruction]] = {}
     for ins in members:
-        group = group_of(ins)
-        found.setdefault(link(group.title, group.path), []).append(ins)
+        found.setdefault(_group_link(ins), []).append(ins)
     return "; ".join(
         f"{name}: `{some[0].name}`{f' and {len(some) - 1:,} more' if len(some) > 1 else ''}"
         for name, some in found.items()
     )
 
 
-def _listed(members: Iterable[Instruction]) -> str:
-    counts: dict[str, int] = {}
-    for ins in members:
-        group = group_of(ins)
-        name = link(group.title, group.path)
-        counts[name] = counts.get(name, 0) + 1
-    return table(["Instructions", "Count"], [[name, f"{count:,}"] for name, count in counts.items()])
+def _listed(members: Iterable[Instruction]) -> list[list[str]]:
+    return [[name, f"{count:,}"] for name, count in Counter(map(_group_link, members)).items()]

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
 from golden.catalog import architectures
 from golden.catalog.compared_units import BLOCKS, Block, short_title, units
-from golden.explain.markdown import anchor, code, link, table
+from golden.explain.markdown import anchor, link
 from golden.identify.probe import captured_witness
-from golden.identify.probe.captured_witness import Evidence
+from golden.identify.probe.captured_witness import Evidence, Place
 from golden.identify.probe.facts import Finding, facts
 from golden.identify.probe.properties import PROPERTIES, Property, by_slug, measure
 from golden.instruction import Instruction
@@ -23,6 +24,7 @@ from golden.publish import forms_page, planted_faults
 from golden.publish.dot_text import command, operands_text, result_text
 from golden.publish.families import group_of
 from golden.publish.page import Page
+from golden.publish.templating import render
 
 _NONE = "-"
 _SHARES = "comparison"
@@ -33,7 +35,7 @@ LETTERS = {
     "C": "recorded results show it",
     "(C)": "so, but some other values would have gone unseen",
     "C*": "recorded, but this installation lacks the recorded results",
-    "c": "recorded, but no result tells it",
+    "c": "recorded, but no result shows it",
     "P": "published",
     "D": "derived",
     "?": "no source says it",
@@ -103,51 +105,24 @@ def matrix() -> str:
         ProbeError: a probe found something else than the spec says.
         DocsError: a captured result contradicts the model.
     """
-    parts = [
-        "# Comparison",
-        f"What the matrix units of {len(architectures.architectures())} architectures do with the same "
-        "operands. Each cell is measured: a probe runs dot products whose results tell the property, and "
-        "finds the same as the spec says, or this page cannot be built. The link leads to these dot "
-        "products.",
-        "The letter says how the rule is known. **C**: results recorded on hardware show it; units with "
-        "another value get some of them wrong. **(C)**: the same, but some other values would have gone "
-        "unseen; the page of the property says which. **c**: the instruction was recorded, but no recorded "
-        "result tells this, or none can. **P**: published in the source that the instruction names. **D**: "
-        "derived from others. **?**: no source says it; the model's value stands for any. RZ, RNE, RD: "
-        "round toward zero, to nearest even, down.",
-        "## Units",
-        "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, "
-        "the smallest scale blocks). The last rows of a table say whether the sparse, `wmma` and emulated "
-        f"instructions of these types {link('gave the same bits on the same operands', forms_page.PATH)}; "
-        "all instructions of a chip are on the "
-        f"{link('page of its architecture', 'architectures/index.md')}.",
-        _unit_table(),
-    ]
-    for block in BLOCKS:
-        parts += [f"## {block.title}", _block_table(block)]
-        missing = [
-            forms_page.not_native(block, name)
-            for name in architectures.architectures()
-            if name not in units(block)
-        ]
-        parts += [f"No such native instruction: {', '.join(missing)}."] if missing else []
-    return "\n\n".join(parts)
+    names = architectures.architectures()
+    return render(
+        "comparison",
+        chips=[_architecture(name) for name in names],
+        forms=forms_page.PATH,
+        units=list(_unit_rows()),
+        blocks=[_block(block) for block in BLOCKS],
+        letters=LETTERS,
+    )
 
 
-def _unit_table() -> str:
-    rows = []
+def _unit_rows() -> Iterator[list[str]]:
     for block in BLOCKS:
         found = units(block)
         cells = [
             _unit_cell(found[name]) if name in found else _NONE for name in architectures.architectures()
         ]
-        rows.append([link(block.title, f"comparison.md#{anchor(block.title)}"), *cells])
-    return table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
-
-
-def compared(text: str) -> str:
-    """A table whose rows tables.js compares cell by cell."""
-    return f'<div class="mg-compared">\n\n{text}\n\n</div>'
+        yield [link(block.title, f"comparison.md#{anchor(block.title)}"), *cells]
 
 
 def _architecture(name: str) -> str:
@@ -159,7 +134,8 @@ def _unit_cell(ins: Instruction) -> str:
     return f"{link(f'`{name}`', group_of(ins).path)} (K {ins.k})"
 
 
-def _block_table(block: Block) -> str:
+def _block(block: Block) -> dict[str, Any]:
+    """The table of one type of operands, the letters that stand in it, and who lacks such an instruction."""
     found = units(block)
     rows = []
     for chosen in PROPERTIES:
@@ -168,10 +144,16 @@ def _block_table(block: Block) -> str:
             row = [_cell(cells.get(name), found[name]) for name in found]
             rows.append([link(chosen.title, f"comparison/{chosen.slug}.md"), *row])
     rows += forms_page.rows(block, list(found))
-    shown = compared(table(["Property", *(_architecture(name) for name in found)], rows))
     used = {cell.rsplit(" ", 1)[-1] for row in rows for cell in row[1:]}
-    letters = [f"{mark}: {meaning}" for mark, meaning in LETTERS.items() if mark in used]
-    return f"{shown}\n\n{'; '.join(letters)}." if letters else shown
+    return {
+        "title": block.title,
+        "chips": [_architecture(name) for name in found],
+        "rows": rows,
+        "letters": [mark for mark in LETTERS if mark in used],
+        "missing": [
+            forms_page.not_native(block, name) for name in architectures.architectures() if name not in found
+        ],
+    }
 
 
 def _cell(case: Case | None, ins: Instruction) -> str:
@@ -214,21 +196,16 @@ def _evidence(chosen: Property, ins: Instruction) -> Evidence | None:
 def property_page(slug: str) -> str:
     """Returns the page of one property: what it is, its values, and the dot products that show each."""
     chosen = by_slug()[slug]
-    parts = [
-        f"# {chosen.title}",
-        chosen.text,
-        link("All properties", "comparison.md"),
-        "## Values",
-        _values(chosen),
-    ]
-    for block in BLOCKS:
-        for case in cases(chosen, block):
-            parts += [f"## {case.heading}", *_witness(case)]
-    return "\n\n".join(parts)
+    return render(
+        "property",
+        property=chosen,
+        chips=[_architecture(name) for name in architectures.architectures()],
+        values=list(_values(chosen)),
+        cases=[_witness(case) for block in BLOCKS for case in cases(chosen, block)],
+    )
 
 
-def _values(chosen: Property) -> str:
-    rows = []
+def _values(chosen: Property) -> Iterator[list[str]]:
     for block in BLOCKS:
         found = {name: case for case in cases(chosen, block) for name in case.architectures}
         if found:
@@ -236,31 +213,28 @@ def _values(chosen: Property) -> str:
                 link(found[name].finding.text, found[name].link_path) if name in found else _NONE
                 for name in architectures.architectures()
             ]
-            rows.append([block.title, *row])
-    return compared(
-        table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
-    )
+            yield [block.title, *row]
 
 
-def _witness(case: Case) -> Iterator[str]:
+def _witness(case: Case) -> dict[str, Any]:
     ins, finding = case.instruction, case.finding
-    yield f"**{finding.text}**. {finding.reading}".rstrip()
-    yield "\n".join(f"- {line}" for line in _sources(case))
-    if case.row.assumed(ins, finding):
-        yield "No source says this: the model's value stands for any."
-    if finding.shots:
-        fmt = ins.formats["d"]
-        rows = [
+    fmt = ins.formats["d"]
+    return {
+        "heading": case.heading,
+        "finding": finding,
+        "sources": list(_sources(case)),
+        "assumed": case.row.assumed(ins, finding),
+        "shots": [
             [shot.what, operands_text(ins, shot.operands), result_text(fmt, shot.code)]
             for shot in finding.shots
-        ]
-        yield table(["Try", "Operands", "Result"], rows)
-        yield code("\n".join(dict.fromkeys(command(ins, shot.operands) for shot in finding.shots)), "console")
-    for architecture in case.architectures:
-        found = _evidence(case.row, units(case.block)[architecture]) if finding.shots else None
-        if found is not None:
-            yield from _recorded(case, architecture, found)
-            yield from planted_faults.told(units(case.block)[architecture], case.row.fault)
+        ],
+        "commands": "\n".join(dict.fromkeys(command(ins, shot.operands) for shot in finding.shots)),
+        "recorded": [
+            _recorded(case, architecture, found)
+            for architecture in (case.architectures if finding.shots else ())
+            if (found := _evidence(case.row, units(case.block)[architecture])) is not None
+        ],
+    }
 
 
 def _sources(case: Case) -> Iterator[str]:
@@ -275,30 +249,26 @@ def _sources(case: Case) -> Iterator[str]:
         )
 
 
-def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
+def _recorded(case: Case, architecture: str, found: Evidence) -> dict[str, Any]:
     """What the recorded results of one architecture say."""
-    title = short_title(architecture)
-    of = "" if found.instructions == 1 else f" of {found.instructions} instructions of this program"
-    if not found.places:
-        yield f"Recorded on {title}: none of {found.results:,} results{of} tells this."
-        return
-    count = len(found.told)
-    yield (
-        f"Recorded on {title}: {found.results:,} results{of}, all as the model gives them. "
-        f"{'One unit' if count == 1 else f'{count} units'} with another value "
-        f"{'is' if count == 1 else 'are'} refuted by them:"
-    )
-    rows = []
-    for place in found.places:
-        fmt = place.instruction.formats["d"]
-        others = [f"{text}: {result_text(fmt, value)}" for text, value in place.others[:_REFUTED_LISTED]]
-        more = len(place.others) - _REFUTED_LISTED
-        words = "; ".join(others) + (f"; and {more} more" if more > 0 else "")
-        where = f"tile {place.tile} ({place.kind.split(':')[0]}), row {place.row}, column {place.column}"
-        file = link(f"`{place.file.rsplit('/', 1)[-1]}`", place.file)
-        rows.append([file, where, result_text(fmt, place.recorded), words])
-    yield table(["File", "Where", "Recorded", "Other units would have given"], rows)
-    yield code("\n".join(command(place.instruction, place.operands) for place in found.places), "console")
-    silent = _silent(case.row, units(case.block)[architecture], found)
-    if silent:
-        yield f"Not told apart by any of these results: {'; '.join(silent)}."
+    ins = units(case.block)[architecture]
+    return {
+        "title": short_title(architecture),
+        "results": found.results,
+        "of": "" if found.instructions == 1 else f" of {found.instructions} instructions of this program",
+        "refuted": len(found.told),
+        "rows": [_place_row(place) for place in found.places],
+        "commands": "\n".join(command(place.instruction, place.operands) for place in found.places),
+        "silent": _silent(case.row, ins, found),
+        "planted": list(planted_faults.told(ins, case.row.fault)),
+    }
+
+
+def _place_row(place: Place) -> list[str]:
+    fmt = place.instruction.formats["d"]
+    others = [f"{text}: {result_text(fmt, value)}" for text, value in place.others[:_REFUTED_LISTED]]
+    more = len(place.others) - _REFUTED_LISTED
+    words = "; ".join([*others, *([f"and {more} more"] if more > 0 else [])])
+    where = f"tile {place.tile} ({place.kind.split(':')[0]}), row {place.row}, column {place.column}"
+    file = link(f"`{place.file.rsplit('/', 1)[-1]}`", place.file)
+    return [file, where, result_text(fmt, place.recorded), words]

@@ -11,13 +11,14 @@ from functools import lru_cache, partial
 
 from golden import yamlfile
 from golden.catalog import architectures
-from golden.explain.markdown import figure, link, table
-from golden.explain.numbers import both_text, code_text, counted, decimal_text, power_text, short_text
+from golden.explain.markdown import figure, link
+from golden.explain.numbers import both_text, code_text, decimal_text, power_text, short_text
 from golden.number.formats import Format, Kind, Number, formats, get_format
 from golden.paths import spec_folder
 from golden.publish.families import Group, groups
 from golden.publish.page import Page
 from golden.publish.pictures.formats import bit_fields, number_line
+from golden.publish.templating import render
 
 LISTED_BITS = 8
 """Formats up to this width get a table of all codes."""
@@ -49,41 +50,19 @@ def format_link(name: str) -> str:
 
 def index() -> str:
     """Returns the table of all formats."""
-    head = [
-        "Format",
-        "Bits",
-        "Stored in",
-        "Fields",
-        "Bias",
-        "Largest",
-        "Least normal",
-        "Least above zero",
-        "Special codes",
-    ]
-    rows = []
-    for fmt in (get_format(name) for name in formats()):
-        largest = short_text(fmt.decode(fmt.largest))
-        if not fmt.is_float:
-            fields = ("signed" if fmt.signed else "unsigned") + " integer"
-            rows.append([format_link(fmt.name), fmt.bits, fmt.storage, fields, "", largest, "", 1, ""])
-            continue
-        low = [short_text(fmt.decode(code)) for code in (_least_normal(fmt), _least(fmt))]
-        special = fmt.specials if fmt.specials != "none" else "none: all codes are numbers"
-        rows.append(
-            [format_link(fmt.name), fmt.bits, fmt.storage, _field_text(fmt), fmt.bias, largest, *low, special]
-        )
-    return "\n\n".join(
-        [
-            "# Formats",
-            f"The number formats of the matrix units. Source: {_source()}",
-            "Fields: sign, exponent and fraction bits, from the most to the least significant. "
-            "Stored in: bits of the unsigned integer that carries one raw code in arrays and vector files.",
-            table(head, rows),
-            "What the words of the last column mean: "
-            + "; ".join(f"`{name}`: {text}" for name, text in _SPECIALS.items() if name != "none")
-            + ".",
-        ]
-    )
+    rows = [_index_row(get_format(name)) for name in formats()]
+    return render("formats", rows=rows, source=_source(), specials=_SPECIALS)
+
+
+def _index_row(fmt: Format) -> list[object]:
+    largest = short_text(fmt.decode(fmt.largest))
+    if not fmt.is_float:
+        fields = ("signed" if fmt.signed else "unsigned") + " integer"
+        return [format_link(fmt.name), fmt.bits, fmt.storage, fields, "", largest, "", 1, ""]
+    low = [short_text(fmt.decode(code)) for code in (_least_normal(fmt), _least(fmt))]
+    fields = f"{int(fmt.signed)} + {fmt.exponent_bits} + {fmt.fraction_bits}"
+    special = fmt.specials if fmt.specials != "none" else "none: all codes are numbers"
+    return [format_link(fmt.name), fmt.bits, fmt.storage, fields, fmt.bias, largest, *low, special]
 
 
 def markdown(name: str) -> str:
@@ -93,21 +72,26 @@ def markdown(name: str) -> str:
         UnknownNameError: no such format.
     """
     fmt = get_format(name)
-    parts = [
-        f"# {name}",
-        _summary(fmt),
-        figure(bit_fields(fmt, f"bits-{name}"), f"The bits of one {name} code."),
-    ]
-    parts += ["## Range", table(["Property", "Value", "Code"], _range_rows(fmt))]
-    if fmt.is_float:
-        parts += ["## Special codes", *_special_codes(fmt)]
-    if fmt.ignored_low or fmt.ignored_high:
-        parts += ["## Ignored bits", *_ignored(fmt)]
-    parts += ["## Storage", _storage(fmt)]
-    if fmt.bits <= LISTED_BITS:
-        parts += ["## Every code", *_every_code(fmt)]
-    parts += ["## Instructions", *_users(fmt)]
-    return "\n\n".join(parts)
+    listed = fmt.bits <= LISTED_BITS
+    pictured = listed and fmt.is_float and fmt.name != "ue8m0"
+    return render(
+        "format",
+        fmt=fmt,
+        source=_source(),
+        specials=_SPECIALS,
+        read_bits=fmt.bits - fmt.ignored_low - fmt.ignored_high,
+        bit_fields=figure(bit_fields(fmt, f"bits-{name}"), f"The bits of one {name} code."),
+        ranges=list(_range_rows(fmt)),
+        special_codes=list(_special_codes(fmt)) if fmt.is_float else [],
+        default_nan=code_text(fmt, fmt.nan) if fmt.nan is not None else "",
+        ignored_low=_ignored_low(fmt) if fmt.ignored_low else [],
+        ignored_high=_ignored_high(fmt) if fmt.ignored_high else [],
+        number_line=figure(number_line(fmt, f"line-{name}"), f"The numbers of {name}.") if pictured else "",
+        codes=list(_code_rows(fmt)) if listed else [],
+        grid=list(_grid(fmt)) if listed and fmt.bits >= _GRID_BITS else [],
+        grid_head=["", *(f"`_{low:x}`" for low in range(16))],
+        users=_users(fmt),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -131,30 +115,6 @@ def _least(fmt: Format) -> int:
 
 def _one(fmt: Format) -> int:
     return fmt.bias << (fmt.fraction_bits + fmt.ignored_low)
-
-
-def _field_text(fmt: Format) -> str:
-    return f"{int(fmt.signed)} + {fmt.exponent_bits} + {fmt.fraction_bits}"
-
-
-def _summary(fmt: Format) -> str:
-    if not fmt.is_float:
-        kind = "two's complement" if fmt.signed else "unsigned"
-        return f"A {fmt.bits}-bit {kind} integer. Source: {_source()}"
-    sign = "sign, " if fmt.signed else ""
-    words = [
-        f"A floating-point format of {counted(fmt.bits - fmt.ignored_low - fmt.ignored_high, 'bit')} that "
-        f"count: {sign}{counted(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), "
-        f"{counted(fmt.fraction_bits, 'fraction bit')}.",
-        f"Special codes: {_SPECIALS[fmt.specials]}.",
-    ]
-    if not fmt.signed:
-        words.append("It has no sign.")
-    if not fmt.has_zero:
-        words.append("It has no zero and no subnormal numbers: code 0 is a power of two as every other.")
-    if fmt.lone_zero:
-        words.append("It has no subnormal numbers: of exponent field 0, code 0 alone is a zero.")
-    return " ".join([*words, f"Source: {_source()}"])
 
 
 def _range_rows(fmt: Format) -> Iterator[list[str]]:
@@ -185,18 +145,11 @@ def _epsilon(fmt: Format) -> Number:
     return Number(Kind.FINITE, 0, step.numerator, 0, step.denominator.bit_length() - 1)
 
 
-def _special_codes(fmt: Format) -> Iterator[str]:
-    rows = [
-        [what, ", ".join(code_text(fmt, code) for code in codes)] for what, codes in _zero_and_infinity(fmt)
-    ]
-    nans = _nan_text(fmt)
-    yield table(["What", "Codes"], [*rows, *([["NaN", nans]] if nans else [])]) if rows or nans else "None."
-    if fmt.nan is not None and fmt.specials == "ieee":
-        yield (
-            f"{code_text(fmt, fmt.nan)} is the default quiet NaN. The highest fraction bit of a quiet NaN is "
-            "set, of a signalling NaN clear. Which NaN word an instruction answers is not the format's "
-            f"matter: see the {link('comparison', 'comparison.md')}."
-        )
+def _special_codes(fmt: Format) -> Iterator[list[str]]:
+    for what, codes in _zero_and_infinity(fmt):
+        yield [what, ", ".join(code_text(fmt, code) for code in codes)]
+    if nans := _nan_text(fmt):
+        yield ["NaN", nans]
 
 
 def _zero_and_infinity(fmt: Format) -> Iterator[tuple[str, list[int]]]:
@@ -222,64 +175,27 @@ def _nan_text(fmt: Format) -> str:
     )
 
 
-def _ignored(fmt: Format) -> Iterator[str]:
-    if fmt.ignored_low:
-        low = fmt.ignored_low
-        yield (
-            f"A register holds {fmt.storage} bits, of which the unit drops the {low} lowest before it "
-            "classifies the number. They change nothing in a finite number: it is cut, not rounded. In the "
-            "codes of infinity and NaN they do:"
-        )
-        infinity = fmt.infinity or 0
-        codes = [_one(fmt) | (1 << low) - 1, infinity | 1, infinity | (1 << low) - 1, infinity | 1 << low]
-        wide = get_format("f32")
-        yield table(
-            ["Code", "Read as f32", f"Read as {fmt.name}"],
-            [
-                [code_text(fmt, code), both_text(wide.decode(code)), both_text(fmt.decode(code))]
-                for code in codes
-            ],
-        )
-        yield "A NaN whose payload lies in the ignored bits alone becomes an infinity."
-    if fmt.ignored_high:
-        top = 1 << (fmt.bits - 1)
-        codes = [_one(fmt), _one(fmt) | top, top]
-        yield "The unit drops the highest bit: it is no sign."
-        yield table(
-            ["Code", "Read as"], [[code_text(fmt, code), both_text(fmt.decode(code))] for code in codes]
-        )
+def _ignored_low(fmt: Format) -> list[list[str]]:
+    """Codes that differ in bits that the unit drops, as the register holds them and as the unit reads
+    them."""
+    low, infinity, wide = fmt.ignored_low, fmt.infinity or 0, get_format("f32")
+    codes = [_one(fmt) | (1 << low) - 1, infinity | 1, infinity | (1 << low) - 1, infinity | 1 << low]
+    return [[code_text(fmt, code), *(both_text(each.decode(code)) for each in (wide, fmt))] for code in codes]
 
 
-def _storage(fmt: Format) -> str:
-    text = (
-        f"In arrays and vector files one element is one unsigned integer of {fmt.storage} bits "
-        f"(`uint{fmt.storage}`)"
-    )
-    if fmt.bits < fmt.storage:
-        text += f"; the code stands in the lowest {counted(fmt.bits, 'bit')}, the others must be zero"
-    return text + ". How registers pack them is shown on the pages of the instructions, under fragments."
+def _ignored_high(fmt: Format) -> list[list[str]]:
+    top = 1 << (fmt.bits - 1)
+    codes = [_one(fmt), _one(fmt) | top, top]
+    return [[code_text(fmt, code), both_text(fmt.decode(code))] for code in codes]
 
 
 # Every code -------------------------------------------------------------------------------------------------
 
 
-def _every_code(fmt: Format) -> Iterator[str]:
-    if fmt.is_float and fmt.name != "ue8m0":
-        yield figure(number_line(fmt, f"line-{fmt.name}"), f"The numbers of {fmt.name}.")
-    if fmt.bits < _GRID_BITS:
-        yield table(["Code", "Bits", "Decimal", "m*2^e"], _code_rows(fmt))
-        return
-    yield "Row: high half of the code; column: low half. Values that would need many digits stand as m*2^e."
-    yield table(
-        ["", *(f"`_{low:x}`" for low in range(16))],
-        (
-            [f"**`{high:x}_`**", *(short_text(fmt.decode(high << 4 | low)) for low in range(16))]
-            for high in range(16)
-        ),
-    )
-    yield f"<details><summary>All {1 << fmt.bits} codes with their bits and exact values</summary>"
-    yield table(["Code", "Bits", "Decimal", "m*2^e"], _code_rows(fmt))
-    yield "</details>"
+def _grid(fmt: Format) -> Iterator[list[str]]:
+    """The values in 16 columns, by the low half of the code."""
+    for high in range(16):
+        yield [f"**`{high:x}_`**", *(short_text(fmt.decode(high << 4 | low)) for low in range(16))]
 
 
 def _code_rows(fmt: Format) -> Iterable[list[str]]:
@@ -304,15 +220,14 @@ def _spaced(fmt: Format, code: int) -> str:
 # Users ------------------------------------------------------------------------------------------------------
 
 
-def _users(fmt: Format) -> Iterator[str]:
+def _users(fmt: Format) -> list[list[str]]:
     """One row for the groups of one name and role, with a link for each architecture that has it."""
     found: dict[tuple[str, str], list[Group]] = {}
     for architecture in architectures.architectures():
         for group in groups(architecture):
-            roles = _roles(group, fmt)
-            if roles:
+            if roles := _roles(group, fmt):
                 found.setdefault((group.slug, roles), []).append(group)
-    rows = [
+    return [
         [
             same[0].title,
             roles,
@@ -320,7 +235,6 @@ def _users(fmt: Format) -> Iterator[str]:
         ]
         for (_, roles), same in found.items()
     ]
-    yield table(["Instructions", "Operands", "On"], rows) if rows else "No catalogued instruction uses it."
 
 
 def _roles(group: Group, fmt: Format) -> str:

@@ -4,16 +4,17 @@ and its lines in the comparison."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from golden.catalog import architectures
 from golden.catalog.compared_units import BLOCKS, Block, short_title
-from golden.explain.markdown import anchor, code, link, table
-from golden.instruction import Instruction
+from golden.explain.markdown import anchor, link
 from golden.publish import forms
 from golden.publish.dot_text import command, operands_text, result_text
 from golden.publish.families import group_of
-from golden.publish.forms import Form
+from golden.publish.forms import Form, Witness
 from golden.publish.program_text import changed_parameters, program_text
+from golden.publish.templating import render
 
 PATH = "comparison/forms.md"
 TITLE = "Sparse, wmma and emulated instructions"
@@ -58,30 +59,20 @@ def not_native(block: Block, architecture: str) -> str:
 
 def markdown() -> str:
     """Returns the page."""
-    parts = [
-        f"# {TITLE}",
-        "The plainest dense instruction stands for its operand types in the comparison. Here every other "
-        "program of these types ran on the same operands: sparse instructions on the elements of B that "
-        "their metadata select, `wmma` and emulated ones as they are. Of a shorter dense instruction "
-        "several run one after the other, each from the result before; a longer one gets zeros. A chip "
-        "without a dense one is held against the last chip before it that has one.",
-        f"Every kind of {link('stimulus', 'vectors.md')} is drawn {forms.TRIES_OF_A_KIND} times. Equal "
-        "results are no proof; where both run the same steps on the same products, the program says so too.",
-        link("The comparison", "comparison.md"),
-        "## Where results differ",
-        "\n".join(_differences()),
-    ]
-    for architecture in architectures.architectures():
-        found = [form for block in BLOCKS for form in forms.forms(block, architecture)]
-        if found:
-            parts += [f"## {short_title(architecture)}", _table(found), *_examples(found)]
-    none = [
-        short_title(name)
-        for name in architectures.architectures()
-        if not any(forms.forms(block, name) for block in BLOCKS)
-    ]
-    parts += [f"No such instructions: {', '.join(none)}."] if none else []
-    return "\n\n".join(parts)
+    names = architectures.architectures()
+    found = {name: [form for block in BLOCKS for form in forms.forms(block, name)] for name in names}
+    return render(
+        "forms",
+        title=TITLE,
+        tries=forms.TRIES_OF_A_KIND,
+        differences=list(_differences()),
+        chips=[
+            {"title": short_title(name), "rows": list(map(_row, some)), "examples": _examples(some)}
+            for name, some in found.items()
+            if some
+        ],
+        none=[short_title(name) for name, some in found.items() if not some],
+    )
 
 
 def _differences() -> Iterator[str]:
@@ -98,20 +89,7 @@ def _differences() -> Iterator[str]:
                     same.append(short_title(architecture))
             if other:
                 where = f"; none on {', '.join(same)}" if same else ""
-                yield f"- {block.title}, {kind}: on {', '.join(other)}{where}"
-
-
-def _table(found: list[Form]) -> str:
-    head = [
-        "Operands",
-        "Kind",
-        "Different results",
-        "Program",
-        "Dense program",
-        "Instructions",
-        "Dense instruction",
-    ]
-    return table(head, [_row(form) for form in found])
+                yield f"{block.title}, {kind}: on {', '.join(other)}{where}"
 
 
 def _row(form: Form) -> list[str]:
@@ -140,33 +118,26 @@ def _heading(form: Form) -> str:
     return f"{form.block.title}, {form.kind}, on {short_title(form.representative.architecture)}"
 
 
-def _examples(found: list[Form]) -> Iterator[str]:
-    """The shortest operands on which each differs, those of one kind and type below one heading."""
-    heading = ""
+def _examples(found: list[Form]) -> dict[str, list[dict[str, Any]]]:
+    """The shortest operands on which each differs, by the heading of their kind and type."""
+    examples: dict[str, list[dict[str, Any]]] = {}
     for form in found:
-        if form.witness is None:
-            continue
-        if _heading(form) != heading:
-            heading = _heading(form)
-            yield f"### {heading}"
-        yield from _example(form)
+        if form.witness is not None:
+            examples.setdefault(_heading(form), []).append(_example(form, form.witness))
+    return examples
 
 
-def _example(form: Form) -> Iterator[str]:
-    ins, plain, witness = form.representative, form.plain, form.witness
-    assert witness is not None
+def _example(form: Form, witness: Witness) -> dict[str, Any]:
+    ins, plain = form.representative, form.plain
     fmt = ins.formats["d"]
-    changed = _changed(ins, plain)
-    yield f"`{ins.name}`: {operands_text(ins, witness.form)}.{f' {changed}' if changed else ''}"
-    yield table(
-        [program_text(ins), f"Dense: {f'{form.links} x ' if form.links > 1 else ''}{program_text(plain)}"],
-        [[result_text(fmt, witness.answer), result_text(fmt, witness.plain_answer)]],
-    )
     lines = [command(ins, witness.form)] + ([] if witness.plain is None else [command(plain, witness.plain)])
-    yield code("\n".join(lines), "console")
-
-
-def _changed(ins: Instruction, plain: Instruction) -> str:
-    """The parameters of the sums that differ, where both are of one algorithm."""
-    found = [f"{name} {here} (dense: {there})" for name, there, here in changed_parameters(plain, ins)]
-    return f"Parameters: {', '.join(found)}." if found else ""
+    changed = [f"{name} {here} (dense: {there})" for name, there, here in changed_parameters(plain, ins)]
+    times = f"{form.links} x " if form.links > 1 else ""
+    return {
+        "name": ins.name,
+        "operands": operands_text(ins, witness.form),
+        "changed": ", ".join(changed),
+        "head": [program_text(ins), f"Dense: {times}{program_text(plain)}"],
+        "results": [result_text(fmt, witness.answer), result_text(fmt, witness.plain_answer)],
+        "commands": "\n".join(lines),
+    }

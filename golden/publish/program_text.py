@@ -92,3 +92,10 @@ def _parameters(operation: Operation) -> dict[str, object]:
     if values.get("result_fraction_bits", 0) is None or "result_fraction_bits" not in values:
         values["result_fraction_bits"] = operation.out_format.fraction_bits
     return values
+
+
+def value_text(value: object) -> str:
+    """A parameter's value: words of NaNs in hex."""
+    if value is None:
+        return "none"
+    return f"{value:#x}" if isinstance(value, int) and value > 0xFFFF else str(value)

@@ -10,7 +10,7 @@ from golden.catalog.lookup import instruction
 from golden.explain.markdown import SITE, link, table
 from golden.instruction import Instruction
 from golden.publish.families import Group, group_of, groups, siblings
-from golden.publish.program_text import changed_parameters, program_text, summing
+from golden.publish.program_text import changed_parameters, program_text, summing, value_text
 from golden.publish.variants import sass_text
 
 
@@ -101,7 +101,7 @@ def difference(mine: Instruction, other: Instruction) -> str:
     if first.algorithm != second.algorithm:
         return f"differs: `{second.algorithm}`, here `{first.algorithm}`"
     found = [
-        f"{name} {_value(theirs)} (here {_value(ours)})"
+        f"{name} {value_text(theirs)} (here {value_text(ours)})"
         for name, ours, theirs in changed_parameters(mine, other)
     ]
     if _rounds_elsewhere(mine, other):
@@ -109,12 +109,6 @@ def difference(mine: Instruction, other: Instruction) -> str:
     if found:
         return f"differs: {'; '.join(found)}"
     return "the same" if mine.k == other.k else f"the same, over K = {other.k} (here {mine.k})"
-
-
-def _value(value: object) -> str:
-    return (
-        "none" if value is None else hex(value) if isinstance(value, int) and value > 0xFFFF else str(value)
-    )
 
 
 def _rounds_elsewhere(mine: Instruction, other: Instruction) -> bool:

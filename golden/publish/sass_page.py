@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from golden.catalog import ptx_forms, sass, sass_published
-from golden.explain.markdown import code, link, table
 from golden.publish.page import Page
+from golden.publish.templating import render
 
 LIST, PUBLISHED = "sass/list.md", "sass/published.md"
 TITLE = "Scalar PTX on every chip"
@@ -31,28 +31,14 @@ def pages() -> list[Page]:
 def write_list() -> str:
     """The page that is filled by a script; its data are one line of JSON."""
     content = json.dumps(data(), separators=(",", ":")).replace("<", "\\u003c")
-    shell = "\n".join(
-        [
-            '<link rel="stylesheet" href="../_static/sass.css">',
-            f'<div id="{_ROOT}">',
-            "<noscript>This table needs JavaScript; the command line shows the same.</noscript>",
-            "</div>",
-            f'<script type="application/json" id="{_ROOT}-data">{content}</script>',
-            '<script src="../_static/sass.js" defer></script>',
-        ]
-    )
-    number = len(ptx_forms.load().forms)
-    return "\n\n".join(
-        [
-            f"# {TITLE}",
-            f"{number:,} PTX instructions with several kinds of operands, and the machine instructions that "
-            f"ptxas makes of them for {len(sass.targets())} targets. "
-            f"{link('How they were compiled', 'sass.md')}; "
-            f"{link('beside the tables of a paper', PUBLISHED)}.",
-            shell,
-            "On the command line:",
-            code("mmagold sass mad.lo.u32\nmmagold sass testp --arch hopper --json", "sh"),
-        ]
+    return render(
+        "sass_list",
+        title=TITLE,
+        forms=len(ptx_forms.load().forms),
+        targets=len(sass.targets()),
+        published=PUBLISHED,
+        root=_ROOT,
+        content=content,
     )
 
 
@@ -88,39 +74,25 @@ def write_published() -> str:
     """Table V row by row, and the six insights."""
     rows = sass_published.table_v()
     counts = Counter(row.verdict for row in rows)
-    meaning = [(verdict, str(counts[verdict]), words) for verdict, words in sass_published.VERDICTS.items()]
-    return "\n\n".join(
-        [
-            "# Scalar PTX: the paper and ours",
-            "Table V of H. Abdelkhalik et al. (arXiv 2208.11174) prints the SASS of an A100 as the compiler "
-            f"of 2022 made it. Beside it what ptxas {sass.load(sass_published.TARGET).ptxas} makes for "
-            f"{sass_published.TARGET}, with the kind of operands that comes nearest. "
-            f"{link('What changed and why', 'sass.md')}; {link('all targets', LIST)}.",
-            table(("verdict", "rows", "meaning"), meaning),
-            "## Table V",
-            table(("PTX", "printed", "ours", "operands", "verdict"), _published_rows(rows)),
-            "## The insights",
-            *_insights(),
-        ]
+    verdicts = [(verdict, str(counts[verdict]), words) for verdict, words in sass_published.VERDICTS.items()]
+    return render(
+        "sass_published",
+        ptxas=sass.load(sass_published.TARGET).ptxas,
+        target=sass_published.TARGET,
+        list=LIST,
+        verdicts=verdicts,
+        rows=[_published_row(row) for row in rows],
+        insights=list(_insights()),
     )
 
 
-def _published_rows(rows: list[sass_published.Published]) -> list[tuple[str, ...]]:
-    return [
-        (
-            f"`{row.ptx}`",
-            f"`{row.printed}`",
-            f"`{row.ours.replace('+', ' + ')}`",
-            ptx_forms.operands_text(row.operands),
-            row.verdict,
-        )
-        for row in rows
-    ]
+def _published_row(row: sass_published.Published) -> list[str]:
+    operands = ptx_forms.operands_text(row.operands)
+    return [f"`{row.ptx}`", f"`{row.printed}`", f"`{row.ours.replace('+', ' + ')}`", operands, row.verdict]
 
 
-def _insights() -> Iterator[str]:
+def _insights() -> Iterator[dict[str, Any]]:
     for one in sass_published.insights():
-        yield f"### {one.number}: {one.statement}"
         targets = list(one.found)
-        found = [(sass.targets_text(where, targets), text) for text, where in one.by_text().items()]
-        yield table(("targets", "found"), found)
+        rows = [(sass.targets_text(where, targets), text) for text, where in one.by_text().items()]
+        yield {"number": one.number, "statement": one.statement, "rows": rows}

@@ -3,16 +3,16 @@ the vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 from golden.errors import SpecError
-from golden.explain.markdown import code, link, table
+from golden.explain.markdown import code, link
 from golden.files.inputs import read_json
 from golden.paths import checkout, spec_folder
 from golden.publish.links import VECTORS, repository_file, source_page
 from golden.publish.page import Page
+from golden.publish.templating import render
 from golden.vectors import captured
 
 _LANGUAGES = {
@@ -73,14 +73,11 @@ def write_index() -> str:
     by_folder: dict[str, list[str]] = {}
     for path in spec_paths():
         by_folder.setdefault(path.rpartition("/")[0], []).append(path)
-    parts = ["# Spec files", "The YAML files that the models, the vectors and these pages are made from."]
-    for folder, paths in by_folder.items():
-        parts += [f"## {folder}", _list(paths)]
-    return "\n\n".join(parts)
-
-
-def _list(paths: Iterable[str]) -> str:
-    return "\n".join(f"- {link(path.rpartition('/')[2], source_page(path))}" for path in paths)
+    links = {
+        folder: [link(path.rpartition("/")[2], source_page(path)) for path in paths]
+        for folder, paths in by_folder.items()
+    }
+    return render("sources", folders=links)
 
 
 def vectors_page(manifest: Path) -> Page:
@@ -102,14 +99,11 @@ def write_vectors(manifest: Path) -> str:
         )
         for key, entry in entries.items()
     ]
-    total = sum(entry["dots"] for entry in entries.values())
-    return "\n\n".join(
-        [
-            f"# Captured vectors: {name}",
-            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file (.npz) "
-            "holds the raw operands and results of one instruction; "
-            f"{link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was recorded. `mmagold "
-            "verify vectors` replays them all.",
-            table(("Instruction", "Dot products", "SHA-256 begins"), rows),
-        ]
+    return render(
+        "vectors",
+        name=name,
+        rows=rows,
+        total=sum(entry["dots"] for entry in entries.values()),
+        device=facts,
+        manifest=f"{VECTORS}{name}/manifest.json",
     )

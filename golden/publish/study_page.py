@@ -6,9 +6,10 @@ from __future__ import annotations
 from functools import partial
 
 from golden import studies
-from golden.explain.markdown import code, figure, link, table
+from golden.explain.markdown import figure, link
 from golden.publish.families import group_of
 from golden.publish.page import Page
+from golden.publish.templating import render
 from golden.studies.draw import only_style
 from golden.studies.study import Study
 
@@ -34,22 +35,7 @@ def write_index() -> str:
         (link(studies.title(name), f"studies/{name}.md"), studies.question(name), studies.source(name))
         for name in studies.names()
     ]
-    return "\n\n".join(
-        [
-            "# Studies",
-            "What the papers found out about matrix units, as experiments on the models. Each page was "
-            "computed when this site was built, with fixed seeds, and has the numbers that the papers print "
-            "beside its own. On your machine:",
-            code(
-                "mmagold study                                # the list\n"
-                f"mmagold study {studies.names()[0]}               # findings and tables\n"
-                f"mmagold study {studies.names()[0]} --out figures # and files: text, CSV, SVG, PNG\n"
-                f"mmagold study {studies.names()[0]} --samples 5000 --json",
-                "sh",
-            ),
-            table(("study", "question", "after"), rows),
-        ]
-    )
+    return render("studies", first=studies.names()[0], rows=rows)
 
 
 def write_study(name: str) -> str:
@@ -66,43 +52,20 @@ def write_study(name: str) -> str:
     pictures = [
         figure(_sized(inline(one, f"{name}-{item.name}", item.caption)), item.caption) for item, one in drawn
     ]
-    head = [f"# {found.title}", found.question, f"After {found.source}."]
-    again = code(f"{found.command} --out figures", "sh")
-    foot = f"Computed from {found.effort}" + ("; `--samples` takes another number." if found.random else ".")
-    tables = [item.markdown() for item in found.tables]
-    return "\n\n".join(
-        [
-            *head,
-            "## Findings",
-            found.findings,
-            *(["## Figures", *pictures] if pictures else []),
-            "## Tables",
-            *tables,
-            "## Units",
-            _units(found),
-            "## Run it",
-            again,
-            foot,
-        ]
-    )
+    asked = _ASKED if studies.asks_chips(found.name) else ""
+    return render("study", found=found, pictures=pictures, asked=asked, units=_units(found))
 
 
-def _units(found: Study) -> str:
+def _units(found: Study) -> list[list[str]]:
     """What was run, linked to its pages, and what the model of each rests on."""
-    rows = [
-        (
+    return [
+        [
             link(unit.chip, f"architectures/{unit.architecture}.md"),
             link(f"`{unit.ins.name}`", group_of(unit.ins).path),
             unit.ins.evidence.kind,
-        )
+        ]
         for unit in found.units
     ]
-    asked = ""
-    if studies.asks_chips(found.name):
-        asked = f" `{found.command} --gpu` asks the GPU in your machine, too; {link('an H200', _ASKED)} was."
-    return f"All numbers come from the models.{asked} What a model rests on:\n\n" + table(
-        ("chip", "instruction", "evidence"), rows
-    )
 
 
 def _sized(svg: str) -> str:

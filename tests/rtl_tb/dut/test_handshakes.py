@@ -357,7 +357,7 @@ def test_mistakes_in_valids_and_controls(tmp_path: Path) -> None:
             load_dut(tmp_path / "dut.yaml")
 
     refused("two valids", "[a_valid, b_valid]", "[a_valid, a_valid]", "holds a_valid twice")
-    refused("two valids", "[a_valid, b_valid]", "[1]", "holds 1, expected a string")
+    refused("two valids", "[a_valid, b_valid]", "[1]", "holds 1, expected a port")
     refused(
         "operands held", "hold: operands", "hold: all", "'hold' is 'all', expected one of operands, valid"
     )

@@ -226,7 +226,7 @@ def test_the_fields_are_those_of_the_type_that_was_given(tmp_path):
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        ({"T": "1 + 1"}, "type 'T' is '1 [+] 1', expected one such as bus_pkg::request_t"),
+        ({"T": "1 + 1"}, "key 'T' is '1 [+] 1', expected a type such as bus_pkg::request_t"),
         ({"T": "types::request_u"}, "request_u"),
         ({"S": "logic"}, "Parameter not found: 'S'"),
     ],

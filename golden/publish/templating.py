@@ -1,0 +1,61 @@
+"""Generated pages are templates (templates/pages/NAME.md.j2) that hold their sentences; a page's module
+gathers the facts, `render` puts the two together.
+
+A template has the pieces of Markdown by name: table, link, figure, code, anchor, counted. Blank lines that
+conditions and loops leave become one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from golden.explain.markdown import anchor, code, figure, link, table
+from golden.explain.numbers import counted
+
+FOLDER = Path(__file__).parent / "templates" / "pages"
+_FENCED = re.compile(r"^(`{3,}).*?^\1$", re.S | re.M)
+_BLANK = re.compile(r"\n{3,}")
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; a name that no fact has is an error."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # Markdown, not HTML: golden.files.escape where a text is somebody's own
+    )
+    found.globals |= {
+        "anchor": anchor,
+        "code": code,
+        "counted": counted,
+        "figure": figure,
+        "link": link,
+        "table": table,
+    }
+    found.filters["number"] = lambda value: f"{value:,}"
+    return found
+
+
+def render(name: str, **facts: Any) -> str:
+    """A page or a section as Markdown, without blank lines at either end."""
+    text = environment().get_template(f"{name}.md.j2").render(facts)
+    return "".join(_without_gaps(text)).strip()
+
+
+def _without_gaps(text: str) -> Iterator[str]:
+    """The text with no more than one blank line in a row; code keeps its own."""
+    at = 0
+    for block in _FENCED.finditer(text):
+        yield _BLANK.sub("\n\n", text[at : block.start()])
+        yield block[0]
+        at = block.end()
+    yield _BLANK.sub("\n\n", text[at:])
