@@ -215,7 +215,8 @@ def _scale_text(step: Scale) -> str:
 
 def _special_text(step: SpecialValues) -> str:
     nan = f"the NaN {(step.nan or 0):#x}{_causes_text(step)}"
-    terms = " or ".join(_ONE_OF.get(name, name) for name in step.of)
+    *others, last = (_ONE_OF.get(name, name) for name in step.of)
+    terms = f"{', '.join(others)} or {last}" if others else last
     product = ", any product is infinity times 0" if "products" in step.of else ""
     if step.opposite_infinities != "nan":
         return (

@@ -4,6 +4,7 @@ IEEE 754."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from golden import stimuli
 from golden.catalog.architectures import architectures
-from golden.explain.markdown import code, link, table
 from golden.explain.special_values import special_cases
 from golden.identify.comparing import classify
 from golden.identify.probe.facts import facts
@@ -24,6 +24,7 @@ from golden.publish.dot_text import command, result_text
 from golden.publish.explorer.address import address
 from golden.publish.families import Group
 from golden.publish.operand_text import short
+from golden.publish.templating import render
 
 # Special values ---------------------------------------------------------------------------------------------
 
@@ -41,36 +42,22 @@ def special_values(group: Group) -> str:
         if exact is not None:
             row.append(_against(d, got, int(exact.dot(**operands))))
         rows.append(row)
-    told = "Each line was run through the model; operands that a line does not name are zero (scales one)."
-    head = ["Case", "Operands", "d"]
-    if exact is not None:
-        told += (
-            " The last column is the sum rounded once as IEEE 754 does, where it gives something else; "
-            "NaN words aside."
-        )
-        head.append("IEEE 754")
-    return f"{told}{_assumed(ins)}\n\n{table(head, rows)}"
+    head = ["Case", "Operands", "d", *(["IEEE 754"] if exact is not None else [])]
+    return render("special_values", head=head, rows=rows, assumed=list(_assumed(ins)))
 
 
-def _assumed(ins: Instruction) -> str:
-    """Says which of the answers nobody published: NaN words and signs of zeros that the model fills in."""
+def _assumed(ins: Instruction) -> Iterator[str]:
+    """Which of the answers nobody published: NaN words and signs of zeros that the model fills in."""
     if ins.architecture not in architectures() or ins.sparse:  # the probes are for dense units
-        return ""
+        return
     known = facts(ins)
     findings = [
         ("NaN words", assumed_nan, find_nan(known)),
         ("signs of zero sums", assumed_zero, find_zero(known)),
     ]
-    open_ones = [
-        f"{what} ({found.text})"
-        for what, assumed, found in findings
-        if found is not None and assumed(ins, found)
-    ]
-    return (
-        f" No source says the {' and the '.join(open_ones)} of this unit: the model's stand for any."
-        if open_ones
-        else ""
-    )
+    for what, assumed, found in findings:
+        if found is not None and assumed(ins, found):
+            yield f"{what} ({found.text})"
 
 
 def _against(d: Format, got: int, wanted: int) -> str:
@@ -87,39 +74,31 @@ _ORDINARY = "half_ulp"
 
 
 def example(group: Group) -> str:
-    """The trace of the simplest operands found that tell the unit from the correctly rounded sum."""
+    """The trace of the simplest operands found that distinguish the unit from the correctly rounded sum."""
     ins = group.representative
     if not ins.formats["d"].is_float:
         operands = ieee.overflow(ins).example if ins.is_integer else None
-        if operands is None:
-            return ""
-        why = "The simplest operands found whose sum leaves the range of D."
-        return "\n\n".join([why, *_traced(ins, operands)])
+        return "" if operands is None else _traced(ins, operands, "overflow")
     found = ieee.findings(ins)
     if found.telling is None:
-        operands = stimuli.generate(ins, _ORDINARY, 1, np.random.default_rng(ieee.SEED))
-        why = (
-            "No operands were found on which the unit differs from the correctly rounded sum. The first of "
-            f"the stimulus kind `{_ORDINARY}`:"
-        )
-        return "\n\n".join([why, *_traced(ins, {name: codes[0] for name, codes in operands.items()})])
-    other, what = ieee.rounded_sum(ins), "the correctly rounded sum"
-    if found.telling_against == "chain":
-        other = ieee.fma_chain(ins)
-        links = "additions" if "b" in ins.absent else "fused multiply-adds"
-        what = f"a chain of IEEE {links} (it gives the correctly rounded sum)"
-    wanted = int(other.dot(**found.telling))
-    why = (
-        f"The simplest operands found on which the unit differs from {what}, which is "
-        f"{result_text(ins.formats['d'], wanted)}."
+        drawn = stimuli.generate(ins, _ORDINARY, 1, np.random.default_rng(ieee.SEED))
+        return _traced(ins, {name: codes[0] for name, codes in drawn.items()}, "same")
+    other = ieee.fma_chain(ins) if found.telling_against == "chain" else ieee.rounded_sum(ins)
+    wanted = result_text(ins.formats["d"], int(other.dot(**found.telling)))
+    return _traced(ins, found.telling, found.telling_against, wanted)
+
+
+def _traced(ins: Instruction, operands: dict[str, Any], case: str, wanted: str = "") -> str:
+    return render(
+        "example",
+        case=case,
+        kind=_ORDINARY,
+        wanted=wanted,
+        links="additions" if "b" in ins.absent else "fused multiply-adds",
+        trace=str(ins.trace(**operands)),
+        explorer="" if ins.is_custom else address(ins, operands),
+        command=command(ins, operands),
     )
-    return "\n\n".join([why, *_traced(ins, found.telling)])
-
-
-def _traced(ins: Instruction, operands: dict[str, Any]) -> list[str]:
-    trace = str(ins.trace(**operands))
-    page = "" if ins.is_custom else f" bit by bit in {link('the explorer', address(ins, operands))}, or"
-    return [code(trace), f"The same{page} from the command line:", code(command(ins, operands), "sh")]
 
 
 # Against IEEE 754 -------------------------------------------------------------------------------------------
@@ -132,15 +111,25 @@ def against_ieee(group: Group) -> str:
     if not ins.formats["d"].is_float:
         return _integer(ins) if ins.is_integer else ""
     found, chain = ieee.findings(ins), _chain(ins)
-    told = (
-        f"{found.tried:,} dot products were tried, {found.per_kind} of each of the {len(stimuli.KINDS)} "
-        f"stimulus kinds with seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the "
-        "units are told apart, not how often results differ in a workload. Correctly rounded: the exact "
-        f"sum, rounded once to nearest even. {chain[:1].upper()}{chain[1:]}: "
-        f"{_start(ins)}, k ascending, each step rounded to {ins.formats['d'].name}."
+    errors = list(_errors(ins, found))
+    example = found.reordered_example
+    return render(
+        "against_ieee",
+        found=found,
+        seed=ieee.SEED,
+        chain=chain,
+        start=_start(ins),
+        d=ins.formats["d"].name,
+        k=ins.k,
+        tallies=_tallies(found),
+        errors=[row for row, _ in errors],
+        commands="\n".join(command for _, command in errors),
+        terms="elements of a" if "b" in ins.absent else "products",
+        reordered=share(found.reordered, found.tried) if found.reordered and example is not None else "",
+        reordered_example="" if example is None else short(ins, example),
+        one_sum=_one_sum(ins),
+        kinds=[_kind_row(found, kind) for kind in stimuli.KINDS],
     )
-    parts = (told, _tallies(found, chain), _errors(ins, found), _order(ins, found), _by_kind(found, chain))
-    return "\n\n".join(part for part in parts if part)
 
 
 def _chain(ins: Instruction) -> str:
@@ -168,52 +157,24 @@ def share(part: int, whole: int) -> str:
     return f"{part:,} ({100 * part / whole:.1f} %)" if part else "0"
 
 
-def _tallies(found: ieee.Findings, chain: str) -> str:
+def _tallies(found: ieee.Findings) -> list[list[str]]:
     rows = [
-        (
-            label,
-            share(found.rounded.classes[name], found.tried),
-            share(found.chain.classes[name], found.tried),
-        )
+        [label, *(share(tally.classes[name], found.tried) for tally in (found.rounded, found.chain))]
         for name, label in _LABELS.items()
     ]
-    rows.append(
-        (
-            "any difference but the NaN word",
-            share(found.rounded.numeric, found.tried),
-            share(found.chain.numeric, found.tried),
-        )
-    )
-    return table(("Result is", "Unlike correctly rounded", f"Unlike the {chain}"), rows)
+    numeric = (share(tally.numeric, found.tried) for tally in (found.rounded, found.chain))
+    return [*rows, ["any difference but the NaN word", *numeric]]
 
 
-def _errors(ins: Instruction, found: ieee.Findings) -> str:
-    """The worst errors, with operands and the command that shows them."""
-    d, rows, commands = ins.formats["d"], [], []
+def _errors(ins: Instruction, found: ieee.Findings) -> Iterator[tuple[list[str], str]]:
+    """The worst errors: a row, and the command that shows it."""
+    d = ins.formats["d"]
     for error, unit in ((found.worst, "the exact sum"), (found.worst_addend, "the largest addend")):
-        if error is None:
-            continue
-        size = ulp_text(error.ulp)
-        rows.append(
-            (
-                f"ULP of {unit}",
-                size,
-                f"`{error.kind}`",
-                result_text(d, error.d),
-                result_text(d, error.rounded),
-            )
-        )
-        commands.append(f"# {size} ULP of {unit}\n{command(ins, error.operands)}")
-    if not rows:
-        return "Every result was within half a unit in the last place of the exact sum."
-    told = (
-        "The worst errors found, result less exact sum, in rational arithmetic. After cancellation the sum "
-        "is small against the addends, and an error in its own ULP can be as large as it likes; the ULP of "
-        "the largest addend shows what the datapath itself loses. Sums below the normal numbers do not "
-        "count in the first line."
-    )
-    head = ("Measured in", "Worst error", "Stimulus kind", "d", "Correctly rounded")
-    return "\n\n".join([told, table(head, rows), code("\n".join(commands), "sh")])
+        if error is not None:
+            size = ulp_text(error.ulp)
+            results = (result_text(d, error.d), result_text(d, error.rounded))
+            row = [f"ULP of {unit}", size, f"`{error.kind}`", *results]
+            yield row, f"# {size} ULP of {unit}\n{command(ins, error.operands)}"
 
 
 def ulp_text(ulp: Fraction) -> str:
@@ -223,22 +184,6 @@ def ulp_text(ulp: Fraction) -> str:
         exponent = round(math.log2(abs(ulp.numerator)) - math.log2(ulp.denominator))
         return f"about {'-' if ulp < 0 else '+'}2^{exponent}"
     return f"{float(ulp):+,.4g}" if abs(ulp) < 10_000 else f"{float(ulp):+,.0f}"
-
-
-def _order(ins: Instruction, found: ieee.Findings) -> str:
-    if ins.k == 1:
-        return ""
-    terms = "elements of a" if "b" in ins.absent else "products"
-    if not found.reordered or found.reordered_example is None:
-        if _one_sum(ins):
-            told = f"The order of the {terms} cannot matter: they enter one sum after one alignment."
-            return f"**Order.** {told} In no trial of {found.tried:,} did another order give another result."
-        return f"**Order.** The {terms} in another order gave another result in no trial of {found.tried:,}."
-    return (
-        f"**Order.** The {terms} in another order gave another result in "
-        f"{share(found.reordered, found.tried)} cases: "
-        f"the sum depends on the order of k. One of them: `{short(ins, found.reordered_example)}`."
-    )
 
 
 def _one_sum(ins: Instruction) -> bool:
@@ -253,40 +198,22 @@ def _one_sum(ins: Instruction) -> bool:
     )
 
 
-def _by_kind(found: ieee.Findings, chain: str) -> str:
-    rows = [
-        (
-            f"`{kind}`",
-            stimuli.describe(kind),
-            f"{100 * found.rounded.kinds[kind] / found.per_kind:.1f} %",
-            f"{100 * found.chain.kinds[kind] / found.per_kind:.1f} %",
-        )
-        for kind in stimuli.KINDS
-    ]
-    head = ("Kind", "What it aims at", "Unlike correctly rounded", f"Unlike the {chain}")
-    return f"<details>\n<summary>By stimulus kind</summary>\n\n{table(head, rows)}\n\n</details>"
-
-
-_OVERFLOW = {
-    "wrap": "wraps modulo 2**{bits}",
-    "saturate": "clamps to the ends of the range, once, after the exact total",
-}
+def _kind_row(found: ieee.Findings, kind: str) -> list[str]:
+    shares = (100 * tally.kinds[kind] / found.per_kind for tally in (found.rounded, found.chain))
+    return [f"`{kind}`", stimuli.describe(kind), *(f"{share:.1f} %" for share in shares)]
 
 
 def _integer(ins: Instruction) -> str:
-    found = ieee.overflow(ins)
-    d = ins.formats["d"]
-    if found.example is None:
-        return (
-            f"Integer sums are exact, and no operands leave the range of {d.name}: every result is the sum."
-        )
-    exact = int(ieee.integer_sum(ins, found.example))
-    got = int(ins.dot(**found.example))
-    agreed = "all" if not found.unlike else f"all but {found.unlike:,}"
-    return (
-        f"Integer sums are exact; what remains is overflow. A total beyond {d.name} "
-        f"{_OVERFLOW[found.rule].format(bits=d.bits)}: "
-        f"`{short(ins, found.example)}` adds up to {exact} and gives {result_text(d, got)}. Of "
-        f"{found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), "
-        f"{found.beyond:,} leave the range; {agreed} results are what this rule says."
+    found, d = ieee.overflow(ins), ins.formats["d"]
+    example = found.example
+    return render(
+        "integer_range",
+        found=found,
+        d=d.name,
+        bits=d.bits,
+        per_kind=ieee.PER_KIND,
+        seed=ieee.SEED,
+        example="" if example is None else short(ins, example),
+        exact=0 if example is None else int(ieee.integer_sum(ins, example)),
+        got="" if example is None else result_text(d, int(ins.dot(**example))),
     )

@@ -248,7 +248,8 @@ def evidence_text(group: Group, notes: dict[str, int]) -> str:
 
 def _changes(found: Changes) -> dict[str, Any]:
     """What the part of the page on the generation before says."""
-    different, equal = [], []
+    different: list[list[Pair]] = []
+    equal: list[list[Pair]] = []
     for pairs in generations.by_program(found).values():
         tally = generations.tally(pairs[0])
         (different if tally.count or tally.nan_payloads else equal).append(pairs)

@@ -8,6 +8,7 @@ from typing import Any
 from golden.errors import UnknownNameError
 from golden.explain import specification
 from golden.explain.markdown import figure, link, table
+from golden.explain.specification import Chain
 from golden.identify.probe.sum_properties import floor_hidden
 from golden.instruction import Instruction
 from golden.number.formats import Format
@@ -20,6 +21,7 @@ from golden.publish.pictures import chain as chain_picture
 from golden.publish.pictures import datapath as datapath_picture
 from golden.publish.pictures import formats as format_pictures
 from golden.publish.pictures import tree as tree_picture
+from golden.publish.templating import render
 from golden.publish.variants import split_text
 
 # Formats ----------------------------------------------------------------------------------------------------
@@ -96,59 +98,49 @@ def _count_bits(count: int) -> str:
 def steps(group: Group) -> str:
     """Every chain of operations: slices, parameters, steps in words;
     the order of the operations as a picture."""
-    ins = group.representative
-    parts = [f"{_of(group)}d = {specification.sum_text(ins)}, in {_count(ins)}."]
+    ins, chain = group.representative, ""
     if len(ins.program.operations) > 1:
-        parts.append(
-            figure(
-                chain_picture.program(ins, "program"), f"The operations of {ins.name} and what they hand on."
-            )
-        )
-    for chain in specification.chains(ins):
-        operation = chain[0][1]
-        parts += [specification.chain_title(ins, chain, 3), specification.slices_table(chain)]
-        parts += [
-            part
-            for part in (
-                parameters(operation),
-                _unseen(group, operation),
-                f"Steps:\n\n{specification.steps_list(ins, operation)}",
-            )
-            if part
-        ]
-    parts.append(
-        figure(
+        caption = f"The operations of {ins.name} and what they hand on."
+        chain = figure(chain_picture.program(ins, "program"), caption)
+    others = dict.fromkeys(split_text(each) for each in group.variants)
+    others.pop(split_text(ins))
+    return render(
+        "steps",
+        ins=ins,
+        several=len(group.variants) > 1,
+        sum=specification.sum_text(ins),
+        chain_picture=chain,
+        chains=[_chain(group, chain) for chain in specification.chains(ins)],
+        tree_picture=figure(
             tree_picture.summation_tree(ins, "tree"),
             "Summation tree: what is added together, and in which order.",
-        )
+        ),
+        not_drawn=list(others),
     )
-    return "\n\n".join([*parts, *_not_drawn(group)])
 
 
-def _not_drawn(group: Group) -> list[str]:
-    """Names the splits of the variants whose trees look otherwise."""
-    others = dict.fromkeys(split_text(ins) for ins in group.variants)
-    others.pop(split_text(group.representative))
-    return [f"The trees of other lengths are not drawn: {'; '.join(others)}."] if others else []
+def _chain(group: Group, chain: Chain) -> dict[str, Any]:
+    """Operations of one algorithm, one after the other."""
+    ins, operation = group.representative, chain[0][1]
+    algorithm = algorithm_of(operation)
+    return {
+        "title": specification.chain_title(ins, chain, 3),
+        "slices": specification.slices_table(chain),
+        "algorithm": algorithm,
+        "parameters": parameters(operation),
+        "source": "" if algorithm is None else " ".join(algorithm.source.split()),
+        "hidden_floor": _hidden_floor(group, operation),
+        "steps": specification.steps_list(ins, operation),
+    }
 
 
-def _unseen(group: Group, operation: Operation) -> str:
-    """Says that the exponent floor cannot be observed, where that is so."""
+def _hidden_floor(group: Group, operation: Operation) -> int | None:
+    """The exponent floor where no operands of any variant can show it."""
     values = dict(operation.parameters)
     floor, kept = values.get("exponent_floor"), values.get("fraction_bits")
     if floor is None or kept is None or not all(floor_hidden(ins, floor, kept) for ins in group.variants):
-        return ""
-    return f"The exponent floor cannot be observed: any floor of {floor} or less gives the same results."
-
-
-def _of(group: Group) -> str:
-    """Says which variant is meant, where there are several."""
-    return f"Shown for `{group.representative.name}`. " if len(group.variants) > 1 else ""
-
-
-def _count(ins: Instruction) -> str:
-    count = len(ins.program.operations)
-    return f"{count} operation{'s' if count > 1 else ''}"
+        return None
+    return int(floor)
 
 
 def algorithm_of(operation: Operation) -> Algorithm | None:
@@ -163,31 +155,32 @@ _SYMBOLS = {"F": "glossary.md#fraction-bits", "e_zero": "glossary.md#exponent-fl
 """Where the papers' symbols are explained."""
 
 
-def parameters(operation: Operation) -> str:
-    """The parameters of an operation with their meaning and where the algorithm comes from;
-    empty without parameters."""
+def parameters(operation: Operation) -> list[list[str]]:
+    """The parameters of an operation with symbol, value and meaning; empty without parameters."""
     algorithm = algorithm_of(operation)
-    if algorithm is None or not operation.parameters:
-        return ""
+    if algorithm is None:
+        return []
     declared: dict[str, Any] = algorithm.parameters or {}
-    rows = []
-    for name, value in operation.parameters:
-        rule = declared[name]
-        shown = (
-            f"{value:#x}"
-            if rule["type"] == "word"
-            else ", ".join(value)
-            if isinstance(value, list)
-            else str(value)
-        )
-        symbol = rule.get("symbol", "")
-        explained = link(symbol, _SYMBOLS[symbol]) if symbol in _SYMBOLS else symbol
-        rows.append((f"`{name}`", explained, shown, rule.get("meaning", "")))
-    source = " ".join(algorithm.source.split())
-    return (
-        f"{table(('Parameter', 'Symbol', 'Value', 'Meaning'), rows)}\n\nAlgorithm `{algorithm.name}`, "
-        f"{algorithm.title[:1].lower()}{algorithm.title[1:]}: {source}."
-    )
+    return [
+        [
+            f"`{name}`",
+            _symbol(declared[name]),
+            _shown(declared[name], value),
+            declared[name].get("meaning", ""),
+        ]
+        for name, value in operation.parameters
+    ]
+
+
+def _symbol(rule: dict[str, Any]) -> str:
+    symbol: str = rule.get("symbol", "")
+    return link(symbol, _SYMBOLS[symbol]) if symbol in _SYMBOLS else symbol
+
+
+def _shown(rule: dict[str, Any], value: Any) -> str:
+    if rule["type"] == "word":
+        return f"{value:#x}"
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 # Datapath ---------------------------------------------------------------------------------------------------
@@ -195,25 +188,22 @@ def parameters(operation: Operation) -> str:
 
 def datapath(group: Group) -> str:
     """The block diagram and the widths of every distinct operation."""
-    ins, parts = group.representative, []
-    for number, chain in enumerate(specification.chains(ins)):
-        index, operation = chain[0]
-        title = specification.algorithm_title(ins, operation)
-        which = f"operation {index}" if len(chain) == 1 else f"operations {index} to {chain[-1][0]}"
-        parts.append(
-            figure(
-                datapath_picture.datapath(ins, index, f"datapath{number}"), f"Datapath of {which}: {title}."
-            )
-        )
-        parts.append(f"Registers of {which}, as wide as operands can make them:")
-        own, widest = specification.node_rows(ins, operation), widest_rows(group, operation)
-        parts.append(table(specification.NODE_HEAD, own))
-        if widest != own:
-            parts += [
-                "As wide as any operand type and length of this page needs them:",
-                table(specification.NODE_HEAD, widest),
-            ]
-    return "\n\n".join(parts)
+    ins = group.representative
+    chains = [_drawn(group, number, chain) for number, chain in enumerate(specification.chains(ins))]
+    return render("datapath", head=specification.NODE_HEAD, chains=chains)
+
+
+def _drawn(group: Group, number: int, chain: Chain) -> dict[str, Any]:
+    ins, (index, operation) = group.representative, chain[0]
+    which = f"operation {index}" if len(chain) == 1 else f"operations {index} to {chain[-1][0]}"
+    picture = datapath_picture.datapath(ins, index, f"datapath{number}")
+    title = specification.algorithm_title(ins, operation)
+    return {
+        "which": which,
+        "picture": figure(picture, f"Datapath of {which}: {title}."),
+        "own": specification.node_rows(ins, operation),
+        "widest": widest_rows(group, operation),
+    }
 
 
 def widest_rows(group: Group, operation: Operation) -> list[tuple[str, ...]]:

@@ -4,17 +4,20 @@ and the measured times."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from golden.catalog.evidence_file import check_report
-from golden.explain.markdown import code, figure, link, table
+from golden.explain.markdown import figure, link
 from golden.explain.specification import evidence_text, sources_text
 from golden.files.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
+from golden.publish.computation import notes
 from golden.publish.dot_text import name_argument
 from golden.publish.families import Group
+from golden.publish.templating import render
 from golden.publish.variants import LISTED, captured_entry, manifest
 from golden.vectors import captured
 
@@ -23,8 +26,24 @@ from golden.vectors import captured
 
 def evidence(group: Group) -> str:
     """Captured vectors, campaigns, published tables, sources, and the commands that make more."""
-    parts = [_kinds(group), _vectors(group), _campaigns(group), _sources(group), _more(group)]
-    return "\n\n".join(part for part in parts if part)
+    ins, runs = group.representative, list(_campaign_rows(group))
+    return render(
+        "evidence",
+        custom=evidence_text(ins) if ins.is_custom else "",
+        kinds=_kinds(group),
+        vectors=_vectors(group),
+        campaigns=[row for row, _ in runs],
+        tried=sum(run["dots"] for _, run in runs),
+        wrong=sum(run["mismatches"] for _, run in runs),
+        sources=sources_text(ins),
+        notes=notes(ins),
+        name=name_argument(ins),
+        slug=group.slug,
+        recordable=group.architecture in _recordable(),
+        architecture=ins.architecture,
+        pattern=ins.name.replace(".", r"\."),
+        limit=LISTED,
+    )
 
 
 _MEANING = {
@@ -36,45 +55,32 @@ _MEANING = {
 }
 
 
-def _kinds(group: Group) -> str:
-    found: dict[tuple[str, str], int] = {}
-    for ins in group.variants:
-        key = ins.evidence.kind, " ".join(ins.evidence.source.split())
-        found[key] = found.get(key, 0) + 1
-    if group.representative.is_custom:
-        return (
-            "A unit of its own file; nothing stands behind it but the file itself "
-            f"({evidence_text(group.representative)})."
-        )
-    rows = [(kind, str(count), _MEANING[kind], source) for (kind, source), count in found.items()]
-    return table(("Evidence", "Variants", "Meaning", "Source"), rows)
+def _kinds(group: Group) -> list[list[str]]:
+    found = Counter((ins.evidence.kind, " ".join(ins.evidence.source.split())) for ins in group.variants)
+    return [[kind, str(count), _MEANING[kind], source] for (kind, source), count in found.items()]
 
 
-def _vectors(group: Group) -> str:
-    entries = [(ins, entry) for ins in group.variants if (entry := captured_entry(ins)) is not None]
+def _vectors(group: Group) -> dict[str, Any] | None:
+    """The recorded files of the variants; None where nothing was recorded."""
+    entries = [entry for ins in group.variants if (entry := captured_entry(ins)) is not None]
     if not entries:
-        return ""
+        return None
     about = manifest(group.architecture)
-    total = sum(entry["dots"] for _, entry in entries)
-    files = f"{len(entries):,} file{'s' if len(entries) > 1 else ''}"
-    told = (
-        f"{total:,} results in {files}, recorded on an {captured.device_text(about['device'])}, "
-        f"{about['date']}; see "
-        f"{link('the list of all files', f'vectors/{group.architecture}/index.md')}."
-    )
-    rows = [
-        (
-            link(f"`{entry['file']}`", f"vectors/{group.architecture}/{entry['file']}"),
-            f"{entry['tiles']:,}",
-            f"{entry['dots']:,}",
-            f"`{entry['sha256']}`",
-        )
-        for _, entry in entries
-    ]
-    listed = table(("File", "Tiles", "Results", "SHA-256"), rows)
-    if len(rows) > LISTED:
-        listed = f"<details>\n<summary>All {len(rows)} files</summary>\n\n{listed}\n\n</details>"
-    return f"### Captured vectors\n\n{told}\n\n{listed}"
+    return {
+        "total": sum(entry["dots"] for entry in entries),
+        "device": captured.device_text(about["device"]),
+        "date": about["date"],
+        "list": f"vectors/{group.architecture}/index.md",
+        "rows": [
+            [
+                link(f"`{entry['file']}`", f"vectors/{group.architecture}/{entry['file']}"),
+                f"{entry['tiles']:,}",
+                f"{entry['dots']:,}",
+                f"`{entry['sha256']}`",
+            ]
+            for entry in entries
+        ],
+    }
 
 
 @cache
@@ -92,59 +98,12 @@ def campaigns() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     return found
 
 
-def _campaigns(group: Group) -> str:
-    rows = []
+def _campaign_rows(group: Group) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """A row for each campaign of the variants, and what its report says."""
     for ins in group.variants:
-        for device, campaign in campaigns().get(f"{ins.architecture}:{ins.name}", []):
-            rows.append(
-                (
-                    f"`{ins.name}`",
-                    campaign["kind"],
-                    f"{campaign['dots']:,}",
-                    f"{campaign['mismatches']:,}",
-                    device,
-                )
-            )
-    if not rows:
-        return ""
-    tried, wrong = (sum(int(row[i].replace(",", "")) for row in rows) for i in (2, 3))
-    told = (
-        f"{tried:,} further dot products were compared on the device itself with the model's arithmetic, "
-        f"with {wrong:,} mismatches; see {link('campaigns', 'campaign.md')}."
-    )
-    listed = table(("Instruction", "Operands", "Dot products", "Mismatches", "Device"), rows)
-    if len(rows) > LISTED:
-        listed = f"<details>\n<summary>All {len(rows)} campaigns</summary>\n\n{listed}\n\n</details>"
-    return f"### Campaigns\n\n{told}\n\n{listed}"
-
-
-def _sources(group: Group) -> str:
-    from golden.publish.computation import notes
-
-    lines = [f"- {source}" for source in sources_text(group.representative)]
-    lines += [f"- Note: {note}" for note in notes(group.representative)]
-    return "### Sources\n\n" + "\n".join(lines) if lines else ""
-
-
-def _more(group: Group) -> str:
-    ins = group.representative
-    name = name_argument(ins)
-    lines = [
-        "# 20,000 operands and results for a simulator",
-        f"mmagold vectors {name} --out {group.slug}.hex",
-    ]
-    lines += [
-        "# check your unit against it",
-        f"mmagold rtl init my_unit.sv --instruction {name} --out dut.yaml",
-        "mmagold rtl check dut.yaml",
-    ]
-    if group.architecture in _recordable():
-        pattern = ins.name.replace(".", r"\.")
-        lines += [
-            "# record more on a GPU",
-            f"mmagold capture --arch {ins.architecture} --only '^{pattern}$' --out captured/",
-        ]
-    return "### More vectors\n\n" + code("\n".join(lines), "sh")
+        for device, run in campaigns().get(f"{ins.architecture}:{ins.name}", []):
+            counts = (f"{run['dots']:,}", f"{run['mismatches']:,}")
+            yield [f"`{ins.name}`", run["kind"], *counts, device], run
 
 
 def _recordable() -> tuple[str, ...]:
@@ -184,19 +143,8 @@ def timing(group: Group) -> str:
     rows = [row for ins in group.variants for row in _timing_rows(ins)]
     if not rows:
         return ""
-    told = (
-        "Cycles of the multiprocessor's clock. Completion: from issue to the result's next use, one warp. "
-        "Interval: from one instruction to the next. SS, RS: A from shared memory, or from registers. FMA: "
-        "multiply-adds of the whole shape, zeros of sparse operands and single bits included. How it was "
-        f"measured: {link('timing', 'timing.md')}."
-    )
-    head = ("Instruction", "Device", "Completion", "Interval", "Best throughput", "At")
     sources = dict.fromkeys((one.device, one.source) for ins in group.variants for one in figures(ins))
-    listed_sources = "\n".join(f"- {device}: {source}" for device, source in sources)
-    listed = table(head, rows)
-    if len(rows) > LISTED:
-        listed = f"<details>\n<summary>All {len(rows)} measurements</summary>\n\n{listed}\n\n</details>"
-    return "\n\n".join([told, listed, listed_sources, *_plot(group)])
+    return render("instruction_timing", rows=rows, sources=list(sources), plot=_plot(group), limit=LISTED)
 
 
 def _timing_rows(ins: Instruction) -> list[tuple[str, ...]]:
@@ -229,26 +177,16 @@ def _one(found: list[Any], quantity: str) -> str:
     return ""
 
 
-def _plot(group: Group) -> list[str]:
+def _plot(group: Group) -> str:
     """Throughput and latency by warps and ILP, of the first variant that was measured so."""
     from golden.publish.pictures import plots
 
-    ordered = sorted(group.variants, key=lambda ins: ins is not group.representative)
-    for ins in ordered:
+    for ins in sorted(group.variants, key=lambda ins: ins is not group.representative):
         found = figures(ins)
         points = Counter(one.device for one in found if one.quantity == "latency" and one.warps is not None)
         device = max(points, key=lambda name: points[name], default=None)
         if device is not None:
-            mine = [one for one in found if one.device == device]
-            picture = plots.ilp_warps(ins.name, mine, "timing")
-            return [
-                figure(
-                    picture,
-                    f"{ins.name} on {device}: throughput and latency by warps and independent instructions "
-                    "(ILP).",
-                )
-            ]
-    return []
-
-
-__all__ = ["campaigns", "evidence", "figures", "timing"]
+            picture = plots.ilp_warps(ins.name, [one for one in found if one.device == device], "timing")
+            what = "throughput and latency by warps and independent instructions (ILP)"
+            return figure(picture, f"{ins.name} on {device}: {what}.")
+    return ""

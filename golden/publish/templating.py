@@ -45,9 +45,9 @@ def environment() -> jinja2.Environment:
     return found
 
 
-def render(name: str, **facts: Any) -> str:
+def render(template: str, /, **facts: Any) -> str:
     """A page or a section as Markdown, without blank lines at either end."""
-    text = environment().get_template(f"{name}.md.j2").render(facts)
+    text = environment().get_template(f"{template}.md.j2").render(facts)
     return "".join(_without_gaps(text)).strip()
 
 

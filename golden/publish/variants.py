@@ -16,6 +16,7 @@ from golden.number.format_words import format_words
 from golden.program.steps import Additions, Fma, Round
 from golden.publish.families import Group, own_type
 from golden.publish.sass_text import patterns, progression
+from golden.publish.templating import render
 from golden.vectors import captured
 
 LISTED = 24
@@ -28,87 +29,48 @@ _N = re.compile(r"(?<=\d)n\d+(?=k\d)")
 
 def summary(group: Group) -> str:
     """One paragraph: formula, shape, sparsity, scales, blocks, native or emulated."""
-    ins = group.representative
-    if ins.absent:
-        held = ", ".join(f"{name.upper()} in {fmt.name}" for name, fmt in ins.own_formats.items())
-        return f"Every element of D is d = {sum_text(ins)}, with {held}."
-    formats = {name: " or ".join(_different(group, name)) for name in "abcd"}
+    ins, d = group.representative, group.representative.formats["d"]
+    formats = {name: " or ".join(_different(group, name)) for name in "abcd" if name in ins.own_formats}
     if own_type(group.variants) and len(_different(group, "a")) > 1:
         formats["b"] = "the same type"
-    what = (
-        "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
+    kept = ins.program.operations[-1].result_fraction_bits
+    last = ins.program.operations[-1].final
+    lengths = {each.stored_k for each in group.variants}
+    return render(
+        "summary",
+        ins=ins,
+        d=d,
+        absent=ins.absent,
+        sum=sum_text(ins),
+        held=", ".join(f"{name.upper()} in {fmt.name}" for name, fmt in ins.own_formats.items()),
+        kept=kept if d.is_float and kept < d.fraction_bits else None,
+        formats=formats,
+        product=_product(ins),
+        last=ins.stored_k - 1 if len(lengths) == 1 else "K - 1",
+        nibbles=[] if ins.pattern is None else [f"{c:#x}" for c in ins.pattern.legal(ins.ordered_metadata)],
+        ordered=all(each.ordered_metadata for each in group.variants),
+        scales=[] if ins.scale_block is None else _scales(group),
+        called=_called(group),
+        blocks=max(each.blocks for each in group.variants),
+        clamped=isinstance(last, Round) and last.overflow == "saturate" and not d.is_float,
+        rounded=_rounded(group),
+        emitted=[f"`{word}`" for word in ins.sass],
     )
-    text = [
-        f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in "
-        f"{formats['d']}. Every element of D is one dot product on its own: {_formula(group)}"
-    ]
-    text += [
-        part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)
-    ]
-    return "\n\n".join([*_short_results(ins), " ".join(text)])
-
-
-def _short_results(ins: Instruction) -> list[str]:
-    """The headline of a unit whose results have fewer bits than their format holds."""
-    d, kept = ins.formats["d"], ins.program.operations[-1].result_fraction_bits
-    if not d.is_float or kept >= d.fraction_bits:
-        return []
-    return [
-        f"**Results keep {kept} fraction bits of the {d.fraction_bits} of {d.name}: the low "
-        f"{d.fraction_bits - kept} bits of every finite result are zero.**"
-    ]
 
 
 def _different(group: Group, operand: str) -> list[str]:
     return list(dict.fromkeys(ins.formats[operand].name for ins in group.variants))
 
 
-def _formula(group: Group) -> str:
-    ins = group.representative
-    product = "scale_a[k] * scale_b[k] * a[k] * b[k]" if ins.scale_block else "a[k] * b[k]"
+def _product(ins: Instruction) -> str:
     if ins.formats["a"].bits == 1:
-        product = f"(a[k] {(ins.program.bit_operation or 'and').upper()} b[k])"
-    last = str(ins.stored_k - 1) if len({each.stored_k for each in group.variants}) == 1 else "K - 1"
-    return f"d = c + the sum of {product}, k = 0 .. {last}."
+        return f"(a[k] {(ins.program.bit_operation or 'and').upper()} b[k])"
+    return "scale_a[k] * scale_b[k] * a[k] * b[k]" if ins.scale_block else "a[k] * b[k]"
 
 
-def _sparse(group: Group) -> str:
-    ins = group.representative
-    if ins.pattern is None:
-        return ""
-    order = "" if ins.pattern.name == "1:2" else "; the two indices of a nibble must ascend"
-    if order and not all(each.ordered_metadata for each in group.variants):
-        order += " in the ordered_metadata form"
-    codes = ", ".join(f"{code:#x}" for code in ins.pattern.legal(ins.ordered_metadata))
-    return (
-        f"A is sparse ({ins.pattern.name}): it stores {ins.stored_k} of {ins.k} elements, and the metadata "
-        f"say which elements of B they meet. A nibble of metadata stands for {ins.pattern.chunk} columns, "
-        f"{_places(ins.pattern.name)}; it is one of {codes}{order}."
-    )
-
-
-def _places(pattern: str) -> str:
-    """How a nibble names the columns of the stored elements (golden/registers/sparsity.py)."""
-    if pattern == "1:2":
-        return "0x4: the first is stored, 0xe: the second"
-    what = "pairs of columns" if "pairs" in pattern else "columns"
-    return (
-        f"its bits 1:0 and 3:2 are the numbers of the {what} that the first and the second half of its "
-        "stored elements stand in"
-    )
-
-
-def _scaled(group: Group) -> str:
-    ins = group.representative
-    if ins.scale_block is None:
-        return ""
-    kinds = ", ".join(
-        dict.fromkeys(
-            f"{each.formats['scale_a'].name} for each {each.scale_block}" for each in group.variants
-        )
-    )
-    called = f" This is {' and '.join(names)}." if (names := _called(group)) else ""
-    return f"Neighbouring elements along k share a scale of A and one of B ({kinds} elements).{called}"
+def _scales(group: Group) -> list[str]:
+    scales = (f"{each.formats['scale_a'].name} for each {each.scale_block}" for each in group.variants)
+    return list(dict.fromkeys(scales))
 
 
 def _called(group: Group) -> list[str]:
@@ -117,36 +79,20 @@ def _called(group: Group) -> list[str]:
     return [word.upper() for word in found if format_words()[word].scales is not None]
 
 
-def _blocks(group: Group) -> str:
-    most = max(ins.blocks for ins in group.variants)
-    return (
-        f"One instruction does up to {most} independent matrix products at once (blocks)." if most > 1 else ""
-    )
-
-
-def _satfinite(group: Group) -> str:
-    ins = group.representative
-    last = ins.program.operations[-1].final
-    clamped = isinstance(last, Round) and last.overflow == "saturate" and not ins.formats["d"].is_float
-    return f"The exact total is clamped to the range of {ins.formats['d'].name}." if clamped else ""
-
-
-def _operations(group: Group) -> str:
-    """How the products are split into operations, for every length and, where it differs, operand type."""
-    operations = [operation for ins in group.variants for operation in ins.program.operations]
+def _rounded(group: Group) -> str | list[str]:
+    """Where a unit of floats rounds: a word, or how the products are split into operations, for every length
+    and, where it differs, operand type."""
+    steps = group.representative.program.operations[0].steps
     if not group.representative.formats["d"].is_float:
         return ""
-    steps = operations[0].steps
     if any(isinstance(step, Fma) for step in steps):
-        return "Every fused multiply-add is rounded on its own."
+        return "fma"
     if any(isinstance(step, Additions) for step in steps):
-        return "Every product and every sum of two numbers is rounded on its own."
+        return "additions"
     if all(len(ins.program.operations) == 1 for ins in group.variants):
-        return "All products and c enter one operation, which rounds once."
-    found = dict.fromkeys(
-        f"{_typed(group, ins)}{split_text(ins)}" for ins in sorted(group.variants, key=lambda ins: -ins.k)
-    )
-    return f"The operations run one after the other, each with a rounding of its own: {'; '.join(found)}."
+        return "once"
+    longest_first = sorted(group.variants, key=lambda ins: -ins.k)
+    return list(dict.fromkeys(f"{_typed(group, ins)}{split_text(ins)}" for ins in longest_first))
 
 
 def _typed(group: Group, ins: Instruction) -> str:
@@ -165,18 +111,6 @@ def split_text(ins: Instruction) -> str:
     )
     more = f" and {rest} without products" if rest else ""
     return f"{ins.stored_k} product{'s' if ins.stored_k > 1 else ''} in {count}{more}"
-
-
-def _native(group: Group) -> str:
-    ins = group.representative
-    if ins.is_custom:
-        return ""
-    if ins.emulated:
-        return (
-            "The architecture has no such unit: the compiler emits "
-            f"{', '.join(f'`{word}`' for word in ins.sass)} (emulated)."
-        )
-    return ""
 
 
 # The table of variants --------------------------------------------------------------------------------------
