@@ -104,7 +104,7 @@ class Diagnosis:
     """Of a unit with modes: those of modes that the best hypothesis does not explain."""
     partial: tuple[Hypothesis, ...] = ()
     """Where nothing explains every result: what explains some and has no right result wrong, most first. It
-    may be a fault beside another one that has no hypothesis."""
+    may be one fault of several, of which another has no hypothesis."""
 
     @property
     def explains(self) -> bool:
@@ -136,7 +136,7 @@ class Diagnosis:
         """The verdict in one sentence (a second one names explanations that the vectors cannot tell from
         the first)."""
         said = [self._verdict(), *([f"{self.note[:1].upper()}{self.note[1:]}"] if self.note else [])]
-        return ". ".join([*said, *(f"Beside that {one._verdict()}" for one in self.further)])
+        return ". ".join([*said, *(f"In other modes {one._verdict()}" for one in self.further)])
 
     def _verdict(self) -> str:
         name = f"{self.instruction.architecture}:{self.instruction.name}"

@@ -68,7 +68,7 @@ def _by_terms(formats: Formats, operands: Operands) -> Iterator[tuple[str, Mask]
 
 
 def term_words(operands: Operands) -> tuple[str, str]:
-    """One term beside c and several of them, in words: products, or elements of a where there is no b."""
+    """One term other than c and several of them, in words: products, or elements of a where there is no b."""
     if "b" in operands:
         return "one product", "several products"
     return ("a", "a") if operands["a"].shape[1] == 1 else ("one element of a", "several elements of a")
@@ -321,7 +321,7 @@ def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[C
 def _of_common_codes(
     name: str, fmt: Format, codes: Bits, wrong: Mask, limits: _Limits
 ) -> Iterator[Condition]:
-    """Codes that stand beside many wrong answers, in one place and in any."""
+    """Codes that many wrong answers have, in one place and in any."""
     if not wrong.any():
         return
     for place in range(codes.shape[1]):
@@ -399,13 +399,13 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
     if "c" not in operands:
         return
     c = _finite_size(formats["c"], operands["c"])
-    both, beside = (c > 0) & (largest > 0), top - (np.frexp(c)[1] - 1)
-    for distance in _spread(limits, "distance", beside[both]):
+    both, apart = (c > 0) & (largest > 0), top - (np.frexp(c)[1] - 1)
+    for distance in _spread(limits, "distance", apart[both]):
         text = (
             f"the exponent of {named} is that of c {distance:+d} or more",
             f"the exponent of {named} is less than that of c {distance:+d}",
         )
-        yield Condition(*text, both & (beside >= distance))
+        yield Condition(*text, both & (apart >= distance))
 
 
 _HUGE = 1e300

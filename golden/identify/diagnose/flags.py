@@ -9,7 +9,7 @@ flags of a unit are independent of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from golden.identify.diagnose.mutations import of_signals
 from golden.identify.diagnose.mutations.modes import mode_skews
 from golden.identify.diagnose.mutations.mutation import fields, sets, signal
 from golden.identify.diagnose.policy import FLAGS, SEARCH
+from golden.identify.search import Pass, Search
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.keys import TINY
@@ -77,6 +78,18 @@ class _Way:
     slug: str
     text: str
     bits: Callable[[], Mask]
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """A way, and how many flags that count it leaves wrong."""
+
+    left: int
+    way: _Way
+
+
+_Ranking = tuple[_Ranked, ...]
+_NEVER = float("inf")
 
 
 def _both(one: _Way, two: _Way, bits: Mask) -> _Way:
@@ -143,31 +156,46 @@ class _Flag:
         return self.expected[self.index]
 
     def of_another_vector(self) -> FlagFault:
-        """What explains all of it with an operand of the vector before or behind, if that does."""
-        found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._of_neighbours())]
-        return self._named([one for one in found if not one[0]])
+        """What explains all of it with an operand of the vector before or after, if that does."""
+        return self._named(tuple(one for one in self._counted(self._of_neighbours()) if not one.left))
 
     def fault(self) -> FlagFault:
         """The best explanation."""
         wrong = self._left(self.own)
-        found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._ways())]
-        if not any(left == 0 for left, *_ in found):
-            found += [(self._left(way.bits()), len(found) + i, way) for i, way in enumerate(self._slow())]
-        if not any(left == 0 for left, *_ in found) and wrong >= SEARCH.ordered:
-            found += [(0, len(found) + i, way) for i, way in enumerate(self._by_two())]
+        search: Search[_Ranking] = Search(
+            [
+                Pass("conditions", self._conditions, "every single condition is counted"),
+                Pass("signals", self._signals, "every changed signal of the data path is counted"),
+                Pass("pairs", self._pairs, "no two conditions explain all of the flag"),
+            ]
+        )
+        found = search.once((), lambda ranking: min([one.left for one in ranking], default=wrong), _NEVER)
         return self._named(found)
 
-    def _named(self, found: Sequence[tuple[int, int, _Way]]) -> FlagFault:
+    def _conditions(self, ranking: _Ranking, _deadline: float) -> _Ranking:
+        return (*ranking, *self._counted(self._ways()))
+
+    def _signals(self, ranking: _Ranking, _deadline: float) -> _Ranking:
+        return (*ranking, *self._counted(self._slow()))
+
+    def _pairs(self, ranking: _Ranking, _deadline: float) -> _Ranking:
+        """Of few wrong flags two conditions hold by chance."""
+        enough = self._left(self.own) >= SEARCH.ordered
+        return (*ranking, *self._counted(self._by_two() if enough else ()))
+
+    def _counted(self, ways: Iterable[_Way]) -> Iterator[_Ranked]:
+        return (_Ranked(self._left(way.bits()), way) for way in ways)
+
+    def _named(self, found: _Ranking) -> FlagFault:
         """With the explanation that leaves least, the first of several."""
         wrong = self._left(self.own)
         fault = FlagFault(self.name, wrong, int(self.judged.sum()))
-        if not found:
+        best = min(found, key=lambda one: one.left, default=None)
+        if best is None or best.left > SEARCH.accepted * wrong:
             return fault
-        left, _, best = min(found, key=lambda one: one[:2])
-        if left > SEARCH.accepted * wrong:
-            return fault
-        others = tuple(way.slug for own, _, way in found if own == left and way is not best)
-        return replace(fault, slug=best.slug, text=best.text, remaining=left, others=others)
+        way, left = best.way, best.left
+        others = tuple(one.way.slug for one in found if one.left == left and one is not best)
+        return replace(fault, slug=way.slug, text=way.text, remaining=left, others=others)
 
     def _by_two(self) -> list[_Way]:
         """Two faults of one flag, where both together explain all of it: what each adds and takes away, and a
@@ -212,10 +240,10 @@ class _Flag:
         yield self._way("inverted", "it is inverted", ~own)
         if len(own) >= SEARCH.ordered:
             yield self._way("late-by-one", "it is that of the vector before", np.roll(own, 1))
-            yield self._way("early-by-one", "it is that of the vector behind", np.roll(own, -1))
+            yield self._way("early-by-one", "it is that of the vector after", np.roll(own, -1))
 
     def _of_neighbours(self) -> Iterator[_Way]:
-        """What the flag would be with an operand of the vector before or behind; the first and the last
+        """What the flag would be with an operand of the vector before or after; the first and the last
         vector have no neighbour on one side and do not count."""
         for wire in mode_skews(self.ins) if len(self.own) >= SEARCH.ordered else ():
             assert wire.operands is not None
@@ -228,12 +256,16 @@ class _Flag:
             bits = self.expected[index]
             if index != self.index:
                 yield self._way(f"is-{other}", f"it is {other}", bits)
-                yield self._way(f"not-with-{other}", f"it is not raised beside {other}", self.own & ~bits)
-                yield self._way(f"only-with-{other}", f"it is raised beside {other} only", self.own & bits)
+                yield self._way(
+                    f"not-with-{other}", f"it is not raised together with {other}", self.own & ~bits
+                )
+                yield self._way(
+                    f"only-with-{other}", f"it is raised together with {other} only", self.own & bits
+                )
                 yield self._way(f"with-{other}", f"it is raised with {other}, too", self.own | bits)
         for index, other in enumerate(self.ins.status):
             if index != self.index and (self.actual[index] != self.expected[index]).any():
-                text = f"it is raised beside the unit's own {other} only"
+                text = f"it is raised together with the unit's own {other} only"
                 yield self._way(f"only-with-own-{other}", text, self.own & self.actual[index])
 
     def _with_facts(self) -> Iterator[_Way]:
@@ -262,7 +294,7 @@ class _Flag:
         kinds = _Kinds(self.ins, self.operands)
         more = {
             "beside-nan": (
-                "it is raised for opposite infinities beside a NaN, too",
+                "it is raised for opposite infinities with a NaN, too",
                 kinds.opposites_beside_nan,
             ),
             "quiet-nan": ("it is raised for quiet NaNs, too", kinds.nan),
@@ -275,7 +307,7 @@ class _Flag:
             ),
             "not-nan": ("it is not raised for signalling NaNs", kinds.nan),
             "not-beside-nan": (
-                "it is not raised for infinity times zero beside a NaN",
+                "it is not raised for infinity times zero with a NaN",
                 kinds.zero_times_infinity & kinds.nan,
             ),
         }
@@ -290,7 +322,7 @@ class _Flag:
         for those, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
             quiet = np.any([kinds.quiet[name] for name in those], axis=0)
             where = f" as {those[0]}" if rule else ""
-            text = f"it is raised for quiet NaNs{where} in the place of signalling ones"
+            text = f"it is raised for quiet NaNs{where} instead of signalling ones"
             yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*those) | quiet)
 
     def _slow(self) -> Iterator[_Way]:
@@ -319,7 +351,7 @@ class _Flag:
 
 
 def _facts(ins: Instruction, operands: Operands) -> dict[str, tuple[str, Mask]]:
-    """What a unit knows of each dot product beside its flags, (n,), with words for it."""
+    """What a unit knows of each dot product apart from its flags, (n,), with words for it."""
     d = decoded(ins.formats["d"], ins.dot(**operands)[:, None])
     words = {"zero": d.kind == Kind.ZERO, "infinite": d.kind == Kind.INFINITY, "negative": d.sign}
     words |= {"subnormal": _subnormal(ins, "d", d)}

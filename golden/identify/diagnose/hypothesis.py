@@ -97,7 +97,7 @@ class Hypothesis:
     # Combining ----------------------------------------------------------------------------------------------
 
     def with_one_more(self, mutation: Mutation) -> Hypothesis | None:
-        """The hypothesis with a mutation behind its own; None where it has it already, or where one of them
+        """The hypothesis with a mutation after its own; None where it has it already, or where one of them
         means nothing in the program that the others make."""
         if mutation.slug in self.slug.split("+"):
             return None

@@ -3,6 +3,7 @@ one question."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -23,7 +24,7 @@ from golden.catalog.unit_text import unit_text
 from golden.identify import diagnosis
 from golden.identify.diagnose import policy, ranking
 from golden.identify.diagnose.conditions import known
-from golden.identify.diagnose.mutations import of_program
+from golden.identify.diagnose.mutations import of_ports, of_program, of_signals
 from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 
@@ -587,3 +588,24 @@ def test_a_hidden_bit_of_one_operand_is_named(zeros: bool) -> None:
     gets = (b & 0x7C00 == 0) & ((b & 0x3FF != 0) | zeros)
     actual = ins.dot(a=given["a"], b=np.where(gets, b | 0x0400, b).astype(b.dtype), c=given["c"])
     check("f16", actual, f"hidden-bit-set-b{'-zeros' if zeros else ''}")
+
+
+def test_a_cause_comes_before_a_symptom() -> None:
+    """Without products and with c = 0 every result is +0: "the products ignored" is the cause of it."""
+    ins, given = unit("f16"), vectors("f16").operands
+    operands = {name: codes[:400] for name, codes in given.items()} | {"c": np.zeros(400, np.uint32)}
+    found = diagnosis.diagnose(ins, operands, np.zeros(400, np.uint32))
+    slugs = [one.slug for one in found.explaining]
+    assert "products-ignored" in slugs and slugs[-1] == "result-constant"
+    assert "(a symptom, not its cause)" in found.explaining[-1].text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("ieee_add", {"product", "products", "b"}), ("ieee_multiply", {"c"})]
+)
+def test_faults_are_said_in_the_words_of_the_unit(name: str, words: set[str]) -> None:
+    """An adder has no products and no b, a multiplier no c."""
+    ins = next(iter(unit(name).mode_units.values())).stateless
+    for one in (*of_program(ins), *of_ports(ins, ()), *of_signals(ins)):
+        if one.program is None or one.program(ins) is not None:
+            assert not words & {*re.findall(r"\w+", one.text)}, one.text

@@ -319,7 +319,7 @@ class _Run:
         self.ended = self.ended | fresh
 
     def _leave_unseen(self, names: Sequence[str], signals: SpecialSignals) -> Array:
-        """Special values that nobody sees are numbers to all steps behind; returns what is seen."""
+        """Special values that nobody sees are numbers to all later steps; returns what is seen."""
         if signals.unseen is None:
             return signals.kind
         for name in names:
@@ -518,7 +518,7 @@ class _Run:
 
 
 def _as_number(signals: TotalSignals, step: Sum | None) -> Numbers:
-    """A sum as the register behind it holds it; NaNs and infinities among the terms win."""
+    """A sum as the register after it holds it; NaNs and infinities among the terms win."""
     terms, total, exponent, lsb = signals.terms, signals.total, signals.exponent, signals.lsb
     if step is not None and step.width is not None:
         total = held(total, np.maximum(exponent + step.width - lsb, 0), step.overflow)

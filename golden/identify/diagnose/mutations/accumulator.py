@@ -97,7 +97,7 @@ def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
         "load-zero": ("load sets the accumulator to zero, not to c", _c_zero),
         "load-adds": (adds, _c_added(fmt)),
         "load-loses-products": (
-            "load takes c in behind the products, and loses those that come with it",
+            "load takes c in after the products, and loses those that come with it",
             _no_products,
         ),
         "load-adds-products": ("load takes c in and adds the products that come with it", _with_products),
@@ -107,7 +107,7 @@ def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
     found = {slug: (text, _where("load", rule)) for slug, (text, rule) in rules.items()}
     return found | {
         "load-late-by-one": (
-            "load takes c in behind the sum: the next dot product is the first that has it",
+            "load takes c in after the sum: the next dot product is the first that has it",
             _loaded_late,
         ),
         "always-load": ("c taken in with every dot product, whatever load says", _always_loaded),

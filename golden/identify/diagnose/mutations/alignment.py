@@ -253,7 +253,7 @@ def _ored_behind(precision: int, kind: type[Step]) -> Iterator[Mutation]:
     away."""
     for places in range(precision, precision + 6):
         text = (
-            f"has an ORed sticky bit behind the sum for what lies more than {places} places below the "
+            f"has an ORed sticky bit after the sum for what lies more than {places} places below the "
             "largest exponent, where it belongs to the term that is added or subtracted"
         )
         rule = sets(lost_below=lambda s, n=places: np.full_like(s.maximum, n), or_below=True)

@@ -39,7 +39,7 @@ class Mutation:
         text: what the unit does, in words.
         weight: of mutations that explain as much, the one with the lower weight is the likelier.
         program: the instruction with another program; None where the change means nothing there.
-        operands, result: the codes at the ports, before and behind the arithmetic.
+        operands, result: the codes at the ports, before and after the arithmetic.
         answer: what stands in the place of all arithmetic.
         signals: (place, rule) of each changed signal of the data path, one of datapath.PLACES each.
         of: the kinds of steps whose signals change; none: all.

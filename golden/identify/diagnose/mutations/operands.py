@@ -353,7 +353,7 @@ def _orders(blocks: int) -> Iterator[tuple[str, str, list[int]]]:
     yield "reversed", "the blocks in reverse order", list(reversed(every))
     yield "late-by-one-block", "the block before", [(i - 1) % blocks for i in every]
     if blocks > 2:
-        yield "early-by-one-block", "the block behind", [(i + 1) % blocks for i in every]
+        yield "early-by-one-block", "the block after", [(i + 1) % blocks for i in every]
     for block in every:
         yield f"of-block-{block}-everywhere", f"block {block} for all blocks", [block] * blocks
 

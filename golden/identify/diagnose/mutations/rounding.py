@@ -320,7 +320,7 @@ def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _after_additions(kind: type[Step], bits: int) -> Iterator[Mutation]:
-    """Normalisation behind an addition, and what is forgotten there."""
+    """Normalisation after an addition, and what is forgotten there."""
     for places in range(4):
         text = f"sees {places} bits below the round bit, not all, where the sum carried"
         rule = sets(seen=lambda s, n=places: np.where(s.leading > s.maximum, n, _ALL_BITS))

@@ -10,6 +10,7 @@ import numpy as np
 from golden.identify.diagnose.datapath.arrays import Array
 from golden.identify.diagnose.datapath.signals import SpecialSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, sets, signal
+from golden.identify.diagnose.mutations.words import NEIGHBOURS
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import Additions, Fma, SpecialValues
@@ -112,12 +113,12 @@ def _answers() -> Iterator[Mutation]:
         yield _special(f"nan-not-answered-{rule}", text, partial(_lose_nans, rule=rule))
         text = f"an infinity is answered before a NaN is looked for; of both signs the {rule} one"
         yield _special(f"infinity-before-nan-{rule}", text, partial(_prefer_infinities, rule=rule))
-    for late, word in ((1, "before"), (-1, "behind")):
+    for late, slug, word in NEIGHBOURS:
         text = f"NaNs and infinities are those of the vector {word}"
-        yield _special(f"special-of-vector-{word}", text, partial(_take_specials, late=late), in_order=True)
+        yield _special(f"special-of-vector-{slug}", text, partial(_take_specials, late=late), in_order=True)
         text = f"the signs of infinities are those that the terms of the vector {word} have"
         sign = lambda s, n=late: np.where(s.kind == Kind.INFINITY, np.roll(s.sign, n, axis=0), s.sign)  # noqa: E731
-        yield _special(f"infinity-signs-of-vector-{word}", text, sets(sign=sign), in_order=True)
+        yield _special(f"infinity-signs-of-vector-{slug}", text, sets(sign=sign), in_order=True)
     for sign_bit, word in ((0, "positive"), (1, "negative")):
         kind = lambda s, n=sign_bit: np.where(s.sign == n, np.maximum(s.kind, int(Kind.INFINITY)), s.kind)  # noqa: E731
         yield _special(

@@ -24,7 +24,7 @@ from golden.identify.diagnose.mutations.mutation import (
     signal,
     with_operations,
 )
-from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES
+from golden.identify.diagnose.mutations.words import MODE_NAMES, NEIGHBOURS, STEP_NAMES
 from golden.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.program.program import Operation
@@ -274,9 +274,9 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
 
 def _aligned(ins: Instruction) -> Iterator[Mutation]:
     """Sums of aligned terms: the exponent that they get, and negative ones that stay in two's complement."""
-    for late, word in ((1, "before"), (-1, "behind")):
+    for late, slug, word in NEIGHBOURS:
         text = f"the sum gets the largest exponent of the vector {word}"
-        yield _in_sum(f"exponent-of-vector-{word}", text, partial(_take_exponent, late=late), in_order=True)
+        yield _in_sum(f"exponent-of-vector-{slug}", text, partial(_take_exponent, late=late), in_order=True)
     text = "the sum gets the exponent 0, not the largest one of its terms"
     yield _in_sum("exponent-always-0", text, lambda s: _move(s, -s.exponent))
     bits = [n for step in ins.program.steps_of(Align) for _, n in step.fraction_bits]
@@ -309,7 +309,7 @@ def _carries(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _lose_carry(s: TotalSignals, places: int | None) -> None:
-    """What is left shows the bits that the rounding behind a carry does not: in a register of `places` bits
+    """What is left shows the bits that the rounding after a carry does not: in a register of `places` bits
     below the leading one the others are one sticky bit."""
     magnitude = low_bits(np.abs(s.total), np.maximum(s.exponent + 1 - s.lsb, 0))
     if places is not None:

@@ -25,6 +25,8 @@ STEP_NAMES: dict[type[Step], str] = {
     Round: "the final rounding",
     Sum: "the sum",
 }
+NEIGHBOURS = ((1, "before", "before"), (-1, "behind", "after"))
+"""By how many places a vector's neighbour is rolled to it, and what slugs and texts call that."""
 OTHERS = {"a": "b", "b": "a"}
 """The other factor of each."""
 
