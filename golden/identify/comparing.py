@@ -27,15 +27,29 @@ from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, answers_of, signature_of
 
-BATCH = 2048
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
-"""Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN
+"""Kinds of difference, the clearest first: two unequal finite numbers; a number, infinity or NaN
 against something of another kind; +0 against -0; two NaNs of different bits."""
 DIFFERENCES = (*CLASSES, "flags")
 """What a comparison counts: the last are status flags that differ where d is equal or both are NaNs."""
-_TOLD = ("value", "special", "zero_sign", "flags", "nan_payload")
-"""The same, the most telling first."""
-_CANDIDATES = 14
+_CLEAREST_FIRST = ("value", "special", "zero_sign", "flags", "nan_payload")
+"""The differences in the order in which an example of one is looked for."""
+
+
+@dataclass(frozen=True)
+class ComparisonPolicy:
+    """How the search for differences spends its time.
+
+    Attributes:
+        batch: dot products that both units are asked at once: as many as the core runs without waiting.
+        shrunk: examples of one kind of difference that are made small, one for each kind of stimulus at most.
+    """
+
+    batch: int = 2048
+    shrunk: int = 14
+
+
+COMPARISON = ComparisonPolicy()
 
 
 @dataclass
@@ -66,7 +80,7 @@ class Example:
     trace_y: Trace | None
     """None of a unit that is no instruction: nothing is known of its steps."""
     flags: tuple[int, int] | None = None
-    """The words of status flags of both, where both tell them."""
+    """The words of status flags of both, where both have them."""
 
     @property
     def products(self) -> int:
@@ -100,7 +114,7 @@ class Comparison(Generic[X], Shown):
     counts: tuple[KindCount, ...]
     example: Example | None
     flags: tuple[str, ...] = ()
-    """The status flags that were compared: those that both units tell."""
+    """The status flags that were compared: those that both units have."""
 
     def __repr__(self) -> str:
         sides = " and ".join(
@@ -177,7 +191,7 @@ def compare(
     They are instructions or other units (golden/unit.py). Both must take a, b and c of the same formats, and
     be both dense or both sparse of one pattern, with equal scale blocks. K may differ: operands are drawn for
     the smaller K, and the larger one gets zeros (scales of one, legal metadata) appended. Results of
-    different formats are compared by value; status flags by name, those that both tell. Of instructions that
+    different formats are compared by value; status flags by name, those that both have. Of instructions that
     keep their accumulators the arithmetic is compared, with c as an operand.
 
     Args:
@@ -192,16 +206,16 @@ def compare(
     _check_comparable(signature_of(x), signature_of(y))
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
-    search = _Search(x, y)
+    search = _Differences(x, y)
     share = max(budget // len(stimuli.SEARCH_KINDS), 1)
+    every = share * len(stimuli.SEARCH_KINDS)
     for index, kind in enumerate(stimuli.SEARCH_KINDS):
         rng = np.random.default_rng([seed, index])
-        for done in range(0, share, BATCH):
-            search.run(kind, min(BATCH, share - done), rng)
+        for done in range(0, share, COMPARISON.batch):
+            count = min(COMPARISON.batch, share - done)
+            search.run(kind, count, rng)
             if progress is not None:
-                progress(
-                    min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.SEARCH_KINDS)
-                )
+                progress(index * share + done + count, every)
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest(), search.flags)
 
 
@@ -249,7 +263,7 @@ def pad(operands: Operands, unit: Unit | Signature) -> Operands:
     return padded
 
 
-class _Search:
+class _Differences:
     """Runs batches on both units, counts, and keeps the first examples of every class of difference."""
 
     def __init__(self, x: Unit, y: Unit) -> None:
@@ -259,7 +273,7 @@ class _Search:
         self.counts = {kind: KindCount(kind) for kind in stimuli.SEARCH_KINDS}
         self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in DIFFERENCES}
         self.flags: tuple[str, ...] = ()
-        """Status flags that both sides tell, once they were asked."""
+        """Status flags that both sides have, once they were asked."""
 
     def run(self, kind: str, count: int, rng: np.random.Generator) -> None:
         """Tries one batch."""
@@ -296,11 +310,11 @@ class _Search:
         return answers_of(self.x, pad(operands, self.x)), answers_of(self.y, pad(operands, self.y))
 
     def shortest(self) -> Example | None:
-        """Minimises the candidates of the most telling class and returns the cheapest."""
-        for name in _TOLD:
+        """Minimises the candidates of the clearest class and returns the cheapest."""
+        for name in _CLEAREST_FIRST:
             candidates = [
                 (kind, self.least(operands, DIFFERENCES.index(name)))
-                for kind, operands in self.found[name][:_CANDIDATES]
+                for kind, operands in self.found[name][: COMPARISON.shrunk]
             ]
             if candidates:
                 costs = [cost(self.short, operands) for _, operands in candidates]
@@ -317,7 +331,7 @@ class _Search:
         """Traces one dot product on both units."""
         for_x, for_y = pad(operands, self.x), pad(operands, self.y)
         dx, dy = self.answers({key: codes[None] for key, codes in operands.items()})
-        told = "flags" in dx and "flags" in dy
+        have_flags = "flags" in dx and "flags" in dy
         return Example(
             kind,
             difference,
@@ -327,7 +341,7 @@ class _Search:
             int(dy["d"][0]),
             self.x.trace(**for_x) if isinstance(self.x, Instruction) else None,
             self.y.trace(**for_y) if isinstance(self.y, Instruction) else None,
-            (int(dx["flags"][0]), int(dy["flags"][0])) if told else None,
+            (int(dx["flags"][0]), int(dy["flags"][0])) if have_flags else None,
         )
 
 

@@ -235,13 +235,9 @@ def _code_costs(fmt: Format, codes: Bits, weights: tuple[float, float, float]) -
 
 
 def _simplifications(takes: Signature, operands: Operands) -> Operands:
-    """Every single simplification of one example, as a batch."""
-    changed = [*_zeroings(takes, operands), *_moves(operands), *_shifts(takes, operands)]
-    for name, codes in operands.items():
-        if name != "metadata" and name not in takes.absent:
-            for place in np.ndindex(codes.shape[1:]):
-                simpler = _simpler_codes(takes.formats[name], int(codes[(0, *place)]))
-                changed += [{name: _replaced(codes, place, code)} for code in simpler]
+    """Every single simplification of one example, as a batch. Each pass gives the operands that it changes,
+    with all else as it is; what costs no less is not tried."""
+    changed = [change for one in _PASSES for change in one(takes, operands)]
     batch = {name: np.repeat(codes, max(len(changed), 1), axis=0) for name, codes in operands.items()}
     for row, change in enumerate(changed):
         for name, codes in change.items():
@@ -271,7 +267,7 @@ def _zeroings(takes: Signature, operands: Operands) -> Iterator[Operands]:
         yield from ({"b": _replaced(b, (place,), 0)} for place in range(b.shape[-1]))
 
 
-def _moves(operands: Operands) -> Iterator[Operands]:
+def _moves(takes: Signature, operands: Operands) -> Iterator[Operands]:
     """Moves each live product of a dense a to every free place before it."""
     a, b = operands["a"], operands["b"]
     if a.shape != b.shape:
@@ -334,6 +330,19 @@ def _replaced(codes: Bits, place: tuple[int, ...], code: int) -> Bits:
     changed = codes.copy()
     changed[(0, *place)] = code  # operands of the minimiser are batches of one
     return changed
+
+
+def _codes(takes: Signature, operands: Operands) -> Iterator[Operands]:
+    """Changes one code to one that is easier to read."""
+    for name, codes in operands.items():
+        if name != "metadata" and name not in takes.absent:
+            for place in np.ndindex(codes.shape[1:]):
+                for code in _simpler_codes(takes.formats[name], int(codes[(0, *place)])):
+                    yield {name: _replaced(codes, place, code)}
+
+
+_PASSES = (_zeroings, _moves, _shifts, _codes)
+"""What makes operands simpler; after the last round none of them finds anything that still fails."""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -120,6 +120,38 @@ class ConditionPolicy:
     related: float = 0.5
 
 
+@dataclass(frozen=True)
+class RangePolicy:
+    """How far mutations reach that have a number: each range ends where a fault of usual RTL does.
+
+    Attributes:
+        few_k: products of a step of which each may have a fault of its own; of more it takes too long.
+        swaps: pairs of blocks of k that may be exchanged; of more blocks only neighbours.
+        floors: exponent floors that are tried, from the least exponent of d down.
+        word: bits of a word above the kept ones: sign, carries and guard bits of usual adders.
+        beyond: places beyond twice the kept bits up to which the limit of a shift matters.
+        shorter: bits that the word of a product may be too short: its sign and a carry.
+        register: places that a register for exact sums may be too short.
+        carries: places from the largest exponent up at which the leading one of a sum may be.
+        headroom: places above the largest exponent at which the register of a sum may begin.
+        extra: places beyond the width of a register, for guard, round, sticky and carry bits.
+        unseen: bits above those of an integer result in which an overflow may go unseen.
+    """
+
+    few_k: int = 16
+    swaps: int = 64
+    floors: int = 18
+    word: int = 9
+    beyond: int = 8
+    shorter: int = 2
+    register: int = 16
+    carries: int = 5
+    headroom: int = 3
+    extra: int = 4
+    unseen: int = 4
+
+
+RANGES = RangePolicy()
 SEARCH = SearchPolicy()
 FLAGS = FlagPolicy()
 CONDITIONS = ConditionPolicy()

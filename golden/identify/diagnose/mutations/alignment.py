@@ -24,6 +24,7 @@ from golden.identify.diagnose.mutations.mutation import (
     without,
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES, signed_slug
+from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
 from golden.number.rounding import MODES
 from golden.program.keys import Candidate
@@ -132,16 +133,12 @@ def _has_sticky(step: Align) -> bool:
     return step.cut != "dropped"
 
 
-_FLOORS = 18
-"""Exponent floors that are tried, from the least exponent of d down: one for each width of a usual sum."""
-
-
 def _maximum(ins: Instruction) -> Iterator[Mutation]:
     """What takes part in the maximum exponent: floors, zeros, c, cancelled groups, normalised products."""
     floors = [step.floor for step in steps_of(ins, Align) if step.floor is not None]
     least = ins.formats["d"].min_exponent if ins.formats["d"].is_float else 0
     was = f" instead of {floors[0]}" if floors else ""
-    for floor in range(least, least - _FLOORS, -1):
+    for floor in range(least, least - RANGES.floors, -1):
         apply = fields(Align, when=lambda s: "c" in s.of or s.floor is not None, floor=floor)
         weight = 1.0 if floor == least else 1.1
         yield change(f"floor-{signed_slug(floor)}", f"exponent floor {floor}{was}", apply, weight)
@@ -206,11 +203,6 @@ def _shift_amounts(ins: Instruction) -> Iterator[Mutation]:
 
 # The signals of the shifters --------------------------------------------------------------------------------
 
-_ABOVE = 9
-"""Bits of a word above the kept ones that are tried: sign, carries and guard bits of usual adders."""
-_BEYOND = 8
-"""Places beyond twice the kept bits up to which a limit of a shift can matter."""
-
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
     """Shift amounts, what is left of far terms, and terms that the maximum or a sticky bit does not see."""
@@ -222,7 +214,7 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
         text = f"{where} takes the low {bits} bits of the shift amount: a term {1 << bits} places down stays"
         rule = sets(shift=lambda s, n=1 << bits: s.shift % n)
         yield _shift(f"shift-modulo-{1 << bits}", text, rule, 1.05)
-    for places in range(max(precision - 6, 1), 2 * precision + _BEYOND):
+    for places in range(max(precision - 6, 1), 2 * precision + RANGES.beyond):
         text = f"{where} takes a term {places} or more places down as nothing but a sticky bit"
         rule = sets(jammed=lambda s, n=places: s.jammed | (s.shift >= n))
         yield _shift(f"shift-jammed-from-{places}", text, rule, 1.05)
@@ -243,7 +235,7 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _limited(precision: int, kind: type[Step]) -> Iterator[Mutation]:
-    for limit in range(1, 2 * precision + _BEYOND):
+    for limit in range(1, 2 * precision + RANGES.beyond):
         text = f"shifts a term that is more than {limit} places down by {limit}"
         yield _shift(f"shift-limit-{limit}", text, sets(shift=lambda s, n=limit: np.minimum(s.shift, n)))
 
@@ -273,7 +265,7 @@ def _words(precision: int) -> Iterator[Mutation]:
         ("", "negative terms", True, 1.0),
         ("c-", "a negative c", lambda s: s.owner == "c", 1.05),
     ):
-        for word in range(precision + 2, precision + _ABOVE):
+        for word in range(precision + 2, precision + RANGES.word):
             text = (
                 f"the alignment shifts zeros into {what} instead of copies of the sign (words of {word} bits)"
             )

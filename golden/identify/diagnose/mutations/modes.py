@@ -14,11 +14,9 @@ import numpy as np
 from golden.errors import OperandError
 from golden.identify.diagnose.mutations.mutation import Mutation
 from golden.identify.diagnose.mutations.ports import LATE, skews
+from golden.identify.diagnose.policy import SEARCH
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
-
-_FEWEST_IN_ORDER = 16
-"""Results below which a shift by one vector explains too much by chance."""
 
 
 def rewired_modes(
@@ -32,7 +30,7 @@ def rewired_modes(
         equal: which of the codes (n,) that it is given are the unit's results.
     """
     assert len(actual) == len(operands["mode"])
-    found = [*mode_ports(ins), *(mode_skews(ins) if len(actual) >= _FEWEST_IN_ORDER else [])]
+    found = [*mode_ports(ins), *(mode_skews(ins) if len(actual) >= SEARCH.ordered else [])]
     return [one for one in found if _explains(ins, one, operands, equal)]
 
 

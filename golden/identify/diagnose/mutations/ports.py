@@ -15,7 +15,7 @@ import numpy as np
 
 from golden import stimuli
 from golden.identify.diagnose.mutations.mutation import Mutation, Rewire, Rework, distinct
-from golden.identify.diagnose.mutations.products import FEW_K
+from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
@@ -52,7 +52,7 @@ def skews(ins: Instruction) -> list[Mutation]:
         for late, word in LATE if not set(names) & set(ins.absent) else ():
             found.append(_skew(f"{names}-{word}-by-one", f"{text} {word} by one vector", names, late))
     factors = "".join(name for name in "ab" if name not in ins.absent)
-    for j in range(ins.k if ins.pattern is None and 1 < ins.k <= FEW_K else 0):
+    for j in range(ins.k if ins.pattern is None and 1 < ins.k <= RANGES.few_k else 0):
         for late, word in LATE:  # in a systolic row each element has registers of its own
             text = f"the product of k = {j} {word} by one vector"
             found.append(replace(_skew(f"product-{j}-{word}-by-one", text, factors, late, j), weight=1.1))

@@ -12,15 +12,12 @@ from golden.identify.diagnose.datapath.arrays import Array, held, modulo
 from golden.identify.diagnose.datapath.signals import ProductSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, signal
 from golden.identify.diagnose.mutations.words import OTHERS
+from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import Align, Fma, Multiply
 
 _product = partial(signal, "products")
-FEW_K = 16
-"""Products of a step of which each may have a fault of its own; of more the search would take too long."""
-_SHORTER = 3
-"""Bits that a word may be too short, less one: a word without its sign and a carry."""
 
 
 def program(ins: Instruction) -> Iterator[Mutation]:
@@ -62,7 +59,7 @@ def _places(ins: Instruction) -> Iterator[Mutation]:
     a, b = ins.formats["a"], ins.formats["b"]
     least = a.min_exponent + b.min_exponent
     most = a.max_exponent + b.max_exponent - least
-    for bits in range(most.bit_length() - 1, max(most.bit_length() - _SHORTER, 1), -1):
+    for bits in range(most.bit_length() - 1, max(most.bit_length() - RANGES.shorter - 1, 1), -1):
         for slug, start, what in (
             ("place", 0, "the exponent of a product, counted from the least one,"),
             ("exponent", 2, "the sum of both exponents of a product"),
@@ -87,12 +84,12 @@ def _narrow(ins: Instruction) -> Iterator[Mutation]:
     a, b = ins.formats["a"], ins.formats["b"]
     whole = a.fraction_bits + b.fraction_bits + 2 if a.is_float else a.integer_bits + b.integer_bits
     signed, of = not a.is_float and (a.signed or b.signed), " of the significands" if a.is_float else ""
-    for bits in range(whole - 1, max(whole - _SHORTER, 1), -1):
+    for bits in range(whole - 1, max(whole - RANGES.shorter - 1, 1), -1):
         text = f"each product{of} has {bits} bits, those above are lost"
         yield _product(f"product-width-{bits}", text, partial(_hold, bits=bits, signed=signed))
     count = len(ins.program.operations[0].k_index)
     for bits in range(whole - 1, whole + 2) if signed else ():
-        for k in (None, *(range(count) if 1 < count <= FEW_K else ())):
+        for k in (None, *(range(count) if 1 < count <= RANGES.few_k else ())):
             which = "each product" if k is None else f"the product of k = {k}"
             text = f"{which}, {bits} bits, is not extended by its sign: zeros stand above it"
             slug = f"product{'' if k is None else f'-{k}'}-unsigned-{bits}"

@@ -23,6 +23,7 @@ from golden.identify.diagnose.mutations.mutation import (
     signal,
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES
+from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES
 from golden.program.program import Operation
@@ -158,10 +159,6 @@ def nan_word(nan: int) -> Mutation:
 
 _ALL_BITS = 1 << 20
 """A number of bits below the round bit that is more than any number has."""
-_EXTRA = 4
-"""Places beyond the width of a register that are tried, for guard, round, sticky and carry bits."""
-_HEADROOM = 3
-"""Places above the largest exponent at which the register of a sum may begin."""
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
@@ -199,7 +196,7 @@ def _normalizing(ins: Instruction) -> Iterator[Mutation]:
     a, b = ins.formats["a"], ins.formats["b"]
     if not kinds_of(ins, Normalize) or not (a.is_float and b.is_float):
         return
-    for top in range(a.max_exponent + b.max_exponent, a.max_exponent + b.max_exponent + _EXTRA):
+    for top in range(a.max_exponent + b.max_exponent, a.max_exponent + b.max_exponent + RANGES.extra):
         text = f"normalisation does not see the bits of a sum from 2^{top} up"
         yield signal("normalize", f"normalize-top-{top}", text, partial(_blind_above, top=top))
 
@@ -325,7 +322,7 @@ def _after_additions(kind: type[Step], bits: int) -> Iterator[Mutation]:
         text = f"sees {places} bits below the round bit, not all, where the sum carried"
         rule = sets(seen=lambda s, n=places: np.where(s.leading > s.maximum, n, _ALL_BITS))
         yield _rounding(f"carry-sees-{places}", text, rule)
-    for places in range(1, bits + _EXTRA):
+    for places in range(1, bits + RANGES.extra):
         for apart in (False, True) if kind is not Round else (False,):
             of, suffix = (" of numbers of different exponents", "-apart") if apart else ("", "")
             text = f"shifts a difference{of} left by {places} places at most"
@@ -346,7 +343,7 @@ def _narrow_shifts(bits: int) -> Iterator[Mutation]:
     the amount as it should be."""
     widths = range(2, max(bits, 2).bit_length() + 2)
     for width in widths:
-        for top in range(_HEADROOM):
+        for top in range(RANGES.headroom):
             above = f", counted from 2^{top} times the largest exponent" if top else ""
             for right in (False, True):
                 text = f"normalises by the low {width} bits of the shift amount{above}"
@@ -356,7 +353,7 @@ def _narrow_shifts(bits: int) -> Iterator[Mutation]:
                 wrap = lambda by, n=1 << width: by % n  # noqa: E731
                 rule = partial(_shift_left, rule=wrap, top=top, exponent_right=right)
                 yield _rounding(slug, text, rule, 1.12 + top / 100 + right / 100)
-    for places in range(1, bits + _EXTRA):
+    for places in range(1, bits + RANGES.extra):
         for right in (False, True):
             text = f"normalises by {places} places at most" + (
                 "; the exponent takes the whole amount" * right
@@ -408,7 +405,7 @@ def _exponent_fields(kind: type[Step]) -> Iterator[Mutation]:
     text = "gives subnormal differences the exponent field 1 instead of 0"
     rule_of = lambda s: _exponent_one(s, s.rounding.subtraction)  # noqa: E731
     yield _code("subnormal-difference-exponent-one", text, rule_of)
-    for extra in range(_EXTRA):
+    for extra in range(RANGES.extra):
         text = (
             "does not clear the exponent field of a difference without a leading one: neither of subnormal "
             f"results nor of zeros ({extra} bits below the last place)"

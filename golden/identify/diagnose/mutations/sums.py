@@ -25,6 +25,7 @@ from golden.identify.diagnose.mutations.mutation import (
     with_operations,
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, NEIGHBOURS, STEP_NAMES
+from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.program.program import Operation
@@ -139,9 +140,6 @@ def _aligned_without_c(step: Align, of: tuple[str, ...]) -> Align:
 
 # The program: the order of k --------------------------------------------------------------------------------
 
-_MOST_SWAPS = 64
-"""Pairs of blocks of one size that may be exchanged; of more blocks only neighbours."""
-
 
 def _order(ins: Instruction) -> Iterator[Mutation]:
     for order, how in (("tree", "as a tree"), ("sequential", "one by one")):
@@ -176,7 +174,7 @@ def _k_in_another_order(ins: Instruction) -> Iterator[Mutation]:
     for size in (size for size in range(1, count // 2 + 1) if count % size == 0):
         blocks = count // size
         pairs = [(i, j) for i in range(blocks) for j in range(i + 1, blocks)]
-        near = pairs if len(pairs) <= _MOST_SWAPS else [(i, j) for i, j in pairs if j == i + 1]
+        near = pairs if len(pairs) <= RANGES.swaps else [(i, j) for i, j in pairs if j == i + 1]
         for i, j in near if blocks > 2 else ():
             what = f"k = {i} and {j}" if size == 1 else f"blocks {i} and {j} of {size} elements of k"
             slug = f"k-{i}-and-{j}-swapped" if size == 1 else f"k-blocks-of-{size}-{i}-and-{j}-swapped"
@@ -251,11 +249,6 @@ def _unfused(step: Step, _: Operation) -> Step | tuple[Step, ...]:
 
 # The signals of the adders ----------------------------------------------------------------------------------
 
-_SHORTER = 16
-"""Places that a register for exact sums may be too short."""
-_CARRIES = 5
-"""Places from the largest exponent up at which the leading one of a sum may be."""
-
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
     """What sums of floats lose, and the signs of those that are zero; sums of integers that are clamped."""
@@ -284,7 +277,7 @@ def _aligned(ins: Instruction) -> Iterator[Mutation]:
         text = f"a negative sum is not negated: the word of {width} bits is taken for its magnitude"
         rule = sets(total=lambda s, n=width: np.where(s.total < 0, -modulo(s.total, n), s.total))
         yield _in_sum(f"negative-sum-kept-{width}", text, rule)
-    for places in range(_CARRIES):
+    for places in range(RANGES.carries):
         text = f"the leading one of a sum is not seen from 2^{places} times the largest exponent up"
         yield _in_sum(f"sum-top-plus-{places}", text, partial(_lose_top, places=places))
 
@@ -393,7 +386,7 @@ def _short_register(ins: Instruction) -> Iterator[Mutation]:
         return
     with_c = any("c" in step.of for step in ins.program.steps_of(Sum))
     top = max(a.max_exponent + b.max_exponent + 1, c.max_exponent if with_c else 0) + ins.k.bit_length() + 2
-    for place in range(top, top - _SHORTER, -1):
+    for place in range(top, top - RANGES.register, -1):
         text = f"the register of the sum ends with a sign bit at 2^{place}, and wraps"
         rule = sets(total=lambda s, n=place: held(s.total, np.maximum(n + 1 - s.lsb, 0)))
         yield _in_sum(f"sum-wraps-at-{place}", text, rule)
@@ -431,9 +424,6 @@ def _move(s: TotalSignals, by: Array) -> None:
 
 
 # Integers ---------------------------------------------------------------------------------------------------
-
-_UNSEEN_OVERFLOWS = 4
-"""Bits above those of the result in which an overflow may go unseen."""
 
 
 def _integer_totals(ins: Instruction) -> Iterator[Mutation]:
@@ -478,7 +468,7 @@ def _clamps(fmt: Format) -> Iterator[Mutation]:
         ):
             text = f"a sum {what} number becomes {word}"
             yield _total(f"clamp-{name}-{slug}", text, _replacing(past, fmt, value))
-    for more in range(1, _UNSEEN_OVERFLOWS + 1):
+    for more in range(1, RANGES.unseen + 1):
         place = fmt.integer_bits - fmt.signed + more
         unseen = lambda s, n=1 << place: (s.total < n) & (s.total >= -n * fmt.signed)  # noqa: E731
         text = f"an overflow is seen from 2^{place} up alone: what is less wraps"
