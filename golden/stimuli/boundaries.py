@@ -40,8 +40,13 @@ _BITS = 61
 """Bits of a total at most: those of int64, less the sign, a carry and one that a term may take too much."""
 _PIECES = 5
 """Products of which a total is made at most: 24 bits are three products of FP8, and two more cancel."""
-_CARRIES = 0.2
-"""Share of totals whose digits are all ones, but for the last two."""
+_CARRIES = 0.25
+"""Share of totals with a run of ones, but for the last two bits."""
+_RISES = 0.15
+"""Share of totals just below the least normal number: of 200,000 vectors of a lone f32 product some 15 round
+up past each of its 23 digits."""
+_WITHOUT_LEAST = 0.2
+"""Share of totals whose last place is that of a result without a least exponent."""
 _CROSSINGS = 0.2
 """Share of totals just past a power of two: one field of several that no other total has."""
 _DEEPEST = 40
@@ -166,7 +171,12 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     # Where no product has bits below the result's last place, c is alone: that is enough in some rows.
     alone = (lead - kept < draw.tiniest) | (lead - kept - depth > draw.high)
     lead = np.where(alone & draw.chance(0.7, size), usual, lead)
-    last = np.maximum(lead, least) - kept
+    # Just below the least normal number, all ones: whether the result becomes that number hangs on every bit.
+    rises = draw.chance(_RISES, size) & (least - 1 >= low)
+    lead = np.where(rises, least - 1, lead)
+    # The last place of the result; or that which it had without a least exponent, by which a unit decides
+    # whether a result is tiny before it flushes it or raises underflow.
+    last = np.where(rises | draw.chance(_WITHOUT_LEAST, size), lead, np.maximum(lead, least)) - kept
     # The digits of the result below the leading one carry, borrow or do neither.
     width = np.maximum(lead - last, 0)
     ones = _power(width) - 1
@@ -175,9 +185,16 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     )
     digits = np.where(lead >= last, _power(width) + digits, 0)  # below half of the least number: no digit
     total, unit = (digits << depth) + field(draw, depth), last - depth
-    # Nearly a power of two: what rounds up carries through every place, also where a step keeps more than D.
-    nearly = (_power(width + depth + 1) - draw.pick(0, 3, size)) * (lead >= last)
-    total = np.where(draw.chance(_CARRIES, size), np.maximum(nearly, 0), total)
+    # What rounds up carries through a run of ones: of all digits, nearly a power of two, also where a step
+    # keeps more than D; of all but one digit, which stops it; or of the digits below any place.
+    top = width + depth
+    place = draw.pick(np.minimum(depth, top - 1), top - 1, size)
+    ends_at = (_power(top) + (_anything(draw, width) << depth) >> place + 1) + 1 << place + 1
+    all_ones = _power(top + 1)
+    but_one = all_ones - _power(place)
+    runs = np.choose(draw.pick(0, 2, size), [all_ones, but_one, np.where(rises, but_one, ends_at)])
+    runs = (runs - draw.pick(0, 3, size)) * (lead >= last)
+    total = np.where(rises | draw.chance(_CARRIES, size), np.maximum(runs, 0), total)
     if not (draw.a.is_float and draw.b.is_float):
         unit = np.maximum(unit, 0)
     return np.where(draw.coins(size) == 1, -total, total), unit
@@ -332,11 +349,25 @@ def _take_product(draw: Draw, a: Bits, b: Bits, left: Ints, unit: Ints, column: 
     back, single = np.maximum(_length(digits) - 1, 0), np.ones_like(digits)
     x = _code(draw.a, None, np.where(in_a, digits, single), first - np.where(in_a, back, 0))
     y = _code(draw.b, None, np.where(in_a, single, digits), second - np.where(in_a, 0, back))
+    # Where more is left than one factor holds, both have digits in some rows, nearly all where no other term
+    # follows: x is any number of the bits that y lacks, y is how often it fits. What is left then is below x.
+    bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
+    length = _length(np.abs(left))
+    width = np.clip(length - bits_b, 1, bits_a)
+    digits_x = _anything(draw, width - 1) | _power(width - 1) | 1
+    digits_x = np.where(_length(np.abs(left) // digits_x) > bits_b, 2 * digits_x + 1, digits_x)
+    digits_y = np.abs(left) // digits_x
+    often = 0.9 if draw.k == 1 and "c" in draw.unit.absent else 0.5
+    both = draw.chance(often, left.shape) & (length > bits_b + 1) & (_length(digits_x) <= bits_a)
+    exponent = first - _length(digits_x) + 1
+    x = np.where(both, _code(draw.a, None, digits_x, exponent), x)
+    y = np.where(both, _code(draw.b, None, digits_y, unit - exponent), y)
+    taken = np.where(both, digits_x * digits_y, digits << shift)
     factor, fmt = draw.signed_factor(x, y)
     factor[...] = np.where(left < 0, negate(fmt, factor), factor)
     a[:, column] = np.where(rows, x, a[:, column])
     b[:, column] = np.where(rows, y, b[:, column])
-    return np.where(rows, np.sign(left) * (digits << shift), 0)
+    return np.where(rows, np.sign(left) * taken, 0)
 
 
 def _take_integers(draw: Draw, a: Bits, b: Bits, left: Ints, column: int) -> Ints:

@@ -102,6 +102,36 @@ def test_a_lone_product_rounds_up_to_the_least_normal_and_has_each_sticky_bit(
     assert min(met) >= LEAST, met
 
 
+def test_the_carry_of_a_rounding_ends_at_every_place(tmp_path: Path) -> None:
+    """A lone f32 product: a unit whose increment stops short of one place is wrong there alone. Just below
+    the least normal number all digits but one are ones, for every digit: each input of the AND is seen."""
+
+    def places(powers: Any) -> Any:
+        return np.log2(powers).astype(int)
+
+    ins = own(
+        tmp_path,
+        "a: f32, b: f32, d: f32",
+        1,
+        "  - multiply: {to: products}\n  - special_values: {of: products}\n"
+        "  - round: {of: products, rounding: nearest_even, overflow: ieee, zero: signed, flush: signed}\n",
+    )
+    a, b = (vectors(ins).operands[name].ravel().astype(np.int64) for name in "ab")
+    exponents = [codes >> 23 & 255 for codes in (a, b)]
+    normal = np.logical_and(*((one > 0) & (one < 255) for one in exponents))
+    product = (a & 0x7FFFFF | 1 << 23) * (b & 0x7FFFFF | 1 << 23)
+    upper = product >> 47
+    cut = 23 + upper
+    kept, rest, half = product >> cut, product & (1 << cut) - 1, 1 << cut - 1
+    up = normal & ((rest > half) | (rest == half) & (kept & 1 == 1))
+    ends = np.bincount(places(kept + 1 & -(kept + 1))[up], minlength=25)
+    assert ends[:23].min() >= LEAST and ends[24] >= LEAST, ends
+    tiny = up & (sum(exponents) - 254 + upper == -127)
+    zero = (1 << 24) - 1 - kept[tiny]
+    digits = np.bincount(places(zero[(zero > 0) & (zero & zero - 1 == 0)]), minlength=23)
+    assert digits[:23].min() >= 2, digits
+
+
 def blackwell(name: str) -> Instruction:
     return golden.instruction("blackwell", name)
 
