@@ -2,8 +2,8 @@
 left.
 
     found = diagnose(golden.instruction("hopper", "HMMA.16816.F32"), operands, what_the_dut_answered)
-    print(found.sentence())       # "your unit is hopper:mma... with F = 24 instead of 25: 0 of 200,000
-    differ"
+    print(found.sentence())       # "your unit is hopper:mma... with one fault: F = 24 instead of 25.
+    0 of 200,000 differ"
 
 The space is that of golden/identify/diagnose/mutations, and the catalogued instructions of
 golden/catalog/relatives.py. golden/identify/diagnose/ranking.py searches it. What explains all results need
@@ -146,20 +146,25 @@ class Diagnosis:
                 f"no hypothesis explains what differs from {name}, {self.failing:,} of {self.total:,}{facts}"
             )
         best = self.hypotheses[0]
-        unit = f"your unit is {name}" if best.slug == "identity" else self._unit(best, name)
+        unit = self._unit(best, name)
         if best.remaining:
             total = self.total if best.failing is None else best.total
             left = f"{best.remaining:,} of {total:,} differ, where {best.of_wrong(self.failing):,} did"
-            return f"nothing explains all results; the nearest: {unit}: {left}"
+            return f"nothing explains all results; the nearest: {unit}{left}"
         others = [hypothesis.text for hypothesis in self.explaining[1 : SEARCH.said]]
-        more = f" and {len(self.explaining) - SEARCH.said} more" if len(self.explaining) > SEARCH.said else ""
+        more = f" and {len(self.explaining) - SEARCH.said} more" * (len(self.explaining) > SEARCH.said)
         also = f". These vectors cannot tell it from: {'; '.join(others)}{more}" if others else ""
-        return f"{unit}: 0 of {best.total:,} differ{also}"
+        return f"{unit}0 of {best.total:,} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:
-        return (
-            f"your unit is {best.text}, not {name}" if best.known else f"your unit is {name} with {best.text}"
-        )
+        """What the unit is, up to where the counts begin."""
+        if best.slug == "identity":
+            return f"your unit is {name}: "
+        if best.known:
+            return f"your unit is {best.text}, not {name}: "
+        count = len(best.slug.split("+"))
+        faults = "one fault" if count == 1 else f"{count} faults"
+        return f"your unit is {name} with {faults}: {best.text}. "
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, stable for machines."""
