@@ -137,11 +137,13 @@ class _Minimiser:
         cheaper = np.flatnonzero(costs < float(_costs(self.takes, current)[0]))
         if not len(cheaper):
             return None
+        # one call asks about all that would be cheaper, the cheapest first
         cheaper = cheaper[np.argsort(costs[cheaper], kind="stable")]
         kept = cheaper[self.failing(_picked(candidates, cheaper))]
         if not len(kept):
             return None
         best = _picked(candidates, kept[:1])
+        # a second call asks about several at once; each alone fails, together they may not
         merged = _merged(current, candidates, kept)
         if merged is None or not self.allowed:
             return best

@@ -274,9 +274,11 @@ class HypothesisSearch:
 
     def _combined(self, ranking: Ranking, singles: list[Hypothesis]) -> Ranking:
         """The best hypotheses with one more of some faults; until one explains the whole sample."""
+        # the beam: the best so far; what explains nothing by itself is no base
         bases = [scored.hypothesis for scored in ranking[: SEARCH.beam]]
         if not bases:
             return ()
+        # the pool: faults that explain some of what the very best leaves, or that are likely by themselves
         pool = self._useful(bases[0], singles)
         pool += self._by_themselves(ranking, singles, pool)
         found: list[Scored] = []
@@ -336,6 +338,7 @@ class HypothesisSearch:
     def _scored(self, hypotheses: list[Hypothesis], within: Budget = _NEVER) -> Ranking:
         """Hypotheses that explain something, by how many results of the sample they leave."""
         hypotheses = self._passed_on(hypotheses, within)
+        # the measure: wrong results of the sample that stay, and right ones that break, count alike
         sample = self.results.sample
         failing = self.results.wrong[sample]
         found = []
@@ -353,6 +356,7 @@ class HypothesisSearch:
 
     def _passed_on(self, hypotheses: list[Hypothesis], within: Budget) -> list[Hypothesis]:
         """Leaves out changed signals that explain little of a few results."""
+        # a race on few results: the data path is slow, and most changed signals break right ones at once
         slow = [one for one in hypotheses if one.in_datapath]
         if len(slow) <= SEARCH.passed_on:
             return hypotheses
@@ -376,6 +380,7 @@ class HypothesisSearch:
         """Counts on all results what the best hypotheses leave; the ranking anew where the sample had
         misled."""
         for _ in range(SEARCH.rounds):
+            # afterwards the sample refutes what was refuted here: no hypothesis misleads twice
             missed = self._confirm_best(ranking)
             if not len(missed) or self.explained():
                 break

@@ -20,11 +20,13 @@ Tapped = Callable[[ShiftSignals], None]
 def aligned(terms: Numbers, owner: Array, step: Align, tapped: Tapped) -> Numbers:
     """Terms (n, terms) of one group as the step leaves them; `owner`: the register of each."""
     bits = np.array([dict(step.fraction_bits)[name] for name in owner])
+    # the comparator tree: every term will have this exponent, unless a fault moves it
     maximum = _maximum(terms, owner, step)
     shift, outside = _shifts(terms, owner, maximum, step)
     terms = with_sticky(terms)
     none = np.zeros(shift.shape, np.bool_)
     signals = ShiftSignals(terms, owner, maximum, shift, bits, int(bits.max()), none)
+    # the barrel shifters, one for each term: here faults change amounts and what is left of far terms
     tapped(signals)
     outside |= _spared(terms, owner, maximum - bits, step)
     return _cut(signals, outside, step)
@@ -85,19 +87,22 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
     """The shifted terms, of which only the kept bits are left."""
     terms, bits = signals.terms, signals.fraction_bits
     finite = terms.finite & (signals.maximum != -HUGE)
+    # bits below the last one kept; negative where the register has more bits than the term
     cut = signals.shift + (terms.exponent - terms.lsb) - bits
     seen = (low_bits(terms.significand, np.maximum(cut - step.sticky_gap, 0)) != 0) & ~np.asarray(
         signals.unseen
     )
+    # each shifter rounds its own term; the sticky bit, seen, tells whether any cut bit was one
     kept = shifted(terms.sign, terms.significand, cut, step.rounding)
     sign = terms.sign.copy()
     if signals.logical:
         kept, sign = _logically(kept, sign, signals, cut)
     kept = np.where(outside | signals.jammed, 0, kept)
-    if signals.complemented:
+    if signals.complemented:  # ~x = -x - 1: the magnitude comes out one too large
         kept = np.where(sign & finite, kept + 1, kept)
     seen = (seen | signals.jammed) & ~np.asarray(signals.unseen)
     seen = seen & ~outside & finite
+    # from here on all finite terms have one exponent and one last place: they can be added as integers
     found = Numbers(
         terms.kind,
         sign,
@@ -155,11 +160,11 @@ def moved(signals: ShiftSignals) -> Numbers:
     terms = signals.terms
     by = np.where(terms.finite, signals.maximum - terms.exponent - signals.shift, 0)
     lsb, significand, sticky = terms.lsb + by, terms.significand, terms.sticky
-    if signals.jammed.any():
+    if signals.jammed.any():  # a one far below every guard bit stands for all that was shifted out
         far = np.broadcast_to(signals.maximum, lsb.shape) - 2 * signals.precision - 8
         there = signals.jammed & terms.finite
         significand, lsb = np.where(there, 1, significand), np.where(there, far, lsb)
-    if signals.lost_below is not None:
+    if signals.lost_below is not None:  # the window of the adder ends here: no bit below it is added
         lost = np.where(terms.finite, signals.maximum - signals.lost_below - lsb, 0)
         below = low_bits(significand, np.maximum(lost, 0))
         significand = significand - below

@@ -85,16 +85,19 @@ def rounded_codes(signals: RoundingSignals) -> Array:
     fmt = signals.fmt
     if not fmt.is_float:
         return _integer_codes(signals)
+    # exponent field and fraction as one integer, so that a carry of the fraction raises the exponent
     exact, wide = signals.significand, object if fmt.storage > 32 else np.int64
     digits = _digits(signals, wide)
     sign = signals.sign.astype(wide) << fmt.sign_shift if fmt.signed else np.zeros_like(digits)
     zero_code = np.zeros_like(digits) if fmt.specials == "negative_zero_nan" else sign
     lost = _is_lost(signals, digits)  # of the exponent as it is, also where its field has no room for it
+    # overflow is decided on the rounded digits: what rounds up past the largest number overflows
     over, digits = _overflow(signals, digits)
     digits = np.where(lost, 0, digits)
     beyond = signals.nan if signals.overflow == "nan" else sign | _overflow_codes(signals)
     code = np.where(over, beyond, sign | digits << fmt.ignored_low)
     code = np.where(digits == 0, zero_code, code)
+    # signs of zeros: an exact zero and a number that was flushed have rules of their own
     nothing = exact == 0 if signals.exact_zero is None else signals.exact_zero
     dropped = ~nothing & (signals.flush == "positive")
     dropped |= signals.zero == "positive"
@@ -125,7 +128,7 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
     """Exponent field and fraction of the rounded magnitudes; what is too large runs over."""
     fmt, kept, exact = signals.fmt, signals.kept, signals.significand
     exponent = signals.exponent
-    cut = exponent - kept - signals.lsb
+    cut = exponent - kept - signals.lsb  # round bit and sticky bits lie below this place
     magnitude = _as_seen(exact, cut, signals) if signals.seen is not None or not signals.round_bit else exact
     significand = shifted(signals.sign, magnitude, cut, signals.mode)
     # the hidden bit adds one to the exponent field
@@ -136,6 +139,7 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
         significand = np.where(carried, left, significand)
         if signals.carry == "ored":
             above = np.where(carried, ((above + 1) | 1) - 1, above)
+    # a faulty normalisation assumes a leading one where there is none
     above = above + np.where(signals.assumed & (significand >> kept == 0), 1 + signals.field_plus, 0)
     if not fmt.has_subnormals:  # no subnormal numbers either: the least exponent has field 0
         normal = significand >> kept != 0
@@ -174,7 +178,7 @@ def cut_any(signals: RoundingSignals) -> Array:
 
 def _as_seen(exact: Array, cut: Array, signals: RoundingSignals) -> Array:
     """The numbers without the cut bits that the rounding does not see."""
-    deep = cut >= 2
+    deep = cut >= 2  # there are bits below the round bit
     below = np.maximum(cut - 1, 0)  # bits below the round bit
     seen = below if signals.seen is None else np.minimum(np.maximum(signals.seen, 0), below)
     exact = exact - low_bits(exact, np.where(deep, below - seen, 0))

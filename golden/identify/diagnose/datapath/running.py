@@ -124,6 +124,7 @@ def _ran(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> tupl
     codes: dict[str, Array] = {"c": read.codes["c"], "zero": np.zeros_like(read.codes["c"])}
     codes[NO_SEED] = codes["zero"]
     with np.errstate(all="ignore"):
+        # one operation after the other; each reads codes of the ones before, as separate units would
         for operation in ins.program.operations:
             found = run.operation(operation, read, codes)
             codes[operation.to] = as_codes(operation.out_format, found)
@@ -197,6 +198,7 @@ class _Run:
         picked = list(operation.k_index)
         seed = results[operation.seed][:, None]
         codes = {"a": read.codes["a"][:, picked], "b": read.codes["b"][:, picked], "c": seed}
+        # decode: from codes to exact numbers; NaNs and infinities keep the number that their codes would be
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
         self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
         self.change("operands", signals)
@@ -265,6 +267,7 @@ class _Run:
         a, b = self.registers["a"], self.registers["b"]
         if isinstance(step, Multiply) and step.operation != "product":
             return self._finished(combined_bits(a, b, step.operation), step)
+        # multiply: exact products; infinity times zero is marked and answered last
         answers = {"nan": Kind.NAN, "infinity": Kind.INFINITY, "zero": Kind.ZERO}
         signals = ProductSignals(*product(a, b), a, b, answers[step.zero_times_infinity], self.coded)
         if isinstance(step, Multiply) and step.negate in ("product", "both"):
@@ -304,6 +307,7 @@ class _Run:
         if signals.skew:
             signals.kind = np.roll(seen, signals.skew, axis=0)
             signals.sign = np.roll(signals.sign, signals.skew, axis=0)
+        # a NaN wins; then infinities of both signs, which are invalid; then infinities of one sign
         infinite = signals.kind == Kind.INFINITY
         plus, minus = (infinite & ~signals.sign).any(axis=1), (infinite & signals.sign).any(axis=1)
         first = picked_sign(infinite, signals.sign, step.opposite_infinities)
@@ -314,6 +318,7 @@ class _Run:
         if step.opposite_infinities == "nan":
             nan = nan | (opposite & ~excused)
         special = special_code(operation.out_format, np.where(nan, 3, 2), first, step.nan)
+        # the first step that answers decides: later ones see these vectors no more
         fresh = (nan | plus | minus) & ~self.ended
         self.answer = np.where(fresh, special, self.answer)
         self.ended = self.ended | fresh
@@ -352,6 +357,7 @@ class _Run:
         """The exact sum of terms (n, 1), and what is known of it."""
         finite = terms.finite
         total, lsb, exponent = total_of(terms)
+        # one's complement to the sign of c: each term of the other sign lacks the one of its negation
         if step is not None and step.complement == "c":
             others = (terms.sign != self.registers["c"].sign).sum(axis=1, keepdims=True)
             total = total + np.where(self.registers["c"].sign, others, -others)
@@ -377,6 +383,7 @@ class _Run:
             self.change("normalize", signals)
             numbers = with_sticky(signals.numbers)
             there = numbers.finite & (numbers.significand != 0)
+            # leading-zero count, then the shift: afterwards the leading one has the exponent's weight
             own = np.where(there, leading_of(numbers), 0)
             exponent = own if step.min_exponent is None else np.maximum(own, step.min_exponent)
             cut = exponent - bits[name] - numbers.lsb
@@ -409,7 +416,8 @@ class _Run:
 
     def _fma(self, step: Fma, operation: Operation) -> Array | None:
         products = self._multiply(step)
-        places = [leading_of(self.registers[name]) for name in "ab"]  # a multiply-add normalises its factors
+        # a multiply-add normalises its factors: the exponent of a product is where its leading one may be
+        places = [leading_of(self.registers[name]) for name in "ab"]
         products.exponent = np.where(products.finite, places[0] + places[1], products.exponent)
         sums = []
         for columns in groups(products.kind.shape[1], step.group):
@@ -445,6 +453,7 @@ class _Run:
         if specials.unseen is not None:
             terms = replace(terms, kind=np.where(specials.unseen, int(Kind.FINITE), terms.kind))
         terms = terms if specials.sign is terms.sign else replace(terms, sign=specials.sign)
+        # align: the smaller term moves right by the distance; nothing is cut, as the sum is exact
         finite = terms.finite
         maximum = np.where(finite, terms.exponent, -HUGE).max(axis=1, keepdims=True)
         none = np.zeros(finite.shape, np.bool_)
@@ -457,6 +466,7 @@ class _Run:
             zero = replace(terms, significand=np.zeros_like(terms.significand))
             sign = np.where(lost, zero_sign_of(zero, step.rounding), exact.sign)
             exact = replace(exact, kind=np.where(lost, int(Kind.ZERO), exact.kind), sign=sign)
+        # round once: the result is a number of the step's format again
         return self._rounded(exact, step, step.format, facts)
 
     def _round(self, step: Round) -> Array | None:
@@ -481,7 +491,7 @@ class _Run:
     def _rounded_codes(
         self, numbers: Numbers, step: IeeeStep | Round, fmt: Format, facts: dict[str, Array]
     ) -> Array:
-        seen = with_sticky(numbers)
+        seen = with_sticky(numbers)  # the sticky bit stands below the last place: no rounding misses it
         shape = seen.lsb.shape
         signals = RoundingSignals(
             fmt=fmt,
@@ -508,6 +518,7 @@ class _Run:
         code = CodeSignals(rounded_codes(signals), signals)
         if fmt.is_float:
             self.change("code", code)
+        # inexact: a cut bit was one, or the result is too large; NaNs and infinities are exact
         special = seen.kind >= Kind.INFINITY
         self.inexact = self.inexact | (cut_any(signals) & ~special).any(axis=1)
         return np.where(special, special_code(fmt, seen.kind, seen.sign, step.nan), code.code)
@@ -522,6 +533,7 @@ def _as_number(signals: TotalSignals, step: Sum | None) -> Numbers:
     terms, total, exponent, lsb = signals.terms, signals.total, signals.exponent, signals.lsb
     if step is not None and step.width is not None:
         total = held(total, np.maximum(exponent + step.width - lsb, 0), step.overflow)
+    # a sum of zeros alone is a zero; one that cancels keeps its exponent, unless the step says else
     nothing = ~terms.finite.any(axis=1, keepdims=True)
     if step is not None and step.cancelled == "zero":
         nothing |= (total == 0) & ~signals.sticky

@@ -36,6 +36,7 @@ def product(a: Numbers, b: Numbers) -> tuple[Numbers, Array]:
     kind = np.where((a.kind == infinite) | (b.kind == infinite), int(infinite), kind)
     kind = np.where((a.kind == Kind.NAN) | (b.kind == Kind.NAN), int(Kind.NAN), kind)
     invalid = ((a.kind == zero) & (b.kind == infinite)) | ((a.kind == infinite) & (b.kind == zero))
+    # the array multiplier: exact, in machine integers where the product fits
     x, y = a.significand, b.significand
     fits = is_short(x, int(np.max(bit_length(y), initial=0)))
     significand = x * y if fits else x.astype(object) * y.astype(object)
@@ -80,9 +81,11 @@ def total_of(terms: Numbers) -> tuple[Array, Array, Array]:
     of a term (of zeros, where there is nothing else)."""
     finite = terms.finite
     some = finite.any(axis=1, keepdims=True)
+    # one fixed-point register for all: its last place is the lowest of any term, so nothing is lost
     lsb = np.where(some, np.where(finite, terms.lsb, HUGE).min(axis=1, keepdims=True), 0)
     exponent = np.where(finite, terms.exponent, -HUGE).max(axis=1, keepdims=True)
     exponent = np.where(some, exponent, terms.exponent.max(axis=1, keepdims=True))
+    # signed magnitudes at that place; the sum is exact
     value = np.where(finite, shl(terms.significand, np.maximum(terms.lsb - lsb, 0)), 0)
     value = value if is_short(value, terms.kind.shape[1].bit_length()) else value.astype(object)
     return np.where(terms.sign, -value, value).sum(axis=1, keepdims=True), lsb, exponent
