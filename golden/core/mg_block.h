@@ -1,8 +1,8 @@
 /* The block form: MG_BLOCK_LANES dot products side by side, step by step, for programs that no fast form fits.
  *
- * Included once for each instruction set, in vectors of the compiler (GNU C). Steps do what those of the general interpreter
- * do (mg_general.c), on significands of 62 bits instead of 128; a lane that needs more, or a word that only the interpreter
- * knows (a NaN's payload), is left to it. Conditions are masks: every bit set, or none.
+ * Included once for each instruction set, in vectors of the compiler (GNU C). Steps do what those of the general
+ * interpreter do (mg_general.c), on significands of 62 bits instead of 128; a lane that needs more, or a word that only
+ * the interpreter knows (a NaN's payload), is left to it. Conditions are masks: every bit set, or none.
  */
 #ifdef MG_WIDE_BLOCKS
 #define MG_BLOCK_LANES MG_WIDE_BLOCK_LANES
@@ -13,19 +13,17 @@
 #endif
 #define MG_PARTS (MG_BLOCK_LANES / MG_WORDS)
 #define MG_EACH for (int l = 0; l < MG_PARTS; l++)
-#define MG_KEPT _Pragma("GCC unroll 16") MG_EACH /* unrolled, so that what a loop around it collects stays in registers */
+#define MG_KEPT \
+    _Pragma("GCC unroll 16") MG_EACH /* unrolled, so that what a loop around it collects stays in registers */
 #define MG_NOWHERE (-(INT64_C(1) << 40)) /* an exponent below all others: no number is there */
 #define MG_BLOCK_CALL static __attribute__((noinline))
 #define MG_CHOOSE(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
 #define MG_MASK(condition) (-(int64_t)!!(condition)) /* of a condition that holds for all lanes, or for none */
 
-typedef int64_t mg_w __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
-typedef uint64_t mg_u __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
-typedef double mg_wide_double __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
 typedef mg_w mg_words[MG_PARTS] __attribute__((aligned(64))); /* no vector across two lines of a cache */
 
-/* Of a block of either kind. `owner`: by term, which of a step's registers it is of; `done`: the result stands; `left`: the
- * interpreter has to do it. */
+/* Of a block of either kind. `owner`: by term, which of a step's registers it is of; `done`: the result stands; `left`:
+ * the interpreter has to do it. */
 #define MG_BLOCK_FIELDS(number)            \
     const mg_program *program;             \
     const mg_operation *operation;         \
@@ -36,7 +34,8 @@ typedef mg_w mg_words[MG_PARTS] __attribute__((aligned(64))); /* no vector acros
     int32_t *owner;                        \
     mg_words done, left, result;
 
-/* Its memory: registers, what a step makes, results of operations (c before, and zero), terms; mg_block_new has as much. */
+/* Its memory: registers, what a step makes, results of operations (c before, and zero), terms; mg_block_new has as
+ * much. */
 #define MG_BEGIN_BLOCK(number)                                                            \
     number *at = memory;                                                                  \
     for (int i = 0; i < MG_REGISTER_COUNT; i++, at += MG_BLOCK_SLOTS(p)) s.registers[i] = at; \
@@ -51,7 +50,7 @@ typedef mg_w mg_words[MG_PARTS] __attribute__((aligned(64))); /* no vector acros
     mg_widen(codes->c, p->c.storage, results[0]);                                         \
     mg_clear(results[1]);
 
-/* Small things ------------------------------------------------------------------------------------------------------ */
+/* Small things ----------------------------------------------------------------------------------------------------- */
 
 MG_INLINE mg_w mg_splat(int64_t x) { return (mg_w){0} + x; }
 
@@ -60,32 +59,13 @@ MG_INLINE void mg_clear(mg_w *words) { MG_KEPT words[l] = mg_splat(0); }
 
 MG_INLINE mg_w mg_most(mg_w x, mg_w y) { return MG_CHOOSE((mg_w)(x > y), x, y); }
 MG_INLINE mg_w mg_least(mg_w x, mg_w y) { return MG_CHOOSE((mg_w)(x < y), x, y); }
-MG_INLINE mg_w mg_between(mg_w x, int64_t least, int64_t most) { return mg_least(mg_most(x, mg_splat(least)), mg_splat(most)); }
+MG_INLINE mg_w mg_between(mg_w x, int64_t least, int64_t most) {
+    return mg_least(mg_most(x, mg_splat(least)), mg_splat(most));
+}
 MG_INLINE mg_w mg_up(mg_w x, mg_w by) { return (mg_w)((mg_u)x << (mg_u)by); }   /* by 0 ... 63 */
 MG_INLINE mg_w mg_down(mg_w x, mg_w by) { return (mg_w)((mg_u)x >> (mg_u)by); } /* zeros come in */
 MG_INLINE mg_w mg_ones(mg_w count) { return (mg_w)((mg_u)mg_up(mg_splat(1), count) - 1); }
 MG_INLINE mg_w mg_signed(mg_w negative, mg_w x) { return (mg_w)((mg_u)(x ^ negative) - (mg_u)negative); }
-
-/* Place of the leading one of 64 bits without a sign, -1 of zero. */
-MG_INLINE mg_w mg_leading(mg_w x) {
-#ifdef MG_NATIVE_LEADING_ZEROS
-    return 63 - (mg_w)MG_NATIVE_LEADING_ZEROS(x);
-#else /* a double of x & ~(x / 2), which rounding cannot carry upward */
-    const mg_u y = (mg_u)x & ~((mg_u)x >> 1), high = y >> 32 | UINT64_C(0x4530000000000000), low = (y & 0xffffffff) | UINT64_C(0x4330000000000000);
-    const mg_wide_double sum = ((mg_wide_double)high - 19342813118337666422669312.0) + (mg_wide_double)low; /* 2^84 + 2^52 */
-    return ((mg_w)((mg_u)sum >> 52) - 1023) | (mg_w)(x == 0);
-#endif
-}
-
-MG_INLINE int mg_any_word(mg_w mask) {
-#ifdef MG_NATIVE_ANY_WORD
-    return MG_NATIVE_ANY_WORD(mask) != 0;
-#else
-    int64_t any = 0;
-    for (int w = 0; w < MG_WORDS; w++) any |= mask[w];
-    return any != 0;
-#endif
-}
 
 MG_INLINE int mg_any_of(const mg_words mask) {
     mg_w all = {0};
@@ -95,7 +75,8 @@ MG_INLINE int mg_any_of(const mg_words mask) {
 
 #include "mg_significand.h"
 
-/* mg_number in lanes, with the place of the last bit instead of the number of fraction bits; sign and sticky are masks. */
+/* mg_number in lanes, with the place of the last bit instead of the number of fraction bits; sign and sticky are
+ * masks. */
 typedef struct {
     mg_significands significand;
     mg_words exponent, lsb, kind, sign, sticky;
@@ -113,24 +94,30 @@ typedef struct {
 } mg_direction;
 
 MG_INLINE mg_direction mg_direction_of(int rounding) {
-    const mg_direction r = {rounding == MG_ROUNDING_TOWARD_ZERO, MG_MASK(rounding == MG_ROUNDING_NEAREST_EVEN), MG_MASK(rounding == MG_ROUNDING_NEAREST_AWAY),
-                            MG_MASK(rounding == MG_ROUNDING_DOWN), MG_MASK(rounding == MG_ROUNDING_UP), rounding == MG_ROUNDING_TO_ODD};
+    const mg_direction r = {rounding == MG_ROUNDING_TOWARD_ZERO, MG_MASK(rounding == MG_ROUNDING_NEAREST_EVEN),
+        MG_MASK(rounding == MG_ROUNDING_NEAREST_AWAY), MG_MASK(rounding == MG_ROUNDING_DOWN),
+        MG_MASK(rounding == MG_ROUNDING_UP), rounding == MG_ROUNDING_TO_ODD};
     return r;
 }
 
-/* x / 2^shift rounded; a negative shift moves left. */
+/* x / 2^shift rounded; a negative shift moves left. Guard, round and sticky bits are those that are cut: an addend
+ * carries from them into the last kept bit where the direction goes up, and to odd their OR joins it. */
 MG_INLINE mg_s mg_rounded_shift(mg_direction r, mg_w sign, mg_s x, mg_w shift) {
     const mg_w right = mg_between(shift, 0, MG_MOST_SHIFT), left = mg_between(-shift, 0, MG_MOST_SHIFT);
     if (r.truncates) return mg_s_up(mg_s_down(x, right), left);
-    const mg_s cut = mg_s_ones(right), below = mg_s_down(cut, mg_splat(1)); /* all bits that are cut, and but for the first one */
+    const mg_s cut = mg_s_ones(right),
+               below = mg_s_down(cut, mg_splat(1)); /* all bits that are cut, and but for the first one */
     const mg_w odd = mg_s_low(mg_s_down(x, right)) & 1, directed = (r.down & sign) | (r.up & ~sign);
-    const mg_s even = mg_s_where(mg_splat(r.even), mg_s_and(cut, mg_s_add(below, mg_s_of(odd)))), half = mg_s_where(mg_splat(r.half), mg_s_without(cut, below));
+    const mg_s even = mg_s_where(mg_splat(r.even), mg_s_and(cut, mg_s_add(below, mg_s_of(odd)))),
+               half = mg_s_where(mg_splat(r.half), mg_s_without(cut, below));
     const mg_s kept = mg_s_down(mg_s_add(x, mg_s_or(mg_s_where(directed, cut), mg_s_or(even, half))), right);
     return mg_s_up(mg_s_or(kept, mg_s_of(r.odd & mg_s_some(mg_s_and(x, cut)))), left);
 }
 
 /* Whether x * 2^left needs more than `most` bits. */
-MG_INLINE mg_w mg_too_wide(mg_s x, mg_w left, int64_t most) { return mg_s_some(mg_s_down(x, mg_between(most - left, 0, MG_MOST_SHIFT))); }
+MG_INLINE mg_w mg_too_wide(mg_s x, mg_w left, int64_t most) {
+    return mg_s_some(mg_s_down(x, mg_between(most - left, 0, MG_MOST_SHIFT)));
+}
 
 /* A number's significand and last place as a rounding sees it: with its sticky bit below. */
 MG_INLINE mg_s mg_seen(const mg_numbers *x, int l) {
@@ -138,7 +125,7 @@ MG_INLINE mg_s mg_seen(const mg_numbers *x, int l) {
     return mg_s_or(mg_s_up(x->significand[l], sticky), mg_s_of(sticky));
 }
 
-/* Decoding ---------------------------------------------------------------------------------------------------------- */
+/* Decoding --------------------------------------------------------------------------------------------------------- */
 
 static void mg_note_specials(mg_block *s, const mg_numbers *x) {
     mg_words special;
@@ -146,51 +133,11 @@ static void mg_note_specials(mg_block *s, const mg_numbers *x) {
     s->specials |= mg_any_of(special);
 }
 
-/* A vector of codes side by side in their storage, of 16 or 32 bits, or more, and back; GCC does this in many steps. */
-typedef uint16_t mg_half_codes __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
-typedef uint32_t mg_single_codes __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
-
-MG_INLINE mg_w mg_wide_16(const char *at) {
-#ifdef MG_NATIVE_WIDE_16
-    return (mg_w)MG_NATIVE_WIDE_16(at);
-#else
-    return __builtin_convertvector(*(const mg_half_codes *)at, mg_w);
-#endif
-}
-
-MG_INLINE mg_w mg_wide_32(mg_single_codes codes) {
-#ifdef MG_NATIVE_WIDE_32
-    return (mg_w)MG_NATIVE_WIDE_32(codes);
-#else
-    return (mg_w)__builtin_convertvector(codes, mg_u);
-#endif
-}
-
-MG_INLINE mg_single_codes mg_narrow_32(mg_w codes) {
-#ifdef MG_NATIVE_NARROW_32
-    return (mg_single_codes)MG_NATIVE_NARROW_32(codes);
-#else
-    return __builtin_convertvector((mg_u)codes, mg_single_codes);
-#endif
-}
-
-MG_INLINE mg_half_codes mg_narrow_16(mg_w codes) {
-#ifdef MG_NATIVE_NARROW_16
-    return (mg_half_codes)MG_NATIVE_NARROW_16(codes);
-#else
-    return __builtin_convertvector((mg_u)codes, mg_half_codes);
-#endif
-}
-
 /* Codes of MG_BLOCK_LANES lanes, side by side in their storage. */
 MG_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
     typedef uint8_t bytes __attribute__((vector_size(MG_BLOCK_LANES), aligned(1), may_alias));
     typedef uint16_t wide_bytes __attribute__((vector_size(2 * MG_BLOCK_LANES)));
     wide_bytes all;
-#ifdef MG_NATIVE_WIDE_8
-    if (storage == 8) MG_EACH codes[l] = (mg_w)MG_NATIVE_WIDE_8(at + MG_WORDS * l);
-    if (storage == 8) return;
-#endif
     if (storage == 64) memcpy(codes, at, MG_BLOCK_LANES * sizeof(int64_t));
     if (storage == 64) return;
     if (storage == 8) { /* compilers widen bytes well where they fill a register */
@@ -217,15 +164,22 @@ MG_BLOCK_CALL void mg_decode_lanes(const mg_format *f, const mg_w *codes, mg_num
         mg_decode_integers(f, codes, x);
         return;
     }
-    const int fraction_bits = f->fraction_bits, low = f->ignored_low, sign_shift = f->sign_shift < 0 ? 63 : f->sign_shift;
-    const int64_t fields_mask = (int64_t)((UINT64_C(1) << (f->exponent_bits + fraction_bits)) - 1), fraction_mask = (INT64_C(1) << fraction_bits) - 1;
+    const int fraction_bits = f->fraction_bits, low = f->ignored_low,
+              sign_shift = f->sign_shift < 0 ? 63 : f->sign_shift;
+    const int64_t fields_mask = (int64_t)((UINT64_C(1) << (f->exponent_bits + fraction_bits)) - 1),
+                  fraction_mask = (INT64_C(1) << fraction_bits) - 1;
     const int64_t ieee = f->specials == MG_SPECIALS_IEEE ? (INT64_C(1) << f->exponent_bits) - 1 : -1;
-    const int64_t all_ones = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : -1, hidden = INT64_C(1) << fraction_bits;
-    const int64_t zero_nan = MG_MASK(f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN), has_zero = MG_MASK(f->has_zero), least = f->min_exponent, bias = f->bias;
+    const int64_t all_ones = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : -1,
+                  hidden = INT64_C(1) << fraction_bits;
+    const int64_t zero_nan = MG_MASK(f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN), has_zero = MG_MASK(f->has_zero),
+                  least = f->min_exponent, bias = f->bias;
     MG_EACH {
-        const mg_w fields = codes[l] >> low & fields_mask, sign = -(codes[l] >> sign_shift & 1), e = fields >> fraction_bits, fraction = fields & fraction_mask;
+        const mg_w fields = codes[l] >> low & fields_mask, sign = -(codes[l] >> sign_shift & 1),
+                   e = fields >> fraction_bits, fraction = fields & fraction_mask;
         const mg_w tiny = (mg_w)(e == 0) & has_zero, top = (mg_w)(e == ieee);
-        const mg_w nan = (top & (mg_w)(fraction != 0)) | (mg_w)(fields == all_ones) | (zero_nan & sign & (mg_w)(fields == 0)), special = top | nan;
+        const mg_w nan = (top & (mg_w)(fraction != 0)) | (mg_w)(fields == all_ones) |
+            (zero_nan & sign & (mg_w)(fields == 0)),
+                   special = top | nan;
         const mg_w exponent = MG_CHOOSE(tiny | special, mg_splat(least), e - bias);
         x->significand[l] = mg_s_of(~special & (fraction | (~tiny & hidden)));
         x->exponent[l] = exponent;
@@ -236,7 +190,7 @@ MG_BLOCK_CALL void mg_decode_lanes(const mg_format *f, const mg_w *codes, mg_num
     }
 }
 
-/* Rounding ---------------------------------------------------------------------------------------------------------- */
+/* Rounding --------------------------------------------------------------------------------------------------------- */
 
 /* What a rounding is told, before it meets a number. */
 typedef struct {
@@ -247,21 +201,27 @@ typedef struct {
 } mg_rounder;
 
 static mg_rounder mg_rounder_of(const mg_format *f, int rounding, int overflow, int kept, int has_nan, uint64_t nan) {
-    mg_rounder r = {.format = f, .direction = mg_direction_of(rounding), .kept = kept < 0 ? f->fraction_bits : kept, .zero = MG_ZERO_SIGNED,
-                    .saturate = overflow == MG_OVERFLOW_SATURATE};
+    mg_rounder r = {.format = f,
+        .direction = mg_direction_of(rounding),
+        .kept = kept < 0 ? f->fraction_bits : kept,
+        .zero = MG_ZERO_SIGNED,
+        .saturate = overflow == MG_OVERFLOW_SATURATE};
     const mg_number not_a_number = {0, 0, 0, 0, MG_NAN, 0, 0};
     r.nan = (int64_t)mg_special_code(f, &not_a_number, has_nan, nan);
     for (int sign = 0; sign < 2; sign++) {
         const mg_number infinity = {0, 0, 0, 0, MG_INFINITY, (uint8_t)sign, 0};
         r.infinity[sign] = (int64_t)mg_special_code(f, &infinity, has_nan, nan);
-        if (f->is_float) r.overflow[sign] = (int64_t)mg_overflow_code(f, sign, rounding, overflow, f->fraction_bits - (int)r.kept, (uint64_t)r.nan);
+        if (f->is_float)
+            r.overflow[sign] = (int64_t)mg_overflow_code(
+                f, sign, rounding, overflow, f->fraction_bits - (int)r.kept, (uint64_t)r.nan);
     }
     return r;
 }
 
 /* The rounder of a step that rounds by IEEE 754, as mg_ieee_code does. */
 static mg_rounder mg_ieee_rounder(const mg_step *step, const mg_format *f, int flush) {
-    const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
+    const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE
+                                                                                                 : MG_OVERFLOW_IEEE;
     mg_rounder r = mg_rounder_of(f, step->rounding, overflow, -1, step->has_nan, step->nan);
     r.flush = flush ? mg_flushes(step) : MG_KEEP_SUBNORMALS;
     r.flush_positive = flush && step->flush == MG_FLUSH_POSITIVE;
@@ -269,8 +229,8 @@ static mg_rounder mg_ieee_rounder(const mg_step *step, const mg_format *f, int f
 }
 
 static mg_rounder mg_round_rounder(const mg_step *step) {
-    mg_rounder r = mg_rounder_of(&step->format, step->rounding, step->overflow, step->has_result_fraction_bits ? step->result_fraction_bits : -1,
-                                 step->has_nan, step->nan);
+    mg_rounder r = mg_rounder_of(&step->format, step->rounding, step->overflow,
+        step->has_result_fraction_bits ? step->result_fraction_bits : -1, step->has_nan, step->nan);
     r.flush = mg_flushes(step);
     r.flush_positive = step->flush == MG_FLUSH_POSITIVE;
     r.zero = step->zero;
@@ -285,7 +245,8 @@ static void mg_clear_gap(const mg_rounder *r, mg_significands x, const mg_words 
     const int64_t least = r->format->min_exponent, kept = r->kept, gap = r->sticky_left_out ? INT32_MAX : r->gap;
     MG_EACH {
         const mg_w round_bit = mg_most(mg_s_leading(x[l]) + lsb[l], mg_splat(least)) - kept - 1 - lsb[l];
-        const mg_s below = mg_s_ones(mg_between(round_bit, 0, MG_MOST_SHIFT)), seen = mg_s_ones(mg_between(round_bit - gap, 0, MG_MOST_SHIFT));
+        const mg_s below = mg_s_ones(mg_between(round_bit, 0, MG_MOST_SHIFT)),
+                   seen = mg_s_ones(mg_between(round_bit - gap, 0, MG_MOST_SHIFT));
         x[l] = mg_s_without(x[l], mg_s_without(below, seen));
     }
 }
@@ -297,18 +258,24 @@ static void mg_round_to_integers(mg_block *s, const mg_rounder *r, const mg_numb
     MG_EACH {
         const mg_s significand = mg_seen(x, l);
         const mg_w lsb = x->lsb[l] + x->sticky[l], finite = (mg_w)(x->kind[l] == MG_FINITE);
-        const mg_w value = mg_signed(x->sign[l], mg_s_low(mg_rounded_shift(r->direction, x->sign[l], significand, -lsb)));
-        s->left[l] |= ((finite & mg_too_wide(significand, mg_most(lsb, mg_splat(0)), MG_WORD_BITS)) | (mg_w)(x->kind[l] > MG_FINITE)) & ~s->done[l];
+        const mg_w value = mg_signed(
+            x->sign[l], mg_s_low(mg_rounded_shift(r->direction, x->sign[l], significand, -lsb)));
+        s->left[l] |= ((finite & mg_too_wide(significand, mg_most(lsb, mg_splat(0)), MG_WORD_BITS)) |
+                          (mg_w)(x->kind[l] > MG_FINITE)) &
+            ~s->done[l];
         codes[l] = MG_CHOOSE(saturate, mg_between(value, least, largest), value) & mask;
     }
 }
 
 /* Numbers that a flush makes zero because of the place of their leading one. */
-static void mg_find_tiny(const mg_rounder *r, const mg_numbers *x, const mg_s *significand, const mg_words lsb, mg_words tiny) {
+static void mg_find_tiny(
+    const mg_rounder *r, const mg_numbers *x, const mg_s *significand, const mg_words lsb, mg_words tiny) {
     const int64_t rounded = MG_MASK(r->flush == MG_FLUSH_UNBOUNDED), kept = r->kept, least = r->format->min_exponent;
     MG_EACH {
         const mg_w leading = mg_s_leading(significand[l]) + lsb[l];
-        const mg_w carry = mg_s_low(mg_rounded_shift(r->direction, x->sign[l], significand[l], leading - kept - lsb[l])) >> (kept + 1);
+        const mg_w carry = mg_s_low(
+                               mg_rounded_shift(r->direction, x->sign[l], significand[l], leading - kept - lsb[l])) >>
+            (kept + 1);
         tiny[l] = (mg_w)(leading + (carry & rounded) < least);
     }
 }
@@ -329,26 +296,40 @@ MG_BLOCK_CALL void mg_round_lanes(mg_block *s, const mg_rounder *r, const mg_num
         tiny[l] = mg_splat(0);
     }
     if (r->gap || r->sticky_left_out) mg_clear_gap(r, significand, lsb);
-    if (r->flush == MG_FLUSH_UNBOUNDED || r->flush == MG_FLUSH_BEFORE_ROUNDING) mg_find_tiny(r, x, significand, lsb, tiny);
-    const int64_t kept = r->kept, least = f->min_exponent, most = f->max_exponent + 1, below = f->fraction_bits - kept + f->ignored_low, hidden = INT64_C(1) << kept;
-    const int64_t largest = (int64_t)(f->largest >> f->ignored_low >> (f->fraction_bits - kept)), sign_bit = f->sign_shift < 0 ? 0 : (int64_t)(UINT64_C(1) << f->sign_shift);
+    if (r->flush == MG_FLUSH_UNBOUNDED || r->flush == MG_FLUSH_BEFORE_ROUNDING)
+        mg_find_tiny(r, x, significand, lsb, tiny);
+    const int64_t kept = r->kept, least = f->min_exponent, most = f->max_exponent + 1,
+                  below = f->fraction_bits - kept + f->ignored_low, hidden = INT64_C(1) << kept;
+    const int64_t largest = (int64_t)(f->largest >> f->ignored_low >> (f->fraction_bits - kept)),
+                  sign_bit = f->sign_shift < 0 ? 0 : (int64_t)(UINT64_C(1) << f->sign_shift);
     const int64_t zero_sign_bit = f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN ? 0 : sign_bit;
-    const int64_t underflow = r->zero != MG_ZERO_POSITIVE && !r->flush_positive ? zero_sign_bit : 0, nothing = r->zero == MG_ZERO_SIGNED ? zero_sign_bit : 0;
+    const int64_t underflow = r->zero != MG_ZERO_POSITIVE && !r->flush_positive ? zero_sign_bit : 0,
+                  nothing = r->zero == MG_ZERO_SIGNED ? zero_sign_bit : 0;
     const int64_t flush_all = MG_MASK(r->flush == MG_FLUSH_SUBNORMALS), carry_lost = MG_MASK(r->carry_lost);
     MG_EACH {
-        const mg_w leading = mg_s_leading(significand[l]) + lsb[l], exponent = mg_most(leading, mg_splat(least)), sign = x->sign[l];
-        const mg_w rounded = mg_s_low(mg_rounded_shift(r->direction, sign, significand[l], exponent - kept - lsb[l])), something = some[l];
-        const mg_w beyond = (mg_w)(exponent >= most), fields = MG_CHOOSE(beyond, mg_splat(INT64_MAX), mg_up(mg_least(exponent, mg_splat(most)) - least, mg_splat(kept)) + rounded);
-        const mg_w flushed = tiny[l] | (flush_all & (mg_w)(fields < hidden)) | (carry_lost & (mg_w)(leading < least) & (mg_w)(fields == hidden));
-        const mg_w zero = flushed | (mg_w)(rounded == 0) | ~something, zero_code = sign & MG_CHOOSE(something, mg_splat(underflow), mg_splat(nothing));
+        /* Normalisation to the leading one, or to the least exponent: a subnormal result has its last bit there. */
+        const mg_w leading = mg_s_leading(significand[l]) + lsb[l], exponent = mg_most(leading, mg_splat(least)),
+                   sign = x->sign[l];
+        const mg_w rounded = mg_s_low(mg_rounded_shift(r->direction, sign, significand[l], exponent - kept - lsb[l])),
+                   something = some[l];
+        const mg_w beyond = (mg_w)(exponent >= most),
+                   fields = MG_CHOOSE(beyond, mg_splat(INT64_MAX),
+                       mg_up(mg_least(exponent, mg_splat(most)) - least, mg_splat(kept)) + rounded);
+        /* Fields hold exponent and fraction, a carry included; zeros and overflow take their codes by sign. */
+        const mg_w flushed = tiny[l] | (flush_all & (mg_w)(fields < hidden)) |
+            (carry_lost & (mg_w)(leading < least) & (mg_w)(fields == hidden));
+        const mg_w zero = flushed | (mg_w)(rounded == 0) | ~something,
+                   zero_code = sign & MG_CHOOSE(something, mg_splat(underflow), mg_splat(nothing));
         const mg_w overflow = MG_CHOOSE(sign, mg_splat(r->overflow[1]), mg_splat(r->overflow[0]));
-        const mg_w code = MG_CHOOSE((mg_w)(fields > largest), overflow, mg_up(fields, mg_splat(below)) | (sign & sign_bit));
+        const mg_w code = MG_CHOOSE(
+            (mg_w)(fields > largest), overflow, mg_up(fields, mg_splat(below)) | (sign & sign_bit));
         codes[l] = MG_CHOOSE(zero, zero_code, code);
     }
     if (!s->specials) return;
     MG_EACH {
         const mg_w infinity = MG_CHOOSE(x->sign[l], mg_splat(r->infinity[1]), mg_splat(r->infinity[0]));
-        codes[l] = MG_CHOOSE((mg_w)(x->kind[l] == MG_NAN), mg_splat(r->nan), MG_CHOOSE((mg_w)(x->kind[l] == MG_INFINITY), infinity, codes[l]));
+        codes[l] = MG_CHOOSE((mg_w)(x->kind[l] == MG_NAN), mg_splat(r->nan),
+            MG_CHOOSE((mg_w)(x->kind[l] == MG_INFINITY), infinity, codes[l]));
     }
 }
 
@@ -360,16 +341,19 @@ static void mg_round_in_place(mg_block *s, const mg_rounder *r, mg_numbers *x) {
     mg_note_specials(s, x);
 }
 
-static void mg_write_lanes(mg_block *s, const mg_words codes) { MG_EACH s->result[l] = MG_CHOOSE(s->done[l], s->result[l], codes[l]); }
+static void mg_write_lanes(mg_block *s, const mg_words codes) {
+    MG_EACH s->result[l] = MG_CHOOSE(s->done[l], s->result[l], codes[l]);
+}
 
-/* Products and sums -------------------------------------------------------------------------------------------------- */
+/* Products and sums ------------------------------------------------------------------------------------------------ */
 
 /* Infinities and NaNs among products. */
 static void mg_special_products(const mg_numbers *x, const mg_numbers *y, int zero_times_infinity, mg_numbers *p) {
     const int as_zero = zero_times_infinity == MG_ZERO_TIMES_INFINITY_ZERO;
     const int64_t none = zero_times_infinity == MG_ZERO_TIMES_INFINITY_NAN ? MG_NAN : as_zero ? MG_ZERO : MG_INFINITY;
     MG_EACH {
-        const mg_w high = mg_most(x->kind[l], y->kind[l]), low = mg_least(x->kind[l], y->kind[l]), finite = (mg_w)(high < MG_INFINITY);
+        const mg_w high = mg_most(x->kind[l], y->kind[l]), low = mg_least(x->kind[l], y->kind[l]),
+                   finite = (mg_w)(high < MG_INFINITY);
         const mg_w invalid = (mg_w)(high == MG_INFINITY) & (mg_w)(low == MG_ZERO);
         const mg_w exponent = MG_CHOOSE((mg_w)(x->kind[l] == MG_ZERO), x->exponent[l], y->exponent[l]);
         p->kind[l] = MG_CHOOSE(finite, p->kind[l], MG_CHOOSE(invalid, mg_splat(none), high));
@@ -380,8 +364,11 @@ static void mg_special_products(const mg_numbers *x, const mg_numbers *y, int ze
 }
 
 /* `check`: significands may be too wide for a product. */
-static void mg_multiply_lanes(mg_block *s, const mg_numbers *x, const mg_numbers *y, int zero_times_infinity, int check, mg_numbers *p) {
-    if (check) MG_EACH s->left[l] |= mg_too_wide(x->significand[l], mg_s_leading(y->significand[l]) + 1, MG_WORD_BITS) & ~s->done[l];
+static void mg_multiply_lanes(
+    mg_block *s, const mg_numbers *x, const mg_numbers *y, int zero_times_infinity, int check, mg_numbers *p) {
+    if (check)
+        MG_EACH s->left[l] |= mg_too_wide(x->significand[l], mg_s_leading(y->significand[l]) + 1, MG_WORD_BITS) &
+            ~s->done[l];
     MG_EACH {
         p->significand[l] = mg_s_times(x->significand[l], y->significand[l]);
         p->exponent[l] = x->exponent[l] + y->exponent[l];
@@ -399,8 +386,10 @@ static void mg_zero_sum_signs(mg_numbers *const *terms, int32_t count, int round
     MG_EACH open[l] = ~mg_s_some(total->significand[l]);
     if (!mg_any_of(open)) return;
     MG_EACH same[l] = mg_splat(-1);
-    for (int32_t i = 0; i < count; i++) MG_EACH same[l] &= ~mg_s_some(terms[i]->significand[l]) & ~(terms[i]->sign[l] ^ terms[0]->sign[l]);
-    MG_EACH total->sign[l] = MG_CHOOSE(open[l], MG_CHOOSE(same[l], terms[0]->sign[l], mg_splat(MG_MASK(rounding == MG_ROUNDING_DOWN))), total->sign[l]);
+    for (int32_t i = 0; i < count; i++)
+        MG_EACH same[l] &= ~mg_s_some(terms[i]->significand[l]) & ~(terms[i]->sign[l] ^ terms[0]->sign[l]);
+    MG_EACH total->sign[l] = MG_CHOOSE(open[l],
+        MG_CHOOSE(same[l], terms[0]->sign[l], mg_splat(MG_MASK(rounding == MG_ROUNDING_DOWN))), total->sign[l]);
 }
 
 /* Kind and exponent of the sum of terms. */
@@ -414,15 +403,18 @@ static void mg_begin_sum(mg_numbers *const *terms, int32_t count, const mg_step 
     for (int32_t i = 0; i < count; i++) {
         const mg_numbers *x = terms[i];
         MG_EACH {
-            finite[l] = mg_most(finite[l], MG_CHOOSE((mg_w)(x->kind[l] == MG_FINITE), x->exponent[l], mg_splat(MG_NOWHERE)));
-            zeros[l] = mg_most(zeros[l], MG_CHOOSE((mg_w)(x->kind[l] == MG_ZERO), x->exponent[l], mg_splat(MG_NOWHERE)));
+            finite[l] = mg_most(
+                finite[l], MG_CHOOSE((mg_w)(x->kind[l] == MG_FINITE), x->exponent[l], mg_splat(MG_NOWHERE)));
+            zeros[l] = mg_most(
+                zeros[l], MG_CHOOSE((mg_w)(x->kind[l] == MG_ZERO), x->exponent[l], mg_splat(MG_NOWHERE)));
             total->kind[l] = mg_most(total->kind[l], x->kind[l]);
             total->sticky[l] |= x->sticky[l];
         }
     }
     MG_EACH {
         const mg_w largest = MG_CHOOSE((mg_w)(total->kind[l] == MG_ZERO), zeros[l], finite[l]);
-        total->exponent[l] = step->has_exponent ? mg_splat(step->exponent) : (mg_w)(largest & (mg_w)(largest != MG_NOWHERE));
+        total->exponent[l] = step->has_exponent ? mg_splat(step->exponent)
+                                                : (mg_w)(largest & (mg_w)(largest != MG_NOWHERE));
     }
 }
 
@@ -430,28 +422,35 @@ static void mg_begin_sum(mg_numbers *const *terms, int32_t count, const mg_step 
 static void mg_special_sum(mg_numbers *const *terms, int32_t count, mg_numbers *total) {
     mg_words signs;
     MG_EACH signs[l] = mg_splat(0);
-    for (int32_t i = 0; i < count; i++) MG_EACH signs[l] |= (1 + (terms[i]->sign[l] & 1)) & (mg_w)(terms[i]->kind[l] == MG_INFINITY);
+    for (int32_t i = 0; i < count; i++)
+        MG_EACH signs[l] |= (1 + (terms[i]->sign[l] & 1)) & (mg_w)(terms[i]->kind[l] == MG_INFINITY);
     MG_EACH {
         const mg_w special = (mg_w)(total->kind[l] >= MG_INFINITY);
         total->kind[l] = MG_CHOOSE(special & (mg_w)(signs[l] == 3), mg_splat(MG_NAN), total->kind[l]);
-        total->sign[l] = MG_CHOOSE(special, (mg_w)(total->kind[l] == MG_INFINITY) & (mg_w)(signs[l] == 2), total->sign[l]);
+        total->sign[l] = MG_CHOOSE(
+            special, (mg_w)(total->kind[l] == MG_INFINITY) & (mg_w)(signs[l] == 2), total->sign[l]);
         total->exponent[l] &= ~special;
         total->significand[l] = mg_s_where(~special, total->significand[l]);
     }
 }
 
-/* The exact sum of two numbers; bits that lie too far below the larger are ORed into the last one, which no later single
- * rounding can tell apart, unless so much cancels that it would see that bit: such a lane is left. */
+/* The exact sum of two numbers; bits that lie too far below the larger are ORed into the last one, which no later
+ * single rounding can tell apart, unless so much cancels that it would see that bit: such a lane is left. */
 static void mg_add_pair(mg_block *s, mg_numbers *const *pair, mg_numbers *total) {
     const mg_numbers *x = pair[0], *y = pair[1];
     MG_EACH {
-        const mg_w swap = ~mg_s_some(x->significand[l]) | (mg_s_some(y->significand[l]) & (mg_w)(y->lsb[l] > x->lsb[l]));
-        const mg_s upper = mg_s_choose(swap, y->significand[l], x->significand[l]), lower = mg_s_choose(swap, x->significand[l], y->significand[l]);
+        const mg_w swap = ~mg_s_some(x->significand[l]) |
+            (mg_s_some(y->significand[l]) & (mg_w)(y->lsb[l] > x->lsb[l]));
+        const mg_s upper = mg_s_choose(swap, y->significand[l], x->significand[l]),
+                   lower = mg_s_choose(swap, x->significand[l], y->significand[l]);
         const mg_w lsb = MG_CHOOSE(swap, y->lsb[l], x->lsb[l]), lower_lsb = MG_CHOOSE(swap, x->lsb[l], y->lsb[l]);
-        const mg_w distance = (lsb - lower_lsb) & mg_s_some(lower), left = mg_least(distance, mg_most(MG_WORD_BITS - 2 - mg_s_leading(upper), mg_splat(0)));
-        const mg_w right = mg_least(distance - left, mg_splat(MG_MOST_SHIFT)), cut = mg_s_some(mg_s_and(lower, mg_s_ones(right)));
+        const mg_w distance = (lsb - lower_lsb) & mg_s_some(lower),
+                   left = mg_least(distance, mg_most(MG_WORD_BITS - 2 - mg_s_leading(upper), mg_splat(0)));
+        const mg_w right = mg_least(distance - left, mg_splat(MG_MOST_SHIFT)),
+                   cut = mg_s_some(mg_s_and(lower, mg_s_ones(right)));
         const mg_s rest = mg_s_or(mg_s_down(lower, right), mg_s_of(1 & cut));
-        const mg_s sum = mg_s_add(mg_s_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_s_up(upper, left)), mg_s_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest));
+        const mg_s sum = mg_s_add(mg_s_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_s_up(upper, left)),
+            mg_s_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest));
         total->sign[l] = mg_s_negative(sum);
         total->significand[l] = mg_s_signed(total->sign[l], sum);
         total->lsb[l] = lsb - left;
@@ -465,9 +464,12 @@ static void mg_hold_lanes(const mg_step *step, const mg_numbers *total, const mg
     const int64_t saturate = MG_MASK(step->overflow == MG_OVERFLOW_SATURATE), width = step->width;
     MG_EACH {
         const mg_w bits = mg_least(total->exponent[l] + width - low[l], mg_splat(64));
-        const mg_w high = mg_down(mg_down(mg_splat(-1), mg_between(64 - bits, 0, 63)), mg_splat(1)), sign = (mg_w)((mg_u)high + 1);
-        const mg_w wrapped = (mg_w)((mg_u)((sum[l] & (high | sign)) ^ sign) - (mg_u)sign), bound = mg_most(mg_least(sum[l], high), ~high);
-        sum[l] = MG_CHOOSE((mg_w)(bits >= 63), sum[l], MG_CHOOSE((mg_w)(bits <= 0), mg_splat(0), MG_CHOOSE(saturate, bound, wrapped)));
+        const mg_w high = mg_down(mg_down(mg_splat(-1), mg_between(64 - bits, 0, 63)), mg_splat(1)),
+                   sign = (mg_w)((mg_u)high + 1);
+        const mg_w wrapped = (mg_w)((mg_u)((sum[l] & (high | sign)) ^ sign) - (mg_u)sign),
+                   bound = mg_most(mg_least(sum[l], high), ~high);
+        sum[l] = MG_CHOOSE(
+            (mg_w)(bits >= 63), sum[l], MG_CHOOSE((mg_w)(bits <= 0), mg_splat(0), MG_CHOOSE(saturate, bound, wrapped)));
     }
 }
 #endif
@@ -477,7 +479,8 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
     mg_significands sum;
     mg_words low, others;
     const int complement = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C;
-    const int64_t all = MG_MASK(step->has_width && step->overflow == MG_OVERFLOW_SATURATE), most = MG_WORD_BITS + __builtin_clzll((uint64_t)count | 1) - 64;
+    const int64_t all = MG_MASK(step->has_width && step->overflow == MG_OVERFLOW_SATURATE),
+                  most = MG_WORD_BITS + __builtin_clzll((uint64_t)count | 1) - 64;
     const mg_numbers *frame = s->registers[MG_REGISTER_C];
     MG_EACH {
         low[l] = mg_splat(-MG_NOWHERE);
@@ -488,7 +491,8 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
     for (int32_t i = 0; i < count; i++) {
         const mg_numbers *x = terms[i];
         MG_EACH {
-            const mg_w counts = (mg_w)(x->kind[l] == MG_FINITE) & (mg_s_some(x->significand[l]) | all | total->sticky[l] | (mg_w)(others[l] != 0));
+            const mg_w counts = (mg_w)(x->kind[l] == MG_FINITE) &
+                (mg_s_some(x->significand[l]) | all | total->sticky[l] | (mg_w)(others[l] != 0));
             low[l] = mg_least(low[l], MG_CHOOSE(counts, x->lsb[l], mg_splat(-MG_NOWHERE)));
         }
     }
@@ -496,8 +500,10 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
         const mg_numbers *x = terms[i];
         MG_EACH {
             const mg_w left = (x->lsb[l] - low[l]) & mg_s_some(x->significand[l]);
-            s->left[l] |= mg_too_wide(x->significand[l], left, most) & (mg_w)(total->kind[l] == MG_FINITE) & ~s->done[l];
-            sum[l] = mg_s_add(sum[l], mg_s_signed(x->sign[l], mg_s_up(x->significand[l], mg_between(left, 0, MG_MOST_SHIFT))));
+            s->left[l] |= mg_too_wide(x->significand[l], left, most) & (mg_w)(total->kind[l] == MG_FINITE) &
+                ~s->done[l];
+            sum[l] = mg_s_add(
+                sum[l], mg_s_signed(x->sign[l], mg_s_up(x->significand[l], mg_between(left, 0, MG_MOST_SHIFT))));
         }
     }
     if (complement) MG_EACH sum[l] = mg_s_add(sum[l], mg_s_signed(~frame->sign[l], mg_s_of(others[l])));
@@ -505,15 +511,18 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
     if (step->has_width) mg_hold_lanes(step, total, low, sum);
 #endif
     MG_EACH {
-        const mg_w nowhere = (mg_w)(low[l] == -MG_NOWHERE), finite = (mg_w)(total->kind[l] == MG_FINITE); /* else a zero, or special */
+        const mg_w nowhere = (mg_w)(low[l] == -MG_NOWHERE),
+                   finite = (mg_w)(total->kind[l] == MG_FINITE); /* else a zero, or special */
         total->sign[l] = mg_s_negative(sum[l]);
-        total->significand[l] = mg_s_and(mg_s_where(finite, mg_s_signed(total->sign[l], sum[l])), mg_s_ones(mg_splat(MG_MOST_SHIFT)));
+        total->significand[l] = mg_s_and(
+            mg_s_where(finite, mg_s_signed(total->sign[l], sum[l])), mg_s_ones(mg_splat(MG_MOST_SHIFT)));
         total->lsb[l] = MG_CHOOSE(nowhere, total->exponent[l], low[l]);
     }
 }
 
 /* mg_exact_sum in lanes; `rounded`: a rounding follows, so that the last term, which is often c, may lie anywhere. */
-MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t count, const mg_step *step, int rounded, mg_numbers *total) {
+MG_BLOCK_CALL void mg_sum_lanes(
+    mg_block *s, mg_numbers *const *terms, int32_t count, const mg_step *step, int rounded, mg_numbers *total) {
     const int64_t cancelled = MG_MASK(step->cancelled == MG_CANCELLED_ZERO);
     mg_begin_sum(terms, count, step, total);
     if (rounded && !s->sticky && count > 1) {
@@ -525,7 +534,8 @@ MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t c
         mg_add_terms(s, terms, count, step, total);
     }
     mg_zero_sum_signs(terms, count, step->rounding, total);
-    MG_EACH total->kind[l] &= ~(cancelled & (mg_w)(total->kind[l] == MG_FINITE) & ~mg_s_some(total->significand[l]) & ~total->sticky[l]);
+    MG_EACH total->kind[l] &= ~(
+        cancelled & (mg_w)(total->kind[l] == MG_FINITE) & ~mg_s_some(total->significand[l]) & ~total->sticky[l]);
     if (s->specials) mg_special_sum(terms, count, total);
 }
 
@@ -534,7 +544,7 @@ static void mg_leave_nans(mg_block *s, const mg_numbers *x) {
     if (s->specials) MG_EACH s->left[l] |= (mg_w)(x->kind[l] == MG_NAN) & ~s->done[l];
 }
 
-/* Steps ------------------------------------------------------------------------------------------------------------- */
+/* Steps ------------------------------------------------------------------------------------------------------------ */
 
 /* The terms of all registers that a step reads; returns how many. */
 #define MG_COLLECT_TERMS(name, block)                                    \
@@ -556,7 +566,8 @@ static void mg_flush_lanes(mg_block *s, const mg_step *step) {
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             mg_numbers *x = &s->registers[step->of[r]][i];
             MG_EACH {
-                const mg_w stays = ~((mg_w)(x->kind[l] <= MG_FINITE) & (mg_w)(mg_s_leading(x->significand[l]) + x->lsb[l] < x->exponent[l]));
+                const mg_w stays = ~((mg_w)(x->kind[l] <= MG_FINITE) &
+                    (mg_w)(mg_s_leading(x->significand[l]) + x->lsb[l] < x->exponent[l]));
                 x->kind[l] &= stays;
                 x->significand[l] = mg_s_where(stays, x->significand[l]);
                 x->sticky[l] &= stays;
@@ -573,14 +584,16 @@ static void mg_hidden_bit_lanes(mg_block *s, const mg_step *step) {
             mg_numbers *x = &s->registers[step->of[r]][i];
             MG_EACH {
                 x->kind[l] |= set & (mg_w)(x->kind[l] == MG_ZERO) & MG_FINITE;
-                const mg_s hidden = mg_s_up(mg_s_of(mg_splat(1)), mg_between(x->exponent[l] - x->lsb[l], 0, MG_WORD_BITS - 1));
+                const mg_s hidden = mg_s_up(
+                    mg_s_of(mg_splat(1)), mg_between(x->exponent[l] - x->lsb[l], 0, MG_WORD_BITS - 1));
                 x->significand[l] = mg_s_or(x->significand[l], mg_s_where((mg_w)(x->kind[l] == MG_FINITE), hidden));
             }
         }
 }
 
 static void mg_combine_bits(const mg_block *s, const mg_step *step, int32_t i, mg_numbers *p) {
-    const int32_t k = s->operation->k_index[i] * MG_BLOCK_LANES, storage_a = s->program->a.storage, storage_b = s->program->b.storage;
+    const int32_t k = s->operation->k_index[i] * MG_BLOCK_LANES, storage_a = s->program->a.storage,
+                  storage_b = s->program->b.storage;
     const int64_t is_and = MG_MASK(step->operation == MG_OPERATION_AND);
     mg_words a, b;
     mg_widen(s->codes->a + k * (storage_a / 8), storage_a, a);
@@ -594,24 +607,30 @@ static void mg_combine_bits(const mg_block *s, const mg_step *step, int32_t i, m
 
 static void mg_multiply_step(mg_block *s, const mg_step *step) {
     const int32_t count = s->count[MG_REGISTER_A];
-    const int64_t negate = MG_MASK(step->negate == MG_NEGATE_PRODUCT || step->negate == MG_NEGATE_BOTH), most = step->overflow_exponent;
+    const int64_t negate = MG_MASK(step->negate == MG_NEGATE_PRODUCT || step->negate == MG_NEGATE_BOTH),
+                  most = step->overflow_exponent;
     mg_rounder rounder = {0};
     if (step->has_format) rounder = mg_ieee_rounder(step, &step->format, 1);
     for (int32_t i = 0; i < count; i++) {
         mg_numbers *p = &s->registers[step->to][i];
         if (step->operation != MG_OPERATION_PRODUCT) mg_combine_bits(s, step, i, p);
-        else mg_multiply_lanes(s, &s->registers[MG_REGISTER_A][i], &s->registers[MG_REGISTER_B][i], step->zero_times_infinity, 0, p);
+        else
+            mg_multiply_lanes(
+                s, &s->registers[MG_REGISTER_A][i], &s->registers[MG_REGISTER_B][i], step->zero_times_infinity, 0, p);
         if (negate) MG_EACH p->sign[l] = ~p->sign[l];
         if (step->has_overflow_exponent) {
-            MG_EACH p->kind[l] += (mg_w)(p->kind[l] == MG_FINITE) & (mg_w)(mg_s_leading(p->significand[l]) + 1 + p->lsb[l] > most) & (MG_INFINITY - MG_FINITE);
+            MG_EACH p->kind[l] += (mg_w)(p->kind[l] == MG_FINITE) &
+                (mg_w)(mg_s_leading(p->significand[l]) + 1 + p->lsb[l] > most) & (MG_INFINITY - MG_FINITE);
             mg_note_specials(s, p);
         }
         if (step->normalize)
-            MG_EACH p->exponent[l] = MG_CHOOSE((mg_w)(p->kind[l] == MG_FINITE) & mg_s_some(p->significand[l]), mg_s_leading(p->significand[l]) + p->lsb[l], p->exponent[l]);
+            MG_EACH p->exponent[l] = MG_CHOOSE((mg_w)(p->kind[l] == MG_FINITE) & mg_s_some(p->significand[l]),
+                mg_s_leading(p->significand[l]) + p->lsb[l], p->exponent[l]);
         if (step->has_format) mg_round_in_place(s, &rounder, p);
     }
     if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
-        for (int32_t i = 0; i < s->count[MG_REGISTER_C]; i++) MG_EACH s->registers[MG_REGISTER_C][i].sign[l] = ~s->registers[MG_REGISTER_C][i].sign[l];
+        for (int32_t i = 0; i < s->count[MG_REGISTER_C]; i++)
+            MG_EACH s->registers[MG_REGISTER_C][i].sign[l] = ~s->registers[MG_REGISTER_C][i].sign[l];
     s->count[step->to] = count;
 }
 
@@ -620,7 +639,8 @@ static void mg_scale_lanes(mg_block *s, const mg_step *step) {
         const int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
         for (int32_t i = 0; i < count; i++) {
             mg_numbers *x = &s->registers[step->of[r]][i], y = *x;
-            mg_multiply_lanes(s, &y, &s->registers[MG_REGISTER_SCALES][i * (stride < 1 ? 1 : stride)], MG_ZERO_TIMES_INFINITY_NAN, 1, x);
+            mg_multiply_lanes(s, &y, &s->registers[MG_REGISTER_SCALES][i * (stride < 1 ? 1 : stride)],
+                MG_ZERO_TIMES_INFINITY_NAN, 1, x);
         }
     }
 }
@@ -640,14 +660,21 @@ static void mg_special_values_lanes(mg_block *s, const mg_step *step) {
                 signs[l] |= infinite & (1 + (x->sign[l] & 1));
             }
         }
-    const mg_rounder r = mg_rounder_of(&s->operation->out_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, step->has_nan, step->nan);
+    const mg_rounder r = mg_rounder_of(
+        &s->operation->out_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, step->has_nan, step->nan);
     const int opposite = step->opposite_infinities;
-    const int64_t by_cause = MG_MASK(step->nans_count), negative = MG_MASK(opposite == MG_OPPOSITE_NEGATIVE), no_sign = MG_MASK(opposite == MG_OPPOSITE_NAN);
+    const int64_t by_cause = MG_MASK(step->nans_count), negative = MG_MASK(opposite == MG_OPPOSITE_NEGATIVE),
+                  no_sign = MG_MASK(opposite == MG_OPPOSITE_NAN);
     MG_EACH {
-        const mg_w both = (mg_w)(signs[l] == 3) & (mg_w)(kind[l] == MG_INFINITY), special = (mg_w)(kind[l] >= MG_INFINITY);
-        const mg_w chosen = opposite == MG_OPPOSITE_FIRST ? first[l] : opposite == MG_OPPOSITE_LAST ? last[l] : mg_splat(negative);
-        const mg_w sign = MG_CHOOSE(both, chosen, (mg_w)(signs[l] == 2)), nan = (mg_w)(kind[l] == MG_NAN) | (both & no_sign);
-        const mg_w code = MG_CHOOSE(nan, mg_splat(r.nan), MG_CHOOSE(sign, mg_splat(r.infinity[1]), mg_splat(r.infinity[0])));
+        const mg_w both = (mg_w)(signs[l] == 3) & (mg_w)(kind[l] == MG_INFINITY),
+                   special = (mg_w)(kind[l] >= MG_INFINITY);
+        const mg_w chosen = opposite == MG_OPPOSITE_FIRST ? first[l]
+            : opposite == MG_OPPOSITE_LAST ? last[l]
+                                                          : mg_splat(negative);
+        const mg_w sign = MG_CHOOSE(both, chosen, (mg_w)(signs[l] == 2)),
+                   nan = (mg_w)(kind[l] == MG_NAN) | (both & no_sign);
+        const mg_w code = MG_CHOOSE(
+            nan, mg_splat(r.nan), MG_CHOOSE(sign, mg_splat(r.infinity[1]), mg_splat(r.infinity[0])));
         s->left[l] |= by_cause & nan & ~s->done[l];
         s->result[l] = MG_CHOOSE(special & ~s->done[l], code, s->result[l]);
         s->done[l] |= special;
@@ -669,13 +696,16 @@ static void mg_largest_candidates(const mg_block *s, const mg_step *step, int32_
                 largest[l] = mg_most(largest[l], MG_CHOOSE(counts, place, mg_splat(MG_NOWHERE)));
             }
         }
-        MG_EACH maximum[l] = MG_CHOOSE((mg_w)(largest[l] == MG_NOWHERE), maximum[l], mg_most(maximum[l], largest[l] + step->maximum_plus[j]));
+        MG_EACH maximum[l] = MG_CHOOSE(
+            (mg_w)(largest[l] == MG_NOWHERE), maximum[l], mg_most(maximum[l], largest[l] + step->maximum_plus[j]));
     }
 }
 
 /* What one group aligns to; MG_NOWHERE: nothing. */
 static void mg_maximum_lanes(const mg_block *s, const mg_step *step, int32_t count, int32_t g, mg_words maximum) {
-    const int64_t floor = step->has_exponent ? step->exponent : step->has_floor && !step->maximum_count ? step->floor : MG_NOWHERE;
+    const int64_t floor = step->has_exponent ? step->exponent
+        : step->has_floor && !step->maximum_count ? step->floor
+                                                  : MG_NOWHERE;
     const int64_t zeros = MG_MASK(step->zeros == MG_ZEROS_MAXIMUM);
     mg_words left_out;
     MG_EACH {
@@ -698,10 +728,13 @@ static void mg_maximum_lanes(const mg_block *s, const mg_step *step, int32_t cou
 
 /* Zeros meet the maximum: they move there with the others, or set their sticky bit if they lie below all kept bits. */
 static void mg_align_zeros(const mg_step *step, const mg_words maximum, int r, const mg_words was, mg_numbers *x) {
-    const int64_t added = MG_MASK(step->cut == MG_CUT_STICKY_ADDED), move = MG_MASK(step->zeros == MG_ZEROS_MAXIMUM), fraction_bits = step->fraction_bits[r];
+    const int64_t added = MG_MASK(step->cut == MG_CUT_STICKY_ADDED), move = MG_MASK(step->zeros == MG_ZEROS_MAXIMUM),
+                  fraction_bits = step->fraction_bits[r];
     MG_EACH {
-        const mg_w zero = (mg_w)(was[l] == MG_ZERO) & (mg_w)(maximum[l] != MG_NOWHERE), last = maximum[l] - fraction_bits;
-        const mg_w sticks = zero & ~move & (mg_w)(x->exponent[l] < last) & MG_MASK(step->cut != MG_CUT_DROPPED), touched = sticks | (zero & move);
+        const mg_w zero = (mg_w)(was[l] == MG_ZERO) & (mg_w)(maximum[l] != MG_NOWHERE),
+                   last = maximum[l] - fraction_bits;
+        const mg_w sticks = zero & ~move & (mg_w)(x->exponent[l] < last) & MG_MASK(step->cut != MG_CUT_DROPPED),
+                   touched = sticks | (zero & move);
         x->significand[l] = mg_s_or(x->significand[l], mg_s_of(sticks & added & 1));
         x->sticky[l] |= sticks & ~added;
         x->exponent[l] = MG_CHOOSE(touched, maximum[l], x->exponent[l]);
@@ -712,22 +745,29 @@ static void mg_align_zeros(const mg_step *step, const mg_words maximum, int r, c
 
 MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_words maximum, int r, mg_numbers *x) {
     const mg_direction direction = mg_direction_of(step->rounding);
-    const int by_largest = !step->has_exponent && !step->maximum_count; /* no term lies above, but one of a register that was left out */
-    const int64_t fraction_bits = step->fraction_bits[r], window = step->window[r] < 0 ? -MG_NOWHERE * 2 : step->window[r];
-    const int64_t dropped = MG_MASK(by_largest && step->left_out[r] == MG_LEFT_OUT_DROPPED), highest = by_largest ? 0 : -MG_NOWHERE * 2;
+    const int by_largest = !step->has_exponent &&
+        !step->maximum_count; /* no term lies above, but one of a register that was left out */
+    const int64_t fraction_bits = step->fraction_bits[r],
+                  window = step->window[r] < 0 ? -MG_NOWHERE * 2 : step->window[r];
+    const int64_t dropped = MG_MASK(by_largest && step->left_out[r] == MG_LEFT_OUT_DROPPED),
+                  highest = by_largest ? 0 : -MG_NOWHERE * 2;
     const int64_t limit = step->has_shift_limit ? step->shift_limit : -MG_NOWHERE * 2, gap = step->sticky_gap;
     const int64_t spared = step->spared[r] == MG_NOT_GIVEN ? -MG_NOWHERE : step->spared[r];
     const int64_t added = MG_MASK(step->cut == MG_CUT_STICKY_ADDED), carried = MG_MASK(step->cut == MG_CUT_STICKY_OR);
     mg_words was;
     MG_EACH {
         const mg_w finite = (mg_w)(maximum[l] != MG_NOWHERE) & (mg_w)(x->kind[l] == MG_FINITE), sign = x->sign[l];
-        const mg_s significand = s->sticky ? mg_s_choose(finite, mg_seen(x, l), x->significand[l]) : x->significand[l]; /* with a sticky bit of before as its last one */
+        const mg_s significand = s->sticky ? mg_s_choose(finite, mg_seen(x, l), x->significand[l])
+                                           : x->significand[l]; /* with a sticky bit of before as its last one */
         const mg_w above = x->exponent[l] - maximum[l], last = maximum[l] - fraction_bits;
         const mg_w lsb = x->lsb[l] + x->sticky[l] - above + mg_between(above, -limit, highest);
-        const mg_w outside = (mg_w)(above < -window) | (dropped & (mg_w)(above > 0)) | ((mg_w)(last > spared) & sign & (mg_w)(mg_s_leading(significand) + lsb < last));
+        const mg_w outside = (mg_w)(above < -window) | (dropped & (mg_w)(above > 0)) |
+            ((mg_w)(last > spared) & sign & (mg_w)(mg_s_leading(significand) + lsb < last));
+        /* Alignment shift: from here on the last bit of every finite term of a register is at `last`. */
         const mg_w shift = last - lsb;
         const mg_s kept = mg_s_where(~outside, mg_rounded_shift(direction, sign, significand, shift));
-        s->left[l] |= finite & ~outside & mg_too_wide(significand, mg_most(-shift, mg_splat(0)), MG_WORD_BITS - 1) & ~s->done[l];
+        s->left[l] |= finite & ~outside & mg_too_wide(significand, mg_most(-shift, mg_splat(0)), MG_WORD_BITS - 1) &
+            ~s->done[l];
         was[l] = x->kind[l];
         x->exponent[l] = MG_CHOOSE(finite, maximum[l], x->exponent[l]);
         if (step->cut == MG_CUT_DROPPED) {
@@ -737,7 +777,8 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
         } else {
             const mg_s below = mg_s_ones(mg_between(shift - gap, 0, MG_MOST_SHIFT));
             const mg_w lost = mg_s_some(mg_s_and(significand, below)) & ~outside, more = added & ~outside;
-            x->significand[l] = mg_s_choose(finite, mg_s_or(mg_s_up(kept, more & 1), mg_s_of(more & lost & 1)), significand);
+            x->significand[l] = mg_s_choose(
+                finite, mg_s_or(mg_s_up(kept, more & 1), mg_s_of(more & lost & 1)), significand);
             x->lsb[l] = MG_CHOOSE(finite, last + more, x->lsb[l]);
             x->sticky[l] = MG_CHOOSE(finite, carried & lost, x->sticky[l]);
         }
@@ -835,7 +876,8 @@ static void mg_normalize_lanes(mg_block *s, const mg_step *step) {
 }
 
 /* One fused multiply-add; `started`: total is more than nothing. */
-static void mg_fma_lanes(mg_block *s, const mg_step *step, const mg_rounder *r, int32_t i, int started, mg_numbers *total) {
+static void mg_fma_lanes(
+    mg_block *s, const mg_step *step, const mg_rounder *r, int32_t i, int started, mg_numbers *total) {
     const mg_numbers *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
     mg_numbers product, sum, *pair[2] = {&product, total};
     mg_words nan;
@@ -886,9 +928,10 @@ static void mg_round_step(mg_block *s, const mg_step *step) {
     s->count[step->to] = count;
 }
 
-/* Operations -------------------------------------------------------------------------------------------------------- */
+/* Operations ------------------------------------------------------------------------------------------------------- */
 
-static void mg_load_number(mg_block *s, const mg_format *f, const mg_rounder *convert, const mg_w *codes, mg_numbers *x) {
+static void mg_load_number(
+    mg_block *s, const mg_format *f, const mg_rounder *convert, const mg_w *codes, mg_numbers *x) {
     mg_decode_lanes(f, codes, x);
     mg_note_specials(s, x);
     if (!convert) return;
@@ -906,7 +949,8 @@ static void mg_load_number(mg_block *s, const mg_format *f, const mg_rounder *co
 }
 
 /* Element k of an operand. */
-static void mg_load_operand(mg_block *s, const mg_format *f, const mg_rounder *convert, const char *codes, int32_t k, mg_numbers *x) {
+static void mg_load_operand(
+    mg_block *s, const mg_format *f, const mg_rounder *convert, const char *codes, int32_t k, mg_numbers *x) {
     mg_words wide;
     mg_widen(codes + (ptrdiff_t)k * MG_BLOCK_LANES * (f->storage / 8), f->storage, wide);
     mg_load_number(s, f, convert, wide, x);
@@ -916,7 +960,8 @@ static void mg_load_operands(mg_block *s) {
     const mg_program *p = s->program;
     const mg_operation *o = s->operation;
     mg_rounder rounder = {0};
-    if (o->has_operand_format) rounder = mg_rounder_of(&o->operand_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, 0, 0);
+    if (o->has_operand_format)
+        rounder = mg_rounder_of(&o->operand_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, 0, 0);
     const mg_rounder *convert = o->has_operand_format ? &rounder : NULL;
     for (int32_t i = 0; i < o->k_count; i++) {
         const int32_t k = o->k_index[i];
@@ -944,7 +989,10 @@ static void mg_run_steps(mg_block *s) {
         case MG_STEP_ALIGN: mg_align_step(s, step); break;
         case MG_STEP_SUM:
         case MG_STEP_ADDITIONS:
-            mg_sum_step(s, step, step->to == MG_REGISTER_D || (next && next->op == MG_STEP_ROUND && next->of_count == 1 && next->of[0] == step->to && !next->sticky_gap));
+            mg_sum_step(s, step,
+                step->to == MG_REGISTER_D ||
+                    (next && next->op == MG_STEP_ROUND && next->of_count == 1 && next->of[0] == step->to &&
+                        !next->sticky_gap));
             break;
         case MG_STEP_NORMALIZE: mg_normalize_lanes(s, step); break;
         case MG_STEP_FMA: mg_fma_step_lanes(s, step); break;
@@ -963,7 +1011,8 @@ static uint64_t mg_block_results(const mg_program *p, const mg_words d, const mg
     else
         for (int lane = 0; lane < MG_BLOCK_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];
     if (!mg_any_of(left)) return 0;
-    for (int lane = 0; lane < MG_BLOCK_LANES; lane++) lanes |= (uint64_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
+    for (int lane = 0; lane < MG_BLOCK_LANES; lane++)
+        lanes |= (uint64_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
     return lanes;
 }
 

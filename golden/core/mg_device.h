@@ -1,9 +1,9 @@
 /* One dot product in scalar arithmetic: the same source for a C compiler and for CUDA.
  *
  * The fast form's arithmetic (mg_tile.h), one lane at a time, for places that bring their own parallelism: a GPU
- * thread computes a dot product beside the tensor core (docs/campaign.md). golden/model/device_text.py emits a unit's parameters as
- * constants around these functions; every function is inlined, so that the compiler folds them away. No step needs more
- * than 64 bits. tests/golden/model/test_device_text.py holds every family against the other models.
+ * thread computes a dot product beside the tensor core (docs/campaign.md). golden/model/device_text.py emits a unit's
+ * parameters as constants around these functions; every function is inlined, so that the compiler folds them away. No
+ * step needs more than 64 bits. tests/golden/model/test_device_text.py holds every family against the other models.
  */
 #ifndef MG_DEVICE_H
 #define MG_DEVICE_H
@@ -33,12 +33,15 @@ typedef struct {
     int32_t k, fraction_bits, product_fraction, kept, nearest, signed_underflow;
     mg_format seed, out;
     uint32_t nan;
-    int32_t floor, chunk, group, scale_block, dot_fraction_bits, sum_fraction_bits, window, product_overflow; /* 0 where it has none */
+    int32_t floor, chunk, group, scale_block, dot_fraction_bits, sum_fraction_bits, window,
+        product_overflow; /* 0 where it has none */
 } mg_fused;
 
 MG_HD int32_t mg_most(int32_t x, int32_t y) { return x > y ? x : y; }
 MG_HD int32_t mg_least(int32_t x, int32_t y) { return x < y ? x : y; }
-MG_HD int64_t mg_wider(int64_t x, int32_t bits) { return (int64_t)((uint64_t)x << bits); } /* a shift of signed numbers may not overflow */
+MG_HD int64_t mg_wider(int64_t x, int32_t bits) {
+    return (int64_t)((uint64_t)x << bits);
+} /* a shift of signed numbers may not overflow */
 
 /* x >> shift for any shift from 0 on; on a GPU the shifter clamps by itself. */
 MG_HD uint32_t mg_down(uint32_t x, int32_t shift) {
@@ -49,7 +52,7 @@ MG_HD uint32_t mg_down(uint32_t x, int32_t shift) {
 #endif
 }
 
-/* Decoding ----------------------------------------------------------------------------------------------------------- */
+/* Decoding --------------------------------------------------------------------------------------------------------- */
 
 MG_HD int mg_is_nan(mg_format f, uint32_t code, uint32_t fields, uint32_t e, uint32_t m) {
     if (f.specials == MG_SPECIALS_IEEE) return e == (1u << f.exponent_bits) - 1 && m != 0;
@@ -92,10 +95,10 @@ MG_HD int32_t mg_device_integer(mg_format f, uint32_t code) {
     return f.is_signed ? (int32_t)(code << unused) >> unused : (int32_t)(code << unused >> unused);
 }
 
-/* Rounding ------------------------------------------------------------------------------------------------------------ */
+/* Rounding --------------------------------------------------------------------------------------------------------- */
 
-/* Rounds total * 2^lsb to a code of `f` with `kept` fraction bits, toward zero or to nearest even: overflow to infinity,
- * every zero +0. */
+/* Rounds total * 2^lsb to a code of `f` with `kept` fraction bits, toward zero or to nearest even: overflow to
+ * infinity, every zero +0. */
 MG_HD uint32_t mg_device_round(mg_format f, int32_t kept, int32_t nearest, int64_t total, int32_t lsb) {
     if (total == 0) return 0;
     const uint64_t magnitude = (uint64_t)(total < 0 ? -total : total);
@@ -116,7 +119,7 @@ MG_HD uint32_t mg_device_round(mg_format f, int32_t kept, int32_t nearest, int64
     return rounded << below | (total < 0 ? 1u << f.sign_shift : 0u);
 }
 
-/* Fused dot-add ------------------------------------------------------------------------------------------------------- */
+/* Fused dot-add ---------------------------------------------------------------------------------------------------- */
 
 /* The result where a product or c is an infinity or NaN; `flags` collects what there is. */
 enum { MG_SEEN_NAN = 1, MG_SEEN_PLUS = 2, MG_SEEN_MINUS = 4 };
@@ -151,7 +154,8 @@ MG_HD uint32_t mg_device_result(mg_fused u, int64_t total, int32_t lsb) {
 MG_HD uint32_t mg_device_fda(mg_fused u, const mg_element *a, const mg_element *b, uint32_t seed) {
     int32_t p[MG_DEVICE_K], e[MG_DEVICE_K];
     const mg_element c = mg_device_decode(u.seed, seed);
-    const int32_t left = mg_most(u.fraction_bits - u.product_fraction, 0), right = mg_most(u.product_fraction - u.fraction_bits, 0);
+    const int32_t left = mg_most(u.fraction_bits - u.product_fraction, 0),
+                  right = mg_most(u.product_fraction - u.fraction_bits, 0);
     int32_t maximum = mg_most(c.exponent, u.floor), partial = 0;
     MG_UNROLL for (int32_t i = 0; i < u.k; i++) {
         p[i] = a[i].significand * b[i].significand;
@@ -173,7 +177,8 @@ MG_HD uint32_t mg_device_fda(mg_fused u, const mg_element *a, const mg_element *
             partial = 0;
         }
     }
-    const int32_t c_left = mg_most(u.fraction_bits - u.seed.fraction_bits, 0), c_right = mg_most(u.seed.fraction_bits - u.fraction_bits, 0);
+    const int32_t c_left = mg_most(u.fraction_bits - u.seed.fraction_bits, 0),
+                  c_right = mg_most(u.seed.fraction_bits - u.fraction_bits, 0);
     const uint64_t c_magnitude = (uint64_t)(c.significand < 0 ? -c.significand : c.significand) << c_left;
     const int64_t c_kept = (int64_t)(c_magnitude >> mg_least(maximum - c.exponent + c_right, 63));
     total += c.significand < 0 ? -c_kept : c_kept;
@@ -181,8 +186,8 @@ MG_HD uint32_t mg_device_fda(mg_fused u, const mg_element *a, const mg_element *
 }
 
 /* The same, where groups of products are summed exactly, scaled, and aligned by the exponents of their scales alone. */
-MG_HD uint32_t mg_device_gdfs(mg_fused u, const mg_element *a, const mg_element *b, const mg_element *scale_a, const mg_element *scale_b,
-                              uint32_t seed) {
+MG_HD uint32_t mg_device_gdfs(mg_fused u, const mg_element *a, const mg_element *b, const mg_element *scale_a,
+    const mg_element *scale_b, uint32_t seed) {
     int32_t e[MG_MAX_GROUPS], value[MG_MAX_GROUPS];
     const mg_element c = mg_device_decode(u.seed, seed);
     int32_t maximum = mg_most(c.exponent, u.floor);
@@ -192,7 +197,8 @@ MG_HD uint32_t mg_device_gdfs(mg_fused u, const mg_element *a, const mg_element 
         int32_t sum = 0, present = 0;
         MG_UNROLL for (int32_t i = g * u.group; i < (g + 1) * u.group; i++) {
             const int32_t product = a[i].significand * b[i].significand;
-            sum += (int32_t)mg_wider(product, (a[i].exponent + b[i].exponent) & 31); /* e2m1: from 0 on, but for zeros */
+            sum += (int32_t)mg_wider(
+                product, (a[i].exponent + b[i].exponent) & 31); /* e2m1: from 0 on, but for zeros */
             present |= product;
         }
         flags |= mg_device_flags(x.significand * y.significand, x.exponent + y.exponent);
@@ -207,8 +213,8 @@ MG_HD uint32_t mg_device_gdfs(mg_fused u, const mg_element *a, const mg_element 
     return mg_device_result(u, total, maximum - u.fraction_bits);
 }
 
-/* CDNA3's: each group of products cut below its own largest exponent, the groups combined rounding down, met by c rounding
- * down, and what is left rounded down and then to nearest even. */
+/* CDNA3's: each group of products cut below its own largest exponent, the groups combined rounding down, met by c
+ * rounding down, and what is left rounded down and then to nearest even. */
 MG_HD uint32_t mg_device_fdrda(mg_fused u, const mg_element *a, const mg_element *b, uint32_t seed) {
     int64_t dot[2] = {0, 0};
     int32_t top[2] = {2 * MG_E_ZERO, 2 * MG_E_ZERO};
@@ -232,7 +238,8 @@ MG_HD uint32_t mg_device_fdrda(mg_fused u, const mg_element *a, const mg_element
     dot[0] = (dot[0] >> mg_least(all - top[0], 63)) + (dot[1] >> mg_least(all - top[1], 63));
     int64_t total = (mg_wider(dot[0], widen) >> mg_least(maximum - all, 63)) + mg_wider(late, widen);
     if (total == 0) return 0;
-    const int32_t lsb = maximum - u.dot_fraction_bits, leading = mg_highest((uint64_t)(total < 0 ? -total : total)) + lsb;
+    const int32_t lsb = maximum - u.dot_fraction_bits,
+                  leading = mg_highest((uint64_t)(total < 0 ? -total : total)) + lsb;
     const int32_t shift = mg_least(mg_most(mg_most(leading, -126) - u.sum_fraction_bits - lsb, 0), 63);
     return mg_device_result(u, total >> shift, lsb + shift);
 }
@@ -246,7 +253,7 @@ MG_HD uint32_t mg_device_convert_code(mg_format from, mg_format to, uint32_t cod
     return mg_device_round(to, to.fraction_bits, 1, magnitude, x.exponent - from.fraction_bits) | sign;
 }
 
-/* IEEE addition ------------------------------------------------------------------------------------------------------- */
+/* IEEE addition ---------------------------------------------------------------------------------------------------- */
 
 #ifndef MG_ALONE
 MG_HD uint32_t mg_device_add_f32(uint32_t x, uint32_t y, uint32_t nan) {
@@ -269,7 +276,8 @@ MG_HD uint32_t mg_device_add_f32(uint32_t x, uint32_t y, uint32_t nan) {
 MG_HD uint32_t mg_device_add_f16(mg_format f, uint32_t x, uint32_t y, uint32_t nan) {
     const mg_element a = mg_device_decode(f, x), b = mg_device_decode(f, y);
     if (mg_most(a.exponent, b.exponent) >= MG_E_SPECIAL)
-        return mg_device_special(f, nan, mg_device_flags(a.significand, a.exponent) | mg_device_flags(b.significand, b.exponent));
+        return mg_device_special(
+            f, nan, mg_device_flags(a.significand, a.exponent) | mg_device_flags(b.significand, b.exponent));
     if (a.significand == 0 && b.significand == 0) return x & y; /* -0 only from two of them */
     const int32_t shift_a = mg_most(a.exponent - f.min_exponent, 0), shift_b = mg_most(b.exponent - f.min_exponent, 0);
     const int64_t total = mg_wider(a.significand, shift_a) + mg_wider(b.significand, shift_b);
@@ -277,7 +285,7 @@ MG_HD uint32_t mg_device_add_f16(mg_format f, uint32_t x, uint32_t y, uint32_t n
 }
 
 #ifndef MG_ALONE
-/* Fused multiply-add in double precision ------------------------------------------------------------------------------ */
+/* Fused multiply-add in double precision --------------------------------------------------------------------------- */
 
 MG_HD double mg_device_double(uint64_t code) {
 #ifdef __CUDA_ARCH__
@@ -299,8 +307,8 @@ MG_HD uint64_t mg_device_code(double x) {
 #endif
 }
 
-/* fma(a, b, c) rounded as `rounding` (enum mg_rounding_word) says. A C compiler must not move it across the changes of the
- * rounding mode: compile with -frounding-math. */
+/* fma(a, b, c) rounded as `rounding` (enum mg_rounding_word) says. A C compiler must not move it across the changes of
+ * the rounding mode: compile with -frounding-math. */
 MG_HD double mg_device_fma_number(double a, double b, double c, int32_t rounding) {
 #ifdef __CUDA_ARCH__
     if (rounding == MG_ROUNDING_TOWARD_ZERO) return __fma_rz(a, b, c);
@@ -316,23 +324,29 @@ MG_HD double mg_device_fma_number(double a, double b, double c, int32_t rounding
 #endif
 }
 
-/* One step of an FMA chain: the first NaN in `order` (0 a, 1 b, 2 c, -1 nothing) is returned quieted, any other NaN is `nan`. */
-MG_HD uint64_t mg_device_fma(uint64_t a, uint64_t b, uint64_t c, int32_t rounding, const int32_t order[3], uint64_t nan) {
+/* One step of an FMA chain: the first NaN in `order` (0 a, 1 b, 2 c, -1 nothing) is returned quieted, any other NaN is
+ * `nan`. */
+MG_HD uint64_t mg_device_fma(
+    uint64_t a, uint64_t b, uint64_t c, int32_t rounding, const int32_t order[3], uint64_t nan) {
     const uint64_t quiet = UINT64_C(1) << 51, infinity = UINT64_C(0x7ff) << 52, magnitude = (UINT64_C(1) << 63) - 1;
     const uint64_t operands[3] = {a, b, c};
     MG_UNROLL for (int32_t i = 0; i < 3; i++)
         if (order[i] >= 0 && (operands[order[i]] & magnitude) > infinity) return operands[order[i]] | quiet;
-    const uint64_t d = mg_device_code(mg_device_fma_number(mg_device_double(a), mg_device_double(b), mg_device_double(c), rounding));
+    const uint64_t d = mg_device_code(
+        mg_device_fma_number(mg_device_double(a), mg_device_double(b), mg_device_double(c), rounding));
     return (d & magnitude) > infinity ? nan : d;
 }
 #endif /* MG_ALONE */
 
-/* Integers ------------------------------------------------------------------------------------------------------------ */
+/* Integers --------------------------------------------------------------------------------------------------------- */
 
 /* c + sum of a[i] op b[i] (enum mg_operation_word): modulo 2^32, or (saturate) the exact total clamped once. */
-MG_HD uint32_t mg_device_sum(int32_t k, const int16_t *a, const int16_t *b, uint32_t c, int32_t combine, int32_t saturate) {
+MG_HD uint32_t mg_device_sum(
+    int32_t k, const int16_t *a, const int16_t *b, uint32_t c, int32_t combine, int32_t saturate) {
     int32_t sum = 0;
-    MG_UNROLL for (int32_t i = 0; i < k; i++) sum += combine == MG_OPERATION_PRODUCT ? a[i] * b[i] : combine == MG_OPERATION_AND ? (a[i] & b[i]) : (a[i] ^ b[i]);
+    MG_UNROLL for (int32_t i = 0; i < k; i++) sum += combine == MG_OPERATION_PRODUCT ? a[i] * b[i]
+        : combine == MG_OPERATION_AND ? (a[i] & b[i])
+                                                                                     : (a[i] ^ b[i]);
     if (!saturate) return (uint32_t)sum + c;
     const int64_t total = (int64_t)sum + (int32_t)c;
     return (uint32_t)(int32_t)(total < INT32_MIN ? INT32_MIN : total > INT32_MAX ? INT32_MAX : total);

@@ -13,7 +13,8 @@ static inline MG_BOTH void mg_raise(uint32_t *raised, int status, int happened) 
 
 /* A signalling NaN operand: the highest fraction bit, where a format has NaNs with a fraction. */
 static inline MG_BOTH void mg_raise_signalling(uint32_t *raised, const mg_format *f, const mg_number *x) {
-    mg_raise(raised, MG_STATUS_INVALID, f->is_float && f->specials == MG_SPECIALS_IEEE && x->kind == MG_NAN && !(x->payload >> 63));
+    mg_raise(raised, MG_STATUS_INVALID,
+        f->is_float && f->specials == MG_SPECIALS_IEEE && x->kind == MG_NAN && !(x->payload >> 63));
 }
 
 /* Zero times infinity, whatever the unit makes of it. */
@@ -38,7 +39,8 @@ static inline MG_BOTH int mg_same_value(const mg_number *x, const mg_number *y) 
     return x->sign == y->sign && p == q && low == lsb;
 }
 
-/* The number with `kept` bits behind its leading one, as if exponents had no bounds: its significand without a carry. */
+/* The number with `kept` bits behind its leading one, as if exponents had no bounds: its significand without a
+ * carry. */
 static inline MG_BOTH mg_number mg_unbounded(const mg_number *x, int rounding, int kept) {
     mg_number y = *x;
     const int32_t leading = mg_bit_length(x->significand) - 1 + mg_lsb(x);
@@ -51,7 +53,8 @@ static inline MG_BOTH mg_number mg_unbounded(const mg_number *x, int rounding, i
 }
 
 /* Whether a number is tiny by the rule of a step (`tiny`). */
-static inline MG_BOTH int mg_is_tiny(const mg_format *f, const mg_number *x, const mg_number *unbounded, int rounding, int kept, int rule) {
+static inline MG_BOTH int mg_is_tiny(
+    const mg_format *f, const mg_number *x, const mg_number *unbounded, int rounding, int kept, int rule) {
     const int32_t leading = mg_bit_length(x->significand) - 1 + mg_lsb(x);
     if (leading >= f->min_exponent) return 0;
     if (rule == MG_TINY_BEFORE_ROUNDING) return 1;
@@ -60,7 +63,8 @@ static inline MG_BOTH int mg_is_tiny(const mg_format *f, const mg_number *x, con
 }
 
 /* A rounding of x, as the rounder sees it, to `code` of f; kept: fraction bits, -1 for all. */
-static inline MG_BOTH void mg_raise_rounded(uint32_t *raised, const mg_format *f, const mg_number *x, int rounding, int kept, int tiny, uint64_t code) {
+static inline MG_BOTH void mg_raise_rounded(
+    uint32_t *raised, const mg_format *f, const mg_number *x, int rounding, int kept, int tiny, uint64_t code) {
     if (!raised) return;
     if (x->kind >= MG_INFINITY) {
         mg_raise(raised, MG_STATUS_INVALID, !f->is_float);

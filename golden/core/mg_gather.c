@@ -9,7 +9,9 @@ void mg_select(const mg_program *p, const mg_call *call, int64_t batch, int32_t 
 }
 
 /* What moves from a lane to the next: its row, its column or both (c, d, flags). */
-static const struct { int32_t by_row, by_column; } mg_moves[MG_OPERANDS] = {{1, 0}, {0, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 1}};
+static const struct {
+    int32_t by_row, by_column;
+} mg_moves[MG_OPERANDS] = {{1, 0}, {0, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 1}};
 
 static const mg_array *mg_array_of(const mg_call *call, int operand) {
     switch (operand) {
@@ -45,6 +47,14 @@ static void mg_place_entry(const mg_call *call, int64_t batch, int64_t *place) {
     }
 }
 
+/* Where an operand of the entry at that place begins, or null. */
+static char *mg_entry(const mg_call *call, const mg_array *array, const int64_t *place) {
+    if (!array->data) return NULL;
+    int64_t offset = 0;
+    for (int32_t d = 0; d < call->batch_dims; d++) offset += place[d] * array->batch_stride[d];
+    return array->data + offset;
+}
+
 /* Moves an operand to the entry of the batch that follows: a division for each dimension takes longer. */
 static char *mg_next_entry(const mg_call *call, const mg_array *array, int64_t *place, char *start) {
     for (int32_t d = call->batch_dims - 1; d >= 0; d--) {
@@ -63,20 +73,25 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t l
     if (size == 1 && call->batch_dims == 1 && !p->sparsity) { /* dot products in a row */
         for (int i = 0; i < MG_OPERANDS; i++) {
             const mg_array *array = mg_array_of(call, i);
-            if (array->data) mg_point_evenly(lanes, i, array->data + first * array->batch_stride[0], array->batch_stride[0]);
+            if (array->data)
+                mg_point_evenly(lanes, i, array->data + first * array->batch_stride[0], array->batch_stride[0]);
         }
         return;
     }
-    int64_t batch[MG_MOST_BLOCK_LANES], row[MG_MOST_BLOCK_LANES], column[MG_MOST_BLOCK_LANES], place[MG_MAX_BATCH_DIMS];
+    int64_t batch[MG_MOST_BLOCK_LANES], row[MG_MOST_BLOCK_LANES], column[MG_MOST_BLOCK_LANES];
+    int64_t entry[MG_MAX_BATCH_DIMS], place[MG_MAX_BATCH_DIMS]; /* where the first lane is, and where another */
     batch[0] = first / size;
+    mg_place_entry(call, batch[0], entry);
     row[0] = first % size / n;
     column[0] = first % n;
     if (column[0] + used <= n && !p->sparsity) { /* of one row */
         for (int i = 0; i < MG_OPERANDS; i++) {
             const mg_array *array = mg_array_of(call, i);
-            char *start = mg_matrix(call, array, batch[0]);
+            char *start = mg_entry(call, array, entry);
             const int64_t by_column = mg_moves[i].by_column * array->column;
-            if (start) mg_point_evenly(lanes, i, start + mg_moves[i].by_row * row[0] * array->row + column[0] * by_column, by_column);
+            if (start)
+                mg_point_evenly(
+                    lanes, i, start + mg_moves[i].by_row * row[0] * array->row + column[0] * by_column, by_column);
         }
         return;
     }
@@ -90,9 +105,9 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t l
     for (int i = 0; i < MG_OPERANDS; i++) {
         const mg_array *array = mg_array_of(call, i);
         const int64_t by_row = mg_moves[i].by_row * array->row, by_column = mg_moves[i].by_column * array->column;
-        char *start = mg_matrix(call, array, batch[0]);
+        char *start = mg_entry(call, array, entry);
         if (!start) continue;
-        mg_place_entry(call, batch[0], place);
+        memcpy(place, entry, (size_t)call->batch_dims * sizeof *place);
         for (int32_t l = 0; l < count; l++) {
             if (l && batch[l] != batch[l - 1]) start = mg_next_entry(call, array, place, start);
             lanes->at[i][l] = start + row[l] * by_row + column[l] * by_column;
@@ -101,13 +116,13 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t l
     }
     for (int32_t l = 0; p->sparsity && l < count; l++) {
         int32_t *rows = lanes->selected + l * p->k;
-        if (l && row[l] == row[l - 1] && batch[l] == batch[l - 1]) memcpy(rows, rows - p->k, (size_t)p->k * sizeof *rows);
+        if (l && row[l] == row[l - 1] && batch[l] == batch[l - 1])
+            memcpy(rows, rows - p->k, (size_t)p->k * sizeof *rows);
         else mg_select(p, call, batch[l], (int32_t)row[l], rows);
     }
 }
 
 #ifndef MG_GENERAL_ONLY
-#define MG_PIECES 1
 #include "mg_transpose.h"
 
 /* Rows that lie in a run, MG_LANES of them in as many vectors as a row has bytes. */
@@ -137,10 +152,11 @@ static int mg_shuffle(const char *from, ptrdiff_t count, ptrdiff_t width, ptrdif
 }
 
 /* Any layout: elements `step` bytes apart, or in the rows given of each lane. */
-#define MG_COLLECT(type)                                                                                              \
-    for (int32_t l = 0; l < lanes->count; l++)                                                                        \
-        for (ptrdiff_t k = 0; k < count; k++)                                                                         \
-            memcpy(out + (k * lanes->count + l) * (ptrdiff_t)sizeof(type), mg_lane_at(lanes, operand, l) + (rows ? rows[l * count + k] : k) * step, sizeof(type));
+#define MG_COLLECT(type)                                                   \
+    for (int32_t l = 0; l < lanes->count; l++)                             \
+        for (ptrdiff_t k = 0; k < count; k++)                              \
+            memcpy(out + (k * lanes->count + l) * (ptrdiff_t)sizeof(type), \
+                mg_lane_at(lanes, operand, l) + (rows ? rows[l * count + k] : k) * step, sizeof(type));
 
 /* Lanes side by side. */
 static void mg_copy_lanes(const char *from, ptrdiff_t count, ptrdiff_t bytes, int64_t step, char *out) {
@@ -148,31 +164,24 @@ static void mg_copy_lanes(const char *from, ptrdiff_t count, ptrdiff_t bytes, in
         for (ptrdiff_t at = 0; at < bytes; at += MG_LANES) memcpy(out + at, from + k * step + at, MG_LANES);
 }
 
-/* Lanes of the block after: what lies in short steps is asked for early, because a block's way is long and memory far. */
-static void mg_fetch_ahead(const mg_lanes *lanes, int operand) {
-    const ptrdiff_t step = lanes->step[operand], size = step * lanes->count;
-    const char *next = lanes->at[operand][0];
-    for (ptrdiff_t at = size; step > 0 && step <= 64 && at < 2 * size; at += 64) __builtin_prefetch((const char *)((uintptr_t)next + (uintptr_t)at));
-}
-
-void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, const mg_transposer *wide, int operand, char *out) {
+void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out) {
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
     const mg_array *array = mg_array_of(call, operand);
     const ptrdiff_t width = formats[operand]->storage / 8, all = lanes->count, next = lanes->step[operand];
-    const ptrdiff_t count = operand == MG_OPERAND_C || operand == MG_OPERAND_D ? 1 : operand < MG_OPERAND_C ? p->k : p->k / p->scale_block;
+    const ptrdiff_t count = operand == MG_OPERAND_C || operand == MG_OPERAND_D ? 1
+        : operand < MG_OPERAND_C ? p->k
+                                                                               : p->k / p->scale_block;
     const int64_t step = mg_moves[operand].by_row ? array->column : array->row;
     const int32_t *rows = p->sparsity && operand == MG_OPERAND_B ? lanes->selected : NULL;
     const int packed = step == width && !rows;
     const mg_rows from = {lanes->at[operand][0], next, lanes->at[operand]};
-    if (next != MG_UNEVEN) mg_fetch_ahead(lanes, operand);
     if ((count == 1 || !packed) && !rows && next == width) {
         mg_copy_lanes(from.first, count, all * width, step, out);
         return;
     }
     if (packed && next == count * width && mg_shuffle(from.first, count, width, all, out)) return;
     if (packed) {
-        if (wide->bytes && count * width >= 16 && all * width % wide->bytes == 0) wide->transpose(&from, count, width, all, out);
-        else mg_transpose(&from, count, width, all, out);
+        mg_transpose(&from, count, width, all, out);
         return;
     }
     switch (width) {
@@ -187,6 +196,7 @@ void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes) {
     const ptrdiff_t width = p->d.storage / 8;
     if (lanes->step[MG_OPERAND_D] == width) memcpy(lanes->at[MG_OPERAND_D][0], codes, (size_t)(lanes->count * width));
     else
-        for (int32_t l = 0; l < lanes->used; l++) mg_store(mg_lane_at(lanes, MG_OPERAND_D, l), p->d.storage, mg_load(codes + l * width, p->d.storage));
+        for (int32_t l = 0; l < lanes->used; l++)
+            mg_store(mg_lane_at(lanes, MG_OPERAND_D, l), p->d.storage, mg_load(codes + l * width, p->d.storage));
 }
 #endif

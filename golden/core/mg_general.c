@@ -26,8 +26,9 @@ typedef struct {
     uint32_t *raised; /* status flags (mg_flags.h), or null */
 } mg_state;
 
-/* Slots: numbers in register i (a dot product of k products never holds more terms in one), numbers that a step makes, terms that
- * it reads (of at most four registers). The text of one program says what that needs (golden/model/device_text.py). */
+/* Slots: numbers in register i (a dot product of k products never holds more terms in one), numbers that a step makes,
+ * terms that it reads (of at most four registers). The text of one program says what that needs
+ * (golden/model/device_text.py). */
 #ifndef MG_REGISTER_SLOTS
 #define MG_REGISTER_SLOTS(i, p) ((size_t)(p)->k + 8)
 #define MG_SUM_SLOTS(p) (4 * MG_REGISTER_SLOTS(0, p))
@@ -45,7 +46,8 @@ static MG_BOTH mg_number *mg_layout_registers(mg_state *s, mg_number *slots, con
 /* The code of a NaN with this payload in a format with IEEE 754's special values. */
 static MG_BOTH uint64_t mg_nan_code(const mg_number *x, const mg_format *f) {
     const uint64_t ones = (UINT64_C(1) << f->exponent_bits) - 1;
-    return (uint64_t)x->sign << f->sign_shift | (ones << f->fraction_bits | x->payload >> (64 - f->fraction_bits)) << f->ignored_low;
+    return (uint64_t)x->sign << f->sign_shift |
+        (ones << f->fraction_bits | x->payload >> (64 - f->fraction_bits)) << f->ignored_low;
 }
 
 /* A NaN that comes of numbers, where NaNs keep their payloads. */
@@ -57,11 +59,14 @@ static MG_BOTH mg_number mg_made_nan(const mg_step *step) {
 }
 
 static MG_BOTH mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {
-    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, (uint8_t)(x->sign ^ y->sign), 0};
+    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE,
+        (uint8_t)(x->sign ^ y->sign), 0};
     if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
         (x->kind == MG_ZERO && y->kind == MG_INFINITY)) {
         int number = x->kind != MG_NAN && y->kind != MG_NAN;
-        p.kind = !number || zero_times_infinity == MG_ZERO_TIMES_INFINITY_NAN ? MG_NAN : zero_times_infinity == MG_ZERO_TIMES_INFINITY_ZERO ? MG_ZERO : MG_INFINITY;
+        p.kind = !number || zero_times_infinity == MG_ZERO_TIMES_INFINITY_NAN ? MG_NAN
+            : zero_times_infinity == MG_ZERO_TIMES_INFINITY_ZERO ? MG_ZERO
+                                                                              : MG_INFINITY;
         if (p.kind == MG_ZERO) {
             const mg_number *zero = x->kind == MG_ZERO ? x : y;
             p.exponent = zero->exponent;
@@ -95,7 +100,8 @@ static MG_BOTH uint8_t mg_zero_sign(const mg_number *const *terms, int32_t count
 static MG_BOTH void mg_accumulate(uint64_t *limbs, mg_u128 x, int64_t shift, int negative) {
     int64_t at = shift / 64;
     int offset = (int)(shift % 64);
-    uint64_t parts[3] = {(uint64_t)x << offset, (uint64_t)((x << offset) >> 64), offset ? (uint64_t)(x >> (128 - offset)) : 0};
+    uint64_t parts[3] = {
+        (uint64_t)x << offset, (uint64_t)((x << offset) >> 64), offset ? (uint64_t)(x >> (128 - offset)) : 0};
     uint64_t carry = (uint64_t)negative;
     for (int64_t i = at; i < MG_LIMBS; i++) {
         uint64_t addend = i - at < 3 ? parts[i - at] : 0;
@@ -171,13 +177,15 @@ static MG_BOTH uint32_t mg_others(const mg_number *const *terms, int32_t count, 
 }
 
 /* Sum of finite terms: 128-bit where the span allows, the wide accumulator otherwise. */
-static MG_BOTH void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, mg_number *total) {
+static MG_BOTH void mg_sum_finite(
+    const mg_number *const *terms, int32_t count, const mg_step *step, int frame, mg_number *total) {
     const uint32_t complements = frame < 0 ? 0 : mg_others(terms, count, frame);
     int32_t low = INT32_MAX, high = INT32_MIN;
     for (int32_t i = 0; i < count; i++) total->sticky |= terms[i]->sticky;
     const int whole = total->sticky || complements || (step->has_width && step->overflow == MG_OVERFLOW_SATURATE);
     for (int32_t i = 0; i < count; i++) {
-        /* a sticky bit, a complement's unit and a register's largest number: in the last place of all terms, zeros too */
+        /* a sticky bit, a complement's unit and a register's largest number: in the last place of all terms, zeros
+         * too */
         if (whole && terms[i]->kind == MG_FINITE && mg_lsb(terms[i]) < low) low = mg_lsb(terms[i]);
         if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
         int32_t lsb = mg_lsb(terms[i]), msb = lsb + mg_bit_length(terms[i]->significand);
@@ -215,7 +223,8 @@ static MG_BOTH void mg_sum_finite(const mg_number *const *terms, int32_t count, 
 }
 
 /* `frame`: the sign of c where terms of the other sign are subtracted in one's complement; else -1. */
-static MG_BOTH mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, uint32_t *raised) {
+static MG_BOTH mg_number mg_exact_sum(
+    const mg_number *const *terms, int32_t count, const mg_step *step, int frame, uint32_t *raised) {
     mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0, 0};
     int infinities = 0;
     int32_t zeros = INT32_MIN; /* largest exponent of the zeros */
@@ -251,13 +260,15 @@ static MG_BOTH mg_number mg_exact_sum(const mg_number *const *terms, int32_t cou
 static MG_BOTH uint64_t mg_ieee_rounded(const mg_number *x, const mg_step *step, const mg_format *f) {
     if (x->kind == MG_NAN && x->payload && (step->nan_order_count || step->first_nan)) return mg_nan_code(x, f);
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
-    const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
+    const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE
+                                                                                                 : MG_OVERFLOW_IEEE;
     uint64_t code = mg_round(f, x, step->rounding, overflow, -1, mg_flushes(step), 0);
     if (step->flush == MG_FLUSH_POSITIVE && x->significand && mg_decode(f, code).kind == MG_ZERO) return 0;
     return code;
 }
 
-static MG_BOTH uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f, uint32_t *raised) {
+static MG_BOTH uint64_t mg_ieee_code(
+    const mg_number *given, const mg_step *step, const mg_format *f, uint32_t *raised) {
     const mg_number seen = mg_with_sticky(given);
     const uint64_t code = mg_ieee_rounded(&seen, step, f);
     mg_raise_rounded(raised, f, &seen, step->rounding, -1, step->tiny, code);
@@ -265,7 +276,8 @@ static MG_BOTH uint64_t mg_ieee_code(const mg_number *given, const mg_step *step
 }
 
 /* `seen`: the first of the three records of this rounding, where somebody watches. */
-static MG_BOTH mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen, uint32_t *raised) {
+static MG_BOTH mg_number mg_ieee(
+    const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen, uint32_t *raised) {
     const mg_number rounded = mg_decode(&step->format, mg_ieee_code(x, step, &step->format, raised));
     if (watch) {
         const mg_number exact = mg_with_sticky(x);
@@ -284,13 +296,14 @@ static MG_BOTH void mg_write(mg_state *s, const mg_step *step, const mg_number *
     s->done = 1;
 }
 
-/* Observing ---------------------------------------------------------------------------------------------------- */
+/* Observing -------------------------------------------------------------------------------------------------------- */
 
 /* An operation begins: what its registers hold. */
 static MG_BOTH void mg_watch_operation(mg_state *s, int32_t operation) {
     s->watch->operation = operation;
     s->watch->step = -1;
-    for (int name = 0; name < MG_REGISTER_COUNT; name++) mg_watch_register(s->watch, name, s->registers[name], s->count[name]);
+    for (int name = 0; name < MG_REGISTER_COUNT; name++)
+        mg_watch_register(s->watch, name, s->registers[name], s->count[name]);
 }
 
 /* A step has run: the registers that it wrote, whole. */
@@ -302,7 +315,8 @@ static MG_BOTH void mg_watch_step(mg_state *s, const mg_step *step) {
     case MG_STEP_SCALE:
     case MG_STEP_ALIGN:
     case MG_STEP_NORMALIZE:
-        for (int r = 0; r < step->of_count; r++) mg_watch_register(s->watch, step->of[r], s->registers[step->of[r]], s->count[step->of[r]]);
+        for (int r = 0; r < step->of_count; r++)
+            mg_watch_register(s->watch, step->of[r], s->registers[step->of[r]], s->count[step->of[r]]);
         break;
     case MG_STEP_MULTIPLY:
         mg_watch_register(s->watch, step->to, s->registers[step->to], s->count[step->to]);
@@ -319,11 +333,13 @@ static MG_BOTH void mg_watch_step(mg_state *s, const mg_step *step) {
 static MG_BOTH void mg_watch_written(mg_state *s, const mg_step *step, const mg_number *x) {
     const mg_format *f = &s->operation->out_format;
     const mg_number exact = mg_with_sticky(x), rounded = mg_decode(f, s->result);
-    mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, 0), f, &exact, &exact, step->rounding, -1, &rounded);
+    mg_watch_rounded(
+        s->watch, mg_watch_rounding(s->watch, step->to, 0), f, &exact, &exact, step->rounding, -1, &rounded);
 }
 
 /* The records of an alignment: a maximum for each group, then a cut for each term. Returns the first one. */
-static MG_BOTH int32_t mg_watch_alignment(mg_watch *w, const mg_step *step, const int32_t *owner, int32_t count, int32_t groups) {
+static MG_BOTH int32_t mg_watch_alignment(
+    mg_watch *w, const mg_step *step, const int32_t *owner, int32_t count, int32_t groups) {
     const int32_t first = w->at;
     for (int32_t g = 0; g < groups; g++) mg_watch_next(w, MG_MOMENT_MAXIMUM, step->of[0], g);
     for (int32_t i = 0; i < count; i++) mg_watch_next(w, MG_MOMENT_CUT, step->of[owner[i]], i);
@@ -335,7 +351,7 @@ static MG_BOTH void mg_watch_maximum(mg_watch *w, int32_t at, int32_t maximum) {
     mg_watch_put(w, at, &exponent);
 }
 
-/* Steps -------------------------------------------------------------------------------------------------------- */
+/* Steps ------------------------------------------------------------------------------------------------------------ */
 
 static MG_BOTH void mg_step_flush(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++) {
@@ -368,7 +384,8 @@ static MG_BOTH void mg_step_multiply(mg_state *s, const mg_step *step) {
     for (int32_t i = 0; i < count; i++) {
         if (step->operation != MG_OPERATION_PRODUCT) {
             int32_t k = s->operation->k_index[i];
-            uint64_t bits = step->operation == MG_OPERATION_AND ? s->a_codes[k] & s->b_codes[k] : s->a_codes[k] ^ s->b_codes[k];
+            uint64_t bits = step->operation == MG_OPERATION_AND ? s->a_codes[k] & s->b_codes[k]
+                                                                : s->a_codes[k] ^ s->b_codes[k];
             mg_number x = {bits, 0, 0, 0, (uint8_t)(bits ? MG_FINITE : MG_ZERO), 0, 0};
             p[i] = x;
         } else {
@@ -382,7 +399,8 @@ static MG_BOTH void mg_step_multiply(mg_state *s, const mg_step *step) {
             mg_raise_overflow(s->raised);
         }
         if (step->normalize) mg_normalize_exponent(&p[i]);
-        if (step->has_format) p[i] = mg_ieee(&p[i], step, s->watch, s->watch ? mg_watch_rounding(s->watch, step->to, i) : 0, s->raised);
+        if (step->has_format)
+            p[i] = mg_ieee(&p[i], step, s->watch, s->watch ? mg_watch_rounding(s->watch, step->to, i) : 0, s->raised);
     }
     if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
         for (int32_t i = 0; i < s->count[MG_REGISTER_C]; i++) s->registers[MG_REGISTER_C][i].sign ^= 1;
@@ -428,7 +446,8 @@ static MG_BOTH int mg_opposite(const mg_state *s, const mg_step *step, int all) 
 
 /* The first NaN operand that a cause speaks of, or null. */
 static MG_BOTH const mg_number *mg_nan_operand(const mg_state *s, int cause) {
-    const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B], *c = s->registers[MG_REGISTER_C];
+    const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B],
+                    *c = s->registers[MG_REGISTER_C];
     if (cause == MG_CAUSE_C) return c->kind == MG_NAN ? c : NULL;
     for (int32_t i = 0; i < s->count[MG_REGISTER_A]; i++) {
         if (cause != MG_CAUSE_B && a[i].kind == MG_NAN) return &a[i];
@@ -509,17 +528,20 @@ static MG_BOTH void mg_align_zero(mg_number *x, int32_t maximum, int32_t fractio
     }
 }
 
-static MG_BOTH void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step, mg_watch *watch, int32_t seen) {
+static MG_BOTH void mg_align_term(
+    mg_number *x, int32_t maximum, int r, const mg_step *step, mg_watch *watch, int32_t seen) {
     *x = mg_with_sticky(x);
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
-    if (x->exponent > maximum && !step->has_exponent && !step->maximum_count) { /* its register was left out of the maximum */
+    if (x->exponent > maximum && !step->has_exponent &&
+        !step->maximum_count) { /* its register was left out of the maximum */
         outside |= step->left_out[r] == MG_LEFT_OUT_DROPPED;
         x->exponent = maximum;
     }
     if (step->has_shift_limit && maximum - x->exponent > step->shift_limit) x->exponent = maximum - step->shift_limit;
     const int32_t last = maximum - fraction_bits; /* a negative number wholly below it may be spared */
-    outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign && mg_bit_length(x->significand) + mg_lsb(x) <= last;
+    outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign &&
+        mg_bit_length(x->significand) + mg_lsb(x) <= last;
     int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x), below = shift - step->sticky_gap;
     if (watch) mg_watch_cut(watch, seen, x, maximum, shift, outside);
     int lost = below > 0 && (below > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << below) - 1)) != 0);
@@ -534,7 +556,8 @@ static MG_BOTH void mg_align_term(mg_number *x, int32_t maximum, int r, const mg
 }
 
 /* The largest of what `maximum` lists; INT32_MIN where no number is there and nothing has a least value. */
-static MG_BOTH int32_t mg_largest_candidate(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+static MG_BOTH int32_t mg_largest_candidate(
+    const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
     int32_t maximum = INT32_MIN;
     for (int j = 0; j < step->maximum_count; j++) {
         int32_t largest = step->maximum_has_least[j] ? step->maximum_least[j] : INT32_MIN;
@@ -546,13 +569,15 @@ static MG_BOTH int32_t mg_largest_candidate(const mg_step *step, mg_number *cons
             const int32_t place = leading ? mg_lsb(x) + mg_bit_length(x->significand) - 1 : x->exponent;
             if (place > largest) largest = place;
         }
-        if (largest != INT32_MIN && largest + step->maximum_plus[j] > maximum) maximum = largest + step->maximum_plus[j];
+        if (largest != INT32_MIN && largest + step->maximum_plus[j] > maximum)
+            maximum = largest + step->maximum_plus[j];
     }
     return maximum;
 }
 
 /* The exponent that one group aligns to; registers left out count only where there is nothing else. */
-static MG_BOTH int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+static MG_BOTH int32_t mg_maximum(
+    const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
     if (step->has_exponent) return step->exponent;
     if (step->maximum_count) return mg_largest_candidate(step, terms, owner, count, g);
     int32_t maximum = step->has_floor ? step->floor : INT32_MIN, left_out = INT32_MIN;
@@ -573,7 +598,8 @@ static MG_BOTH void mg_step_align(mg_state *s, const mg_step *step, mg_number **
         if (s->watch) mg_watch_maximum(s->watch, maxima + g, maximum);
         for (int32_t i = 0; i < count; i++) {
             if (mg_group_of(step, i) != g) continue;
-            if (terms[i]->kind == MG_FINITE) mg_align_term(terms[i], maximum, owner[i], step, s->watch, maxima + groups + i);
+            if (terms[i]->kind == MG_FINITE)
+                mg_align_term(terms[i], maximum, owner[i], step, s->watch, maxima + groups + i);
             if (terms[i]->kind == MG_ZERO) mg_align_zero(terms[i], maximum, step->fraction_bits[owner[i]], step);
         }
     }
@@ -590,7 +616,8 @@ static MG_BOTH int mg_first_nan(const mg_number *const *pair, const mg_step *ste
     return 0;
 }
 
-static MG_BOTH mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch, uint32_t *raised) {
+static MG_BOTH mg_number mg_ieee_add(
+    const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch, uint32_t *raised) {
     const mg_number *pair[2] = {x, y};
     const int32_t seen = watch ? mg_watch_addition(watch, step->to, 0, x, y) : 0;
     mg_number sum;
@@ -607,8 +634,10 @@ static MG_BOTH mg_number mg_ieee_add(const mg_number *x, const mg_number *y, con
     return mg_ieee(&exact, step, watch, seen + 2, raised);
 }
 
-/* A tree without recursion, which a kernel of CUDA would need a stack for: sums of first halves wait for the terms of the second. */
-static MG_BOTH mg_number mg_ieee_tree(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
+/* A tree without recursion, which a kernel of CUDA would need a stack for: sums of first halves wait for the terms of
+ * the second. */
+static MG_BOTH mg_number mg_ieee_tree(
+    const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
     mg_number first[MG_TREE_DEPTH];
     int32_t second[MG_TREE_DEPTH], depth = 0; /* 0 terms: it is the second half that is being added */
     for (;;) {
@@ -625,7 +654,8 @@ static MG_BOTH mg_number mg_ieee_tree(const mg_number *const *terms, int32_t cou
     }
 }
 
-static MG_BOTH mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
+static MG_BOTH mg_number mg_ieee_reduce(
+    const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
     if (step->order == MG_ORDER_TREE) return mg_ieee_tree(terms, count, step, watch, raised);
     mg_number total = *terms[0];
     for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step, watch, raised);
@@ -635,7 +665,9 @@ static MG_BOTH mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t c
 static MG_BOTH void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_number *sums) {
     int32_t count = mg_collect(s, step, terms, NULL), groups = mg_group_count(step, count);
     mg_number **picked = terms + count;
-    const int frame = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C ? s->registers[MG_REGISTER_C][0].sign : -1;
+    const int frame = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C
+        ? s->registers[MG_REGISTER_C][0].sign
+        : -1;
     for (int32_t g = 0; g < groups; g++) {
         int32_t members = 0;
         for (int32_t i = 0; i < count; i++)
@@ -664,8 +696,8 @@ static MG_BOTH void mg_step_normalize(mg_state *s, const mg_step *step) {
         }
 }
 
-static MG_BOTH mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step, mg_watch *watch, int32_t seen,
-                             uint32_t *raised) {
+static MG_BOTH mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step,
+    mg_watch *watch, int32_t seen, uint32_t *raised) {
     const mg_number *operands[3] = {a, b, c};
     mg_raise_product(raised, a, b); /* also where a NaN c is handed on */
     for (int i = 0; i < step->nan_order_count; i++) {
@@ -727,9 +759,12 @@ static MG_BOTH mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
 }
 
 /* Fraction bits that the rounding keeps; -1: the format's. */
-static MG_BOTH int mg_kept(const mg_step *step) { return step->has_result_fraction_bits ? step->result_fraction_bits : -1; }
+static MG_BOTH int mg_kept(const mg_step *step) {
+    return step->has_result_fraction_bits ? step->result_fraction_bits : -1;
+}
 
-/* `x`: what the rounding sees of a number; `exact_zero`: the number itself is zero, one of which nothing is seen is not. */
+/* `x`: what the rounding sees of a number; `exact_zero`: the number itself is zero, one of which nothing is seen is
+ * not. */
 static MG_BOTH uint64_t mg_round_number(const mg_number *x, int exact_zero, const mg_step *step) {
     const mg_format *f = &step->format;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
@@ -755,14 +790,15 @@ static MG_BOTH void mg_step_round(mg_state *s, const mg_step *step) {
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             const mg_number *given = &s->registers[step->of[r]][i];
             const mg_number exact = mg_with_sticky(given);
-            const int gap = (step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && step->format.is_float && exact.significand;
+            const int gap = (step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && step->format.is_float &&
+                exact.significand;
             const mg_number seen = gap && exact.kind <= MG_FINITE ? mg_with_gap(&exact, step) : exact;
             uint64_t code = mg_round_number(&seen, !exact.significand, step);
             mg_raise_rounded(s->raised, &step->format, &seen, step->rounding, mg_kept(step), step->tiny, code);
             if (s->watch) {
                 const mg_number rounded = mg_decode(&step->format, code);
-                mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, i), &step->format, &exact, &seen, step->rounding,
-                                 mg_kept(step), &rounded);
+                mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, i), &step->format, &exact, &seen,
+                    step->rounding, mg_kept(step), &rounded);
             }
             if (step->to == MG_REGISTER_D) {
                 s->result = code;
@@ -774,14 +810,14 @@ static MG_BOTH void mg_step_round(mg_state *s, const mg_step *step) {
     s->count[step->to] = count;
 }
 
-/* Operations --------------------------------------------------------------------------------------------------- */
+/* Operations ------------------------------------------------------------------------------------------------------- */
 
 #ifndef MG_ALONE
 size_t mg_workspace_bytes(const mg_program *program) {
     size_t numbers = MG_SUM_SLOTS(program), terms = MG_TERM_SLOTS(program);
     for (int i = 0; i < MG_REGISTER_COUNT; i++) numbers += MG_REGISTER_SLOTS(i, program);
-    return numbers * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) + (size_t)(program->operation_count + 2) * sizeof(uint64_t) +
-           terms * sizeof(int32_t);
+    return numbers * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) +
+        (size_t)(program->operation_count + 2) * sizeof(uint64_t) + terms * sizeof(int32_t);
 }
 #endif /* MG_ALONE */
 
@@ -809,7 +845,8 @@ static MG_BOTH void mg_load_operands(mg_state *s, const mg_program *program, con
 }
 
 static MG_BOTH uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums, int32_t *owner) {
-    const int whole = s->watch && s->watch->describing; /* every step has records, also behind one that ends the operation */
+    const int whole = s->watch &&
+        s->watch->describing; /* every step has records, also behind one that ends the operation */
     for (int32_t i = 0; i < s->operation->step_count && (!s->done || whole); i++) {
         const mg_step *step = &s->operation->steps[i];
         if (s->watch) s->watch->step = i;
@@ -832,8 +869,8 @@ static MG_BOTH uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_numb
     return s->result;
 }
 
-MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                   const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch, uint32_t *raised) {
+MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b,
+    uint64_t c, const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch, uint32_t *raised) {
     mg_state s = {0};
     s.a_codes = a;
     s.b_codes = b;
@@ -854,9 +891,12 @@ MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program,
         mg_load_operands(&s, program, a, b, scale_a, scale_b);
         s.registers[MG_REGISTER_C][0] = mg_decode(&o->seed_format, results[o->seed]);
         s.count[MG_REGISTER_C] = 1;
-        for (int32_t j = 0; j < o->addend_count; j++) s.registers[MG_REGISTER_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
+        for (int32_t j = 0; j < o->addend_count; j++)
+            s.registers[MG_REGISTER_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
         s.count[MG_REGISTER_ADDENDS] = o->addend_count;
-        if (o->seed == 0) mg_raise_signalling(raised, &o->seed_format, &s.registers[MG_REGISTER_C][0]); /* an earlier result is no operand */
+        if (o->seed == 0)
+            mg_raise_signalling(
+                raised, &o->seed_format, &s.registers[MG_REGISTER_C][0]); /* an earlier result is no operand */
         for (int32_t j = 0; j < o->addend_count; j++)
             if (o->addends[j] == 0) mg_raise_signalling(raised, &o->out_format, &s.registers[MG_REGISTER_ADDENDS][j]);
         if (watch) mg_watch_operation(&s, i);

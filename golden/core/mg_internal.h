@@ -8,7 +8,8 @@
 #include "mmagold.h"
 
 /* A directed rounding, as <fenv.h> has it. */
-#define MG_HARDWARE_ROUNDING(rounding) ((rounding) == MG_ROUNDING_TOWARD_ZERO ? FE_TOWARDZERO : (rounding) == MG_ROUNDING_DOWN ? FE_DOWNWARD : FE_UPWARD)
+#define MG_HARDWARE_ROUNDING(rounding) \
+    ((rounding) == MG_ROUNDING_TOWARD_ZERO ? FE_TOWARDZERO : (rounding) == MG_ROUNDING_DOWN ? FE_DOWNWARD : FE_UPWARD)
 
 /* Before a function that a kernel of CUDA takes, too (golden/model/device_text.py). */
 #ifdef __CUDACC__
@@ -17,8 +18,8 @@
 #define MG_BOTH
 #endif
 
-/* Before a function that other translation units call. MG_ALONE: a header has it all (golden/vectors/c_header.py), which
- * leaves out what the library alone needs: calls, threads, matrices, the machine's floating-point arithmetic. */
+/* Before a function that other translation units call. MG_ALONE: a header has it all (golden/vectors/c_header.py),
+ * which leaves out what the library alone needs: calls, threads, matrices, the machine's floating-point arithmetic. */
 #ifdef MG_ALONE
 #define MG_SHARED static inline
 #else
@@ -67,16 +68,25 @@ static inline MG_BOTH int32_t mg_selected(int32_t sparsity, const char *nibbles,
 #define MG_INLINE static inline __attribute__((always_inline))
 #endif
 
-/* Where dot products lie (mg_gather.c) ------------------------------------------------------------------------------ */
+/* Where dot products lie (mg_gather.c) ----------------------------------------------------------------------------- */
 
-#define MG_LANES 16 /* of those that run together, or a multiple of it */
-#define MG_MOST_BLOCK_LANES 64 /* of a block: as many as a word has bits */
+#define MG_LANES 16 /* dot products that run together: blocks and tiles have a multiple of it */
 #define MG_WIDE_BLOCK_LANES 32 /* of those with significands of two words */
-enum mg_operand { MG_OPERAND_A, MG_OPERAND_B, MG_OPERAND_C, MG_OPERAND_D, MG_OPERAND_FLAGS, MG_OPERAND_SCALE_A, MG_OPERAND_SCALE_B, MG_OPERANDS };
+#define MG_MOST_BLOCK_LANES 64 /* of a block: as many as a word has bits */
+enum mg_operand {
+    MG_OPERAND_A,
+    MG_OPERAND_B,
+    MG_OPERAND_C,
+    MG_OPERAND_D,
+    MG_OPERAND_FLAGS,
+    MG_OPERAND_SCALE_A,
+    MG_OPERAND_SCALE_B,
+    MG_OPERANDS
+};
 
-/* `count` elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
- * last. `step`: bytes from a lane to the next, where all are as far apart, and `at` has the first one alone; else MG_UNEVEN.
- * `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
+/* `count` elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used`
+ * on repeat the last. `step`: bytes from a lane to the next, where all are as far apart, and `at` has the first one
+ * alone; else MG_UNEVEN. `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
 #define MG_UNEVEN (-(ptrdiff_t)(~(size_t)0 >> 1) - 1) /* PTRDIFF_MIN, which NVRTC does not have */
 typedef struct {
     int32_t count, used;
@@ -91,7 +101,8 @@ static inline char *mg_lane_at(const mg_lanes *lanes, int operand, int32_t lane)
     return step == MG_UNEVEN ? lanes->at[operand][lane] : first ? first + lane * step : NULL;
 }
 
-/* Points lanes at elements first, first + 1, ... last - 1 of D, in the order of (batch, row, column), or as many as there are lanes. */
+/* Points lanes at elements first, first + 1, ... last - 1 of D, in the order of (batch, row, column), or as many as
+ * there are lanes. */
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int64_t last, mg_lanes *lanes);
 /* Where rows of codes begin, a lane each: `step` bytes apart, or, of MG_UNEVEN, at places of their own. */
 typedef struct {
@@ -100,14 +111,8 @@ typedef struct {
     char *const *at;
 } mg_rows;
 
-/* Rows of codes to [k][lane] in vectors of so many bytes, or 0 (mg_transpose.h). */
-typedef struct {
-    ptrdiff_t bytes;
-    void (*transpose)(const mg_rows *rows, ptrdiff_t count, ptrdiff_t width, ptrdiff_t lanes, char *out);
-} mg_transposer;
-
 /* The codes of an operand as [k][lane], in their storage. */
-void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, const mg_transposer *wide, int operand, char *out);
+void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out);
 /* Codes of d to where they belong. */
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes);
 /* The rows of B that a sparse row of A meets. */
@@ -146,37 +151,45 @@ static inline void mg_store(char *at, int32_t storage, uint64_t code) {
     }
 }
 
-/* Whether a format is IEEE's own of so many bits (FP16, FP32), which the machine converts; units may define others of these widths. */
+/* Whether a format is IEEE's own of so many bits (FP16, FP32), which the machine converts; units may define others of
+ * these widths. */
 static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction_bits) {
-    return f->is_float && f->exponent_bits == exponent_bits && f->fraction_bits == fraction_bits && f->bias == (1 << (exponent_bits - 1)) - 1 &&
-           f->specials == MG_SPECIALS_IEEE && f->sign_shift == exponent_bits + fraction_bits && f->ignored_low == 0 && f->has_zero;
+    return f->is_float && f->exponent_bits == exponent_bits && f->fraction_bits == fraction_bits &&
+        f->bias == (1 << (exponent_bits - 1)) - 1 && f->specials == MG_SPECIALS_IEEE &&
+        f->sign_shift == exponent_bits + fraction_bits && f->ignored_low == 0 && f->has_zero;
 }
 
 /* Whether a code becomes one of FP32 by moving it: FP32, BF16, TF32. */
 static inline int mg_fits_single(const mg_format *f) {
-    return f->is_float && f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->has_zero && f->storage >= 16 && f->storage <= 32 &&
-           f->sign_shift == f->ignored_low + f->fraction_bits + 8;
+    return f->is_float && f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->has_zero &&
+        f->storage >= 16 && f->storage <= 32 && f->sign_shift == f->ignored_low + f->fraction_bits + 8;
 }
 
-/* Whether FP16 has all numbers of a format times a power of two: the machine's conversion of FP16, with subnormal numbers as
- * quick as others, decodes it then. */
+/* Whether FP16 has all numbers of a format times a power of two: the machine's conversion of FP16, with subnormal
+ * numbers as quick as others, decodes it then. */
 static inline int mg_fits_halves(const mg_format *f) {
-    const int specials = f->specials == MG_SPECIALS_IEEE ? f->exponent_bits == 5 : f->exponent_bits < 5 && f->specials != MG_SPECIALS_NEGATIVE_ZERO_NAN;
-    return f->is_float && f->storage <= 16 && f->has_zero && !f->ignored_low && f->fraction_bits >= 1 && f->fraction_bits <= 10 && f->exponent_bits >= 1 && specials;
+    const int specials = f->specials == MG_SPECIALS_IEEE
+        ? f->exponent_bits == 5
+        : f->exponent_bits < 5 && f->specials != MG_SPECIALS_NEGATIVE_ZERO_NAN;
+    return f->is_float && f->storage <= 16 && f->has_zero && !f->ignored_low && f->fraction_bits >= 1 &&
+        f->fraction_bits <= 10 && f->exponent_bits >= 1 && specials;
 }
 
 /* Whether exponents of such a format, which are small, can stand in bytes (MG_BYTE_BIAS). */
-static inline int mg_fits_bytes(const mg_format *f) { return (f->storage == 16 && mg_is_ieee(f, 5, 10)) || (f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32); }
+static inline int mg_fits_bytes(const mg_format *f) {
+    return (f->storage == 16 && mg_is_ieee(f, 5, 10)) ||
+        (f->storage == 8 && mg_fits_halves(f) && f->bias >= 0 && f->bias <= 32);
+}
 
-/* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
+/* Tiles (mg_fast.c, mg_tile.h) ------------------------------------------------------------------------------------- */
 
 /* Codes that are the machine's own numbers, where the caller has them. */
 typedef float mg_loose_float __attribute__((aligned(1), may_alias));
 typedef double mg_loose_double __attribute__((aligned(1), may_alias));
 
-/* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or two or four that
- * follow each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic,
- * the caller's where they are one run. */
+/* One decoded operand: [row][column], of `count` elements. Integers lie in `value`, 16 bits in a word of their own, or
+ * two or four that follow each other in k in one. `raw`: codes as they are, for the hardware's own arithmetic, the
+ * caller's where they are one run. */
 typedef struct {
     float *value;
     int32_t *exponent;
@@ -184,19 +197,21 @@ typedef struct {
     ptrdiff_t count;
 } mg_plane;
 
-/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes; so many matrices, whose planes follow
- * each other. `per_lane`: one row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
+/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes; so many
+ * matrices, whose planes follow each other. `per_lane`: one row, and A lies as B does, [k][column]: every column is a
+ * dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
     int32_t matrices, rows, columns, per_lane, paired, significands, specials, quick, plain;
-    int32_t bytes; /* whether exponents of a and b are bytes (mg_plan_bytes); a sum that is not quick then is one in two halves */
+    int32_t bytes;   /* whether exponents of a and b are bytes (mg_plan_bytes) */
     int32_t one_sum; /* a program is one sum of integers that a c of 32 bits joins (mg_integer_rows) */
-    int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of scaled ones, if it is compiled alone */
+    int32_t share, swapped, flip, groups; /* integers: mg_plan_integers; the groups of a program that is one sum of
+                                             scaled ones, if it is compiled alone */
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
     uint8_t *tops;     /* for largest exponents of products, in bytes (mg_fill_tops), */
     int32_t tops_rows; /* of so many rows at a time */
-    ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
+    ptrdiff_t *row_of_b; /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
     ptrdiff_t row_step;
     const char *c;
     char *d;
@@ -230,24 +245,29 @@ static inline mg_tile mg_matrix_of(const mg_tile *t, int32_t n) {
 /* Largest exponents of products that a dot product has: one in each operation, or one in each group of products. */
 static inline ptrdiff_t mg_maxima(const mg_program *p) {
     ptrdiff_t maxima = 0;
-    for (int32_t i = 0; i < p->operation_count; i++) maxima += p->operations[i].fast == MG_FAST_FDRDA ? p->operations[i].group : 1;
+    for (int32_t i = 0; i < p->operation_count; i++)
+        maxima += p->operations[i].fast == MG_FAST_FDRDA ? p->operations[i].group : 1;
     return maxima;
 }
 
-typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
-                          float *value, int32_t *exponent);
+typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count,
+    int significands, float *value, int32_t *exponent);
 
 /* The fast form for one length of vectors. */
 typedef struct {
-    int32_t lanes; /* 0: no more */
-    uint64_t (*run)(const mg_tile *tile); /* the matrices where a chain of fused multiply-adds made a NaN, whose word is still to be found, a bit each */
+    int32_t lanes;
+    uint64_t (*run)(const mg_tile *tile); /* the matrices where a chain of fused multiply-adds made a NaN, whose word is
+                                             still to be found, a bit each */
     mg_decoder decode;
-    int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value, uint8_t *exponent); /* null: it has none */
-    void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows, int64_t step, ptrdiff_t count, int share,
-                     int64_t other, int64_t turns, int32_t flip, void *words);
-    int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
-    void (*pair_rows)(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out); /* codes of rows, two rows
-        by turns, [pair][k][2]: two rows of half as many columns can share a vector; null: they cannot */
+    int (*decode_bytes)(const mg_format *f, const char *data, ptrdiff_t count, int specials, float *value,
+        uint8_t *exponent); /* null: it has none */
+    void (*integers)(const mg_format *f, const mg_table *table, const char *data, int64_t row, int32_t rows,
+        int64_t step, ptrdiff_t count, int share, int64_t other, int64_t turns, int32_t flip, void *words);
+    int (*reaches)(
+        const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
+    void (*pair_rows)(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width,
+        char *out); /* codes
+of rows, two rows by turns, [pair][k][2]: two rows of half as many columns can share a vector; null: they cannot */
     int32_t fours; /* whether it multiplies bytes, where the processor can */
 } mg_tile_kernel;
 
@@ -259,20 +279,22 @@ typedef struct {
 /* `fresh`: the first block in this memory. */
 typedef uint64_t (*mg_block_runner)(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 
-/* What this machine has: kernels of the fast form, and blocks of integers (mg_block.h) and of doubles (mg_real.h), which
- * return the lanes that they leave. */
+/* What this machine has: kernels of the fast form, and blocks of integers (mg_block.h) and of doubles (mg_real.h),
+ * which return the lanes that they leave. */
 typedef struct {
     const char *name;
-    mg_tile_kernel kernels[3]; /* the widest first */
+    const mg_tile_kernel *kernels[3]; /* the widest first, null behind the last */
     int32_t block_lanes; /* of the first two */
-    mg_block_runner run_block, run_real_block, run_wide_block; /* the last may be null: the interpreter is as fast there */
-    mg_transposer wide; /* beside the one of 16 bytes that every machine has */
+    mg_block_runner run_block, run_real_block,
+        run_wide_block; /* the last may be null: the interpreter is as fast there */
 } mg_kernels;
 
 extern const mg_kernels mg_kernels_portable;
 #if defined(__x86_64__)
 extern const mg_kernels mg_kernels_avx2, mg_kernels_avx512;
-extern int mg_flushes_rounded; /* whether the processor's own flushing (MXCSR.FTZ) goes by what rounding makes of a number */
+extern int
+    mg_flushes_rounded; /* whether the processor's own flushing (MXCSR.FTZ) goes by what rounding makes of a number */
+extern const mg_tile_kernel mg_tile_avx512_8;
 uint64_t mg_run_wide_block_avx2(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 uint64_t mg_run_wide_block_avx512(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
 #endif
@@ -289,7 +311,7 @@ int32_t mg_fast_lanes(const mg_fast_form *f);
 void mg_run_matrices(mg_fast_form *f, int64_t first, int64_t last);
 void mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 
-/* Blocks (mg_block.c, mg_block.h, mg_real.h) ------------------------------------------------------------------------ */
+/* Blocks (mg_block.c, mg_block.h, mg_real.h) ----------------------------------------------------------------------- */
 
 #define MG_MOST_FRACTION_BITS 30                /* of what the block form rounds to */
 #define MG_MOST_WIDE_FRACTION_BITS 54           /* the same with significands of two words */
@@ -309,7 +331,7 @@ int32_t mg_block_lanes(const mg_block_form *f);
 uint64_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
 #endif /* MG_ALONE */
 
-/* The interpreter (mg_general.c) ------------------------------------------------------------------------------------ */
+/* The interpreter (mg_general.c) ----------------------------------------------------------------------------------- */
 
 #ifndef MG_ALONE
 /* Bytes of scratch that mg_dot_in needs; aligned for any type. */
@@ -318,8 +340,8 @@ size_t mg_workspace_bytes(const mg_program *program);
 /* One dot product in that scratch. `watch`: who observes it (mg_watch.h), or null. `raised`: where status flags are
  * collected (mg_flags.h), or null. */
 struct mg_watch;
-MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                   const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch, uint32_t *raised);
+MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b,
+    uint64_t c, const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch, uint32_t *raised);
 
 #ifndef MG_ALONE
 #define MG_MAX_THREADS 256

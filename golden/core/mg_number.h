@@ -90,11 +90,14 @@ static inline MG_BOTH mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift,
 }
 
 /* `nan`: the word that stands for an overflow with MG_OVERFLOW_NAN, whatever the sign. */
-static inline MG_BOTH uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits, uint64_t nan) {
+static inline MG_BOTH uint64_t mg_overflow_code(
+    const mg_format *f, int sign, int rounding, int overflow, int cut_bits, uint64_t nan) {
     if (overflow == MG_OVERFLOW_NAN) return nan;
     const uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)sign << f->sign_shift : 0;
     int to_largest = overflow == MG_OVERFLOW_LARGEST || !f->has_infinity;
-    if (overflow == MG_OVERFLOW_IEEE) to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == MG_ROUNDING_TO_ODD || rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
+    if (overflow == MG_OVERFLOW_IEEE)
+        to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == MG_ROUNDING_TO_ODD ||
+            rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
     if (!to_largest) return sign_code | f->infinity;
     int cut = cut_bits + f->ignored_low;
     return sign_code | f->largest >> cut << cut;
@@ -103,8 +106,10 @@ static inline MG_BOTH uint64_t mg_overflow_code(const mg_format *f, int sign, in
 /* The code of an infinity or a NaN. */
 static inline MG_BOTH uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
     const int negative = x->kind == MG_INFINITY && x->sign;
-    if (x->kind == MG_INFINITY && !f->is_float) return !negative ? f->largest : f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
-    if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
+    if (x->kind == MG_INFINITY && !f->is_float)
+        return !negative ? f->largest : f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
+    if (x->kind == MG_INFINITY && f->has_infinity)
+        return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
     if (has_nan) return nan;
     return f->largest | (negative && f->sign_shift >= 0 ? UINT64_C(1) << f->sign_shift : 0);
 }
@@ -114,7 +119,8 @@ static inline MG_BOTH uint64_t mg_round_to_integer(const mg_format *f, const mg_
     int32_t lsb = mg_lsb(x);
     if (overflow == MG_OVERFLOW_SATURATE && mg_bit_length(x->significand) + lsb > 120)
         return x->sign ? (f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0) : f->largest;
-    mg_u128 magnitude = lsb > 127 ? 0 : mg_shift_right(x->sign, x->significand, -(int64_t)lsb, rounding); /* modulo 2^128 */
+    mg_u128 magnitude = lsb > 127 ? 0
+                                  : mg_shift_right(x->sign, x->significand, -(int64_t)lsb, rounding); /* modulo 2^128 */
     __int128 value = (__int128)(x->sign ? -magnitude : magnitude);
     if (overflow == MG_OVERFLOW_SATURATE) {
         __int128 low = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0, high = (__int128)f->largest;
@@ -123,8 +129,9 @@ static inline MG_BOTH uint64_t mg_round_to_integer(const mg_format *f, const mg_
     return (uint64_t)value & mg_code_mask(f);
 }
 
-/* What leaves the rounder before anything else happens to it: of a float, `kept` fraction bits (-1: all) below the leading
- * one or the least exponent, its carry still above the point; of an integer, a whole number. x is finite and not zero. */
+/* What leaves the rounder before anything else happens to it: of a float, `kept` fraction bits (-1: all) below the
+ * leading one or the least exponent, its carry still above the point; of an integer, a whole number. x is finite and
+ * not zero. */
 static inline MG_BOTH mg_number mg_round_significand(const mg_format *f, const mg_number *x, int rounding, int kept) {
     mg_number y = *x;
     const int32_t lsb = mg_lsb(x);
@@ -152,7 +159,8 @@ static inline MG_BOTH int mg_flushes(const mg_step *step) {
     return step->tiny == MG_TINY_UNBOUNDED ? MG_FLUSH_UNBOUNDED : MG_FLUSH_SUBNORMALS;
 }
 
-/* The number as a step sees it that cuts or rounds: its sticky bit is one more bit, below the last one, and used up by the step. */
+/* The number as a step sees it that cuts or rounds: its sticky bit is one more bit, below the last one, and used up by
+ * the step. */
 static inline MG_BOTH mg_number mg_with_sticky(const mg_number *x) {
     mg_number y = *x;
     if (x->sticky) {
@@ -163,8 +171,10 @@ static inline MG_BOTH mg_number mg_with_sticky(const mg_number *x) {
     return y;
 }
 
-/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all), `nan` as in mg_overflow_code; the twin of round_to_code in golden/number/rounding.py. */
-static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush, uint64_t nan) {
+/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all), `nan` as in mg_overflow_code; the twin of
+ * round_to_code in golden/number/rounding.py. */
+static inline MG_BOTH uint64_t mg_round(
+    const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush, uint64_t nan) {
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
     uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;
     /* where the code of -0 is the NaN, every zero is +0 */
@@ -173,10 +183,12 @@ static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, 
     if (kept < 0) kept = f->fraction_bits;
     if (flush == MG_FLUSH_UNBOUNDED) {
         const int32_t lsb = mg_lsb(x), leading = mg_bit_length(x->significand) - 1 + lsb;
-        const uint64_t rounded = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)leading - kept - lsb, rounding);
+        const uint64_t rounded = (uint64_t)mg_shift_right(
+            x->sign, x->significand, (int64_t)leading - kept - lsb, rounding);
         if (leading + (int32_t)(rounded >> (kept + 1)) < f->min_exponent) return zero_code;
     }
-    if (flush == MG_FLUSH_BEFORE_ROUNDING && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent) return zero_code;
+    if (flush == MG_FLUSH_BEFORE_ROUNDING && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent)
+        return zero_code;
     const mg_number rounded = mg_round_significand(f, x, rounding, kept);
     int32_t exponent = rounded.exponent;
     uint64_t significand = (uint64_t)rounded.significand;

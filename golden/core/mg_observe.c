@@ -9,9 +9,11 @@
 #include "mg_internal.h"
 #include "mg_watch.h"
 
-/* Describes the records of a program; `layout` has room for `most`. Returns how many there are, -1 when memory is short. */
+/* Describes the records of a program; `layout` has room for `most`. Returns how many there are, -1 when memory is
+ * short. */
 static int32_t mg_describe(const mg_program *program, mg_record *layout, int32_t most) {
-    const size_t codes = 2 * (size_t)program->k + 2 * (size_t)(program->scale_block ? program->k / program->scale_block : 0) + 1;
+    const size_t codes = 2 * (size_t)program->k +
+        2 * (size_t)(program->scale_block ? program->k / program->scale_block : 0) + 1;
     uint64_t *zeros = calloc(codes, sizeof *zeros);
     void *workspace = malloc(mg_workspace_bytes(program));
     mg_watch watch = {.layout = layout, .count = layout ? most : 0, .describing = 1};
@@ -25,7 +27,9 @@ static int32_t mg_describe(const mg_program *program, mg_record *layout, int32_t
     return found;
 }
 
-int32_t mg_observe_layout(const mg_program *program, mg_record *layout, int32_t most) { return mg_describe(program, layout, most); }
+int32_t mg_observe_layout(const mg_program *program, mg_record *layout, int32_t most) {
+    return mg_describe(program, layout, most);
+}
 
 int mg_observe(const mg_program *program, const mg_call *call, void *records, int32_t count) {
     int64_t dots = 1;
@@ -47,7 +51,8 @@ int mg_observe(const mg_program *program, const mg_call *call, void *records, in
     return status;
 }
 
-#define MG_DESCRIBE_FIELD(type, name) {#name, (int32_t)offsetof(mg_number, name), (int32_t)sizeof(type), (type)-1 < (type)1},
+#define MG_DESCRIBE_FIELD(type, name) \
+    {#name, (int32_t)offsetof(mg_number, name), (int32_t)sizeof(type), (type) - 1 < (type)1},
 
 int32_t mg_number_fields(mg_field *fields, int32_t most, int64_t *size) {
     static const mg_field all[] = {MG_NUMBER_FIELDS(MG_DESCRIBE_FIELD)};

@@ -7,8 +7,8 @@
 #include "mg_number.h"
 #include "mg_watch.h"
 
-/* Matrices, of which the first `next` have been begun: a thread takes some at a time, so that one that begins late, or is
- * interrupted, does fewer. */
+/* Matrices, of which the first `next` have been begun: a thread takes some at a time, so that one that begins late, or
+ * is interrupted, does fewer. */
 typedef struct {
     int64_t next, total, some;
 } mg_queue;
@@ -53,8 +53,8 @@ static void mg_run_lane(mg_worker *w, int32_t lane, int64_t index) {
         seen = *w->watch;
         seen.records += index;
     }
-    const uint64_t d = mg_dot_in(w->workspace, p, a_codes, b_codes, c, scales, scales + w->scales, w->watch ? &seen : NULL,
-                                 call->flags.data ? &raised : NULL);
+    const uint64_t d = mg_dot_in(w->workspace, p, a_codes, b_codes, c, scales, scales + w->scales,
+        w->watch ? &seen : NULL, call->flags.data ? &raised : NULL);
     mg_store(mg_lane_at(lanes, MG_OPERAND_D, lane), p->d.storage, d);
     if (call->flags.data) *mg_lane_at(lanes, MG_OPERAND_FLAGS, lane) = (char)raised;
     if (w->watch) w->wrong |= seen.wrong;
@@ -88,7 +88,8 @@ static int mg_prepare(mg_worker *w) {
     w->lanes.count = MG_LANES;
     w->scales = program->scale_block ? program->k / program->scale_block : 0;
     const size_t k = (size_t)program->k, codes = (2 * k + 2 * (size_t)w->scales) * sizeof(uint64_t);
-    const size_t selected = program->sparsity ? MG_MOST_BLOCK_LANES * k : 0, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
+    const size_t selected = program->sparsity ? MG_MOST_BLOCK_LANES * k : 0,
+                 workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
     w->memory = malloc(workspace + codes + selected * sizeof(int32_t));
     if (!w->memory) return -1;
     w->workspace = w->memory;
@@ -116,7 +117,7 @@ static void mg_run_queue(mg_worker *w) {
     int64_t first;
     while ((first = __atomic_fetch_add(&w->queue->next, w->queue->some, __ATOMIC_RELAXED)) < w->queue->total) {
         const int64_t last = first + w->queue->some < w->queue->total ? first + w->queue->some : w->queue->total;
-#ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
+#ifndef MG_GENERAL_ONLY /* the model that is exported for simulators has the interpreter alone */
         if (w->fast && !mg_fast_lanes(w->fast)) mg_run_matrices(w->fast, first, last);
         else
 #endif
@@ -127,7 +128,8 @@ static void mg_run_queue(mg_worker *w) {
 void mg_work(void *worker) {
     mg_worker *w = worker;
     fenv_t environment;
-    /* A host program may flush subnormals or round otherwise; the fast form computes on floats and needs the IEEE defaults. */
+    /* A host program may flush subnormals or round otherwise; the fast form computes on floats and needs the IEEE
+     * defaults. */
     fegetenv(&environment);
     fesetenv(FE_DFL_ENV);
     w->status = mg_prepare(w);
@@ -153,16 +155,19 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     int64_t total = 1;
     for (int32_t d = 0; d < call->batch_dims; d++) total *= call->batch_shape[d];
     if (total == 0) return 0;
-    const int64_t size = (int64_t)call->m * call->n, many = size < MG_MOST_BLOCK_LANES ? MG_MOST_BLOCK_LANES : 1; /* fill a block */
+    const int64_t size = (int64_t)call->m * call->n,
+                  many = size < MG_MOST_BLOCK_LANES ? MG_MOST_BLOCK_LANES : 1; /* fill a block */
     int64_t threads = call->threads > MG_MAX_THREADS ? MG_MAX_THREADS : call->threads;
-    if (threads > total * size / mg_least(program, call, watch)) threads = total * size / mg_least(program, call, watch);
+    if (threads > total * size / mg_least(program, call, watch))
+        threads = total * size / mg_least(program, call, watch);
     if (threads > total) threads = total;
     if (threads < 1) threads = 1;
     const int64_t parts = threads == 1 ? 1 : threads * MG_PARTS;
     mg_queue queue = {0, total, ((total + parts - 1) / parts + many - 1) / many * many};
     mg_worker *workers = malloc((size_t)threads * sizeof *workers);
     if (!workers) return -1;
-    for (int64_t i = 0; i < threads; i++) workers[i] = (mg_worker){.queue = &queue, .program = program, .call = call, .watch = watch};
+    for (int64_t i = 0; i < threads; i++)
+        workers[i] = (mg_worker){.queue = &queue, .program = program, .call = call, .watch = watch};
 #ifdef MG_GENERAL_ONLY
     mg_work(workers);
 #else

@@ -1,8 +1,8 @@
 /* Threads that stay, and help with one call after the other.
  *
- * A thread that is new, or wakes, begins 30 to 70 us late on a virtual machine, and a caller that sleeps until others have
- * ended wakes as late. So one that has helped looks out for more for a while before it sleeps, and no call waits for those
- * that come when nothing is left. */
+ * A thread that is new, or wakes, begins 30 to 70 us late on a virtual machine, and a caller that sleeps until others
+ * have ended wakes as late. So one that has helped looks out for more for a while before it sleeps, and no call waits
+ * for those that come when nothing is left. */
 #define _GNU_SOURCE /* cpu_set_t */
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static mg_seat mg_seats[MG_MAX_THREADS] = {[0 ... MG_MAX_THREADS - 1] = MG_FREE_
 static pthread_mutex_t mg_office = PTHREAD_MUTEX_INITIALIZER; /* who is started and taken */
 static char mg_busy[1];
 
-/* A thread ------------------------------------------------------------------------------------------------------------ */
+/* A thread --------------------------------------------------------------------------------------------------------- */
 
 static int mg_has_job(mg_seat *s) { return __atomic_load_n(&s->job, __ATOMIC_ACQUIRE) != NULL; }
 
@@ -74,7 +74,7 @@ static void *mg_serve(void *seat) {
     return NULL;
 }
 
-/* All threads ------------------------------------------------------------------------------------------------------- */
+/* All threads ------------------------------------------------------------------------------------------------------ */
 
 /* None outlives a fork, and none the library; a job that runs is done first. */
 static void mg_close(void) {
@@ -118,7 +118,8 @@ static void mg_follow(mg_seat *const *seats, int count) {
     cpu_set_t cpus;
     if (count == 0 || sched_getaffinity(0, sizeof cpus, &cpus)) return;
     for (int i = 0; i < count; i++)
-        if (!CPU_EQUAL(&cpus, &seats[i]->cpus) && !pthread_setaffinity_np(seats[i]->thread, sizeof cpus, &cpus)) seats[i]->cpus = cpus;
+        if (!CPU_EQUAL(&cpus, &seats[i]->cpus) && !pthread_setaffinity_np(seats[i]->thread, sizeof cpus, &cpus))
+            seats[i]->cpus = cpus;
 #else
     (void)seats, (void)count;
 #endif

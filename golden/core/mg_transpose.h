@@ -1,8 +1,8 @@
-/* Rows of codes, a lane each, to [k][lane]: MG_PIECES pieces of 16 bytes a vector. Included once for each instruction set.
+/* Rows of codes, a lane each, to [k][lane], in vectors of 16 bytes, which every machine has.
  *
- * A piece has n codes of a row. n of them become n pieces in stages that interleave the first half of the vectors with the second: each
- * moves the upper bit of where a code lies to the lowest place, so that after log2(n) stages the lanes of one k lie side by side.
- * Every piece of a vector does this for n lanes of its own.
+ * A vector has n codes of a row. n of them become n vectors in stages that interleave the first half of the vectors
+ * with the second: each moves the upper bit of where a code lies to the lowest place, so that after log2(n) stages the
+ * lanes of one k lie side by side.
  */
 #ifdef __clang__
 #define MG_INTERLEAVE(type, x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
@@ -18,12 +18,8 @@
 #define MG_PLACES_lo_64 0, 2
 #define MG_PLACES_hi_64 1, 3
 
-/* The codes of the lower or upper (lo, hi) halves of the pieces of two vectors by turns. */
-#ifdef MG_NATIVE_UNPACK
-#define MG_UNPACK(half, bits, x, y) (vector) MG_NATIVE_UNPACK(half, bits, x, y)
-#else
+/* The codes of the lower or upper (lo, hi) halves of two vectors by turns. */
 #define MG_UNPACK(half, bits, x, y) MG_INTERLEAVE(vector, x, y, MG_PLACES_##half##_##bits)
-#endif
 
 #define MG_STAGES(vectors, lanes, bits)                                            \
     _Pragma("GCC unroll 4") for (int stage = 1; stage < lanes; stage *= 2) {       \
@@ -35,23 +31,9 @@
         _Pragma("GCC unroll 16") for (int i = 0; i < vectors; i++) x[i] = y[i];    \
     }
 
-typedef uint8_t mg_pieces __attribute__((vector_size(16 * MG_PIECES)));
-
 /* Where the row of a lane begins. */
-MG_INLINE const char *mg_row(const mg_rows *rows, const int even, ptrdiff_t lane) { return even ? rows->first + lane * rows->step : rows->at[lane]; }
-
-/* Pieces of the rows of lanes that are n apart, from byte `at` of each on. */
-MG_INLINE mg_pieces mg_load_pieces(const mg_rows *rows, const int even, ptrdiff_t lane, ptrdiff_t n, ptrdiff_t at) {
-    mg_pieces x;
-#ifdef MG_NATIVE_PIECES
-    const char *from[MG_PIECES];
-    _Pragma("GCC unroll 4") for (int i = 0; i < MG_PIECES; i++) from[i] = mg_row(rows, even, lane + i * n) + at;
-    x = (mg_pieces)MG_NATIVE_PIECES(from);
-#else
-    (void)n;
-    memcpy(&x, mg_row(rows, even, lane) + at, sizeof x);
-#endif
-    return x;
+MG_INLINE const char *mg_row(const mg_rows *rows, const int even, ptrdiff_t lane) {
+    return even ? rows->first + lane * rows->step : rows->at[lane];
 }
 
 /* Up to 16 bytes; zeros follow. No byte beyond them is read. */
@@ -67,23 +49,26 @@ MG_INLINE void mg_load_end(const char *from, ptrdiff_t bytes, void *piece) {
 }
 
 /* `lanes`: a multiple of those that a vector has. */
-#define MG_TRANSPOSE(bits, n)                                                                                                              \
-    MG_INLINE void mg_transpose_##bits(const mg_rows *rows, const int even, ptrdiff_t count, ptrdiff_t lanes, char *out) {                 \
-        typedef uint##bits##_t vector __attribute__((vector_size(16 * MG_PIECES)));                                                        \
-        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole;                                                     \
-        vector x[n];                                                                                                                       \
-        for (ptrdiff_t first = 0; first < lanes; first += n * MG_PIECES, out += sizeof(vector)) {                                          \
-            for (ptrdiff_t k = 0; k < whole; k += n) {                                                                                     \
-                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) x[l] = (vector)mg_load_pieces(rows, even, first + l, n, k * width);   \
-                MG_STAGES(n, n, bits)                                                                                                      \
-                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + (k + i) * lanes * width, &x[i], sizeof(vector));         \
-            }                                                                                                                              \
-            if (!some) continue;                                                                                                           \
-            for (int l = 0; l < n * MG_PIECES; l++)                                                                                        \
-                mg_load_end(mg_row(rows, even, first + l) + whole * width, some * width, (char *)&x[l % n] + l / n * 16);                  \
-            MG_STAGES(n, n, bits)                                                                                                          \
-            for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * lanes * width, &x[i], sizeof(vector));                         \
-        }                                                                                                                                  \
+#define MG_TRANSPOSE(bits, n)                                                                                      \
+    MG_INLINE void mg_transpose_##bits(                                                                            \
+        const mg_rows *rows, const int even, ptrdiff_t count, ptrdiff_t lanes, char *out) {                        \
+        typedef uint##bits##_t vector __attribute__((vector_size(16)));                                            \
+        const ptrdiff_t width = bits / 8, whole = count / n * n, some = count - whole;                             \
+        vector x[n];                                                                                               \
+        for (ptrdiff_t first = 0; first < lanes; first += n, out += sizeof(vector)) {                              \
+            for (ptrdiff_t k = 0; k < whole; k += n) {                                                             \
+                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++)                                               \
+                    memcpy(&x[l], mg_row(rows, even, first + l) + k * width, sizeof(vector));                      \
+                MG_STAGES(n, n, bits)                                                                              \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                               \
+                    memcpy(out + (k + i) * lanes * width, &x[i], sizeof(vector));                                  \
+            }                                                                                                      \
+            if (!some) continue;                                                                                   \
+            for (int l = 0; l < n; l++)                                                                            \
+                mg_load_end(mg_row(rows, even, first + l) + whole * width, some * width, &x[l]);                   \
+            MG_STAGES(n, n, bits)                                                                                  \
+            for (ptrdiff_t i = 0; i < some; i++) memcpy(out + (whole + i) * lanes * width, &x[i], sizeof(vector)); \
+        }                                                                                                          \
     }
 MG_TRANSPOSE(8, 16)
 MG_TRANSPOSE(16, 8)

@@ -51,7 +51,8 @@ static inline MG_BOTH void mg_watch_register(mg_watch *w, int name, const mg_num
 }
 
 /* The addition (or the fused multiply-add) that runs: where its five records begin. What is not made stays not run. */
-static inline MG_BOTH int32_t mg_watch_addition(mg_watch *w, int place, int32_t index, const mg_number *left, const mg_number *right) {
+static inline MG_BOTH int32_t mg_watch_addition(
+    mg_watch *w, int place, int32_t index, const mg_number *left, const mg_number *right) {
     const int32_t first = w->at;
     for (int moment = MG_MOMENT_LEFT; moment <= MG_MOMENT_ROUNDED; moment++) mg_watch_next(w, moment, place, index);
     if (left) mg_watch_put(w, first, left);
@@ -68,8 +69,8 @@ static inline MG_BOTH int32_t mg_watch_rounding(mg_watch *w, int place, int32_t 
 
 /* What a rounding took, what left its rounder before flush and overflow, and what it gave, from record `first` on.
  * `seen` is the exact number as the rounder sees it. */
-static inline MG_BOTH void mg_watch_rounded(mg_watch *w, int32_t first, const mg_format *f, const mg_number *exact, const mg_number *seen,
-                                    int rounding, int kept, const mg_number *rounded) {
+static inline MG_BOTH void mg_watch_rounded(mg_watch *w, int32_t first, const mg_format *f, const mg_number *exact,
+    const mg_number *seen, int rounding, int kept, const mg_number *rounded) {
     mg_watch_put(w, first, exact);
     if (exact->kind <= MG_FINITE && exact->significand) {
         const mg_number unbounded = seen->significand ? mg_round_significand(f, seen, rounding, kept) : *seen;
@@ -78,12 +79,15 @@ static inline MG_BOTH void mg_watch_rounded(mg_watch *w, int32_t first, const mg
     mg_watch_put(w, first + 2, rounded);
 }
 
-/* One aligned term: `x` as the shifter takes it lies `shift` below the maximum and loses its low `cut` bits (all: `outside`).
- * In the record: significand the bits lost, fraction_bits how many bits were cut, exponent the distance to the maximum. */
-static inline MG_BOTH void mg_watch_cut(mg_watch *w, int32_t at, const mg_number *x, int32_t maximum, int64_t cut, int outside) {
+/* One aligned term: `x` as the shifter takes it lies `shift` below the maximum and loses its low `cut` bits (all:
+ * `outside`). In the record: significand the bits lost, fraction_bits how many bits were cut, exponent the distance to
+ * the maximum. */
+static inline MG_BOTH void mg_watch_cut(
+    mg_watch *w, int32_t at, const mg_number *x, int32_t maximum, int64_t cut, int outside) {
     mg_number lost = {0, 0, maximum - x->exponent, 0, MG_FINITE, x->sign, 0};
     if (outside) {
-        const int64_t length = mg_bit_length(x->significand), whole = x->fraction_bits + 1 > length ? x->fraction_bits + 1 : length;
+        const int64_t length = mg_bit_length(x->significand),
+                      whole = x->fraction_bits + 1 > length ? x->fraction_bits + 1 : length;
         cut = cut > whole ? cut : whole;
     }
     lost.fraction_bits = cut > 0 ? (int32_t)cut : 0;

@@ -1,10 +1,9 @@
 /* mmagold arithmetic core: the C ABI.
  *
- * A program is compiled from the YAML specs by golden/model/engine.py into the plain structs below; nothing here knows any
- * architecture. Four executors share them: the general interpreter (mg_general.c, every step with every parameter), blocks
- * (mg_block.h, most programs, 16 dot products at once), blocks of doubles (mg_real.h, the programs whose numbers a double
- * holds) and the fast form (mg_tile.h, the families that must be fast);
- * docs/core.md says why they agree.
+ * A program is compiled from the YAML specs by golden/model/engine.py into the plain structs below; nothing here knows
+ * any architecture. Four executors share them: the general interpreter (mg_general.c, every step with every parameter),
+ * blocks (mg_block.h, most programs, 16 dot products at once), blocks of doubles (mg_real.h, the programs whose numbers
+ * a double holds) and the fast form (mg_tile.h, the families that must be fast); docs/core.md says why they agree.
  */
 #ifndef MMAGOLD_H
 #define MMAGOLD_H
@@ -23,7 +22,17 @@ extern "C" {
 
 enum mg_kind { MG_ZERO, MG_FINITE, MG_INFINITY, MG_NAN };
 
-enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER, MG_FAST_ADD, MG_FAST_IEEE, MG_FAST_EXACT };
+enum mg_fast {
+    MG_FAST_NONE,
+    MG_FAST_FDA,
+    MG_FAST_GDFS,
+    MG_FAST_FDRDA,
+    MG_FAST_FMA,
+    MG_FAST_INTEGER,
+    MG_FAST_ADD,
+    MG_FAST_IEEE,
+    MG_FAST_EXACT
+};
 
 /* All codes of an 8-bit format, decoded: the value, the significand that it has with its exponent, and the exponent.
  * `looked_up`: the fields of a code do not say all of it, as where another format holds the numbers. */
@@ -42,7 +51,8 @@ typedef struct {
     mg_format operand_format, seed_format, out_format;
     /* The fast form: which one fits (mg_fast) and the parameters that it needs. */
     int32_t fast, fraction_bits, product_fraction, floor, result_fraction_bits, chunk, group;
-    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, zero_rule, combine, saturate, scale_block;
+    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, zero_rule, combine, saturate,
+        scale_block;
     uint64_t nan;
 } mg_operation;
 
@@ -56,14 +66,16 @@ typedef struct {
     int32_t sparsity;
     int32_t scale_block; /* products that share a scale, 0: none */
     mg_format a, b, c, d, scale_a, scale_b;
-    /* The fast form: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide formats. */
+    /* The fast form: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide
+     * formats. */
     int32_t all_fast;
     int32_t in_doubles; /* blocks may hold its numbers in doubles (golden/model/doubles.py) */
     const mg_table *table_a, *table_b, *table_scale_a, *table_scale_b;
 } mg_program;
 
 #ifndef MG_ALONE
-/* A strided operand; strides in bytes. Element (batch, i, j) lies at data + sum(batch * batch_stride) + i * row + j * column. */
+/* A strided operand; strides in bytes. Element (batch, i, j) lies at data + sum(batch * batch_stride) + i * row + j *
+ * column. */
 typedef struct {
     char *data;
     int64_t batch_stride[MG_MAX_BATCH_DIMS];
@@ -130,11 +142,13 @@ void mg_decode_codes(const mg_format *format, const uint64_t *codes, int64_t cou
 void mg_build_table(const mg_format *format, const mg_format *target, mg_table *table);
 
 int mg_abi_version(void);
-/* The digest of the sources that this was built from (golden/model/core_build.py); the binding compares it with those that it has. */
+/* The digest of the sources that this was built from (golden/model/core_build.py); the binding compares it with those
+ * that it has. */
 const char *mg_digest(void);
 /* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */
 void mg_struct_sizes(int64_t sizes[5]);
-/* "avx512", "avx2" or "portable": the instruction set in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */
+/* "avx512", "avx2" or "portable": the instruction set in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the
+ * choice. */
 const char *mg_simd(void);
 
 /* Whether the environment asks for what is not there; golden/model/core_library.py says what. */
