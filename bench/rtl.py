@@ -17,7 +17,8 @@ from pathlib import Path
 from golden.cover.coverage import Coverage
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.runs.verdict import judge

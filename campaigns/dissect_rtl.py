@@ -28,7 +28,8 @@ from golden.explain import markdown
 from golden.program.signature import Operands
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import dissection
-from rtl_tb.check.check import Options, check_dut
+from rtl_tb.check.check import check_dut
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants

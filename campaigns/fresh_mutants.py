@@ -36,7 +36,8 @@ import runner
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.check import Options, check_dut
+from rtl_tb.check.check import check_dut
+from rtl_tb.check.options import Options
 from rtl_tb.check.report import Report, fault_line, headline, with_example
 from rtl_tb.check.starts import compare_starts
 from rtl_tb.dut.description import Dut, load_dut

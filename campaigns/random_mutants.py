@@ -40,8 +40,8 @@ from golden.explain.numbers import hex_text, power_text
 from golden.number.formats import Format
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.check import TRAFFIC, affordable
-from rtl_tb.check.climbs import try_climbs
+from rtl_tb.check.accumulate import try_long_accumulation
+from rtl_tb.check.options import TRAFFIC, affordable
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
@@ -133,7 +133,7 @@ def met(job: Job) -> dict[str, Any]:
         verdict = judge(job.vectors, engines.run("fast", busy), job.dut.compare)
         protocol |= {failure.kind for failure in verdict.outcome.failures}
         protocol |= {"traffic"} if verdict.failed.any() else set()
-        climbed = try_climbs(job)
+        climbed = try_long_accumulation(job)
         protocol |= {"climb"} if climbed is not None and not climbed[2].passed else set()
     state = CAUGHT if failing >= LEAST or protocol else RARE if failing else SURVIVED
     return {"state": state, "failing": failing, "kinds": kinds, "protocol": sorted(protocol)}

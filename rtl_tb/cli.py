@@ -20,7 +20,8 @@ from golden.workers import MOST_WORKERS
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.unit import Unit
-    from rtl_tb.check.check import Check, Options
+    from rtl_tb.check.options import Options
+    from rtl_tb.check.record import Check
     from rtl_tb.engines.settings import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -180,8 +181,8 @@ def check(
     could not be run."""
     from golden.cli.vectors import parse_kinds
     from golden.explain.terminal import HouseConsole
-    from rtl_tb.check.check import HOLES, Options
     from rtl_tb.check.check import check as run_check
+    from rtl_tb.check.options import HOLES, Options
     from rtl_tb.check.report import Story, untried
     from rtl_tb.errors import RtlError
 

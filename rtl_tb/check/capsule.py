@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,15 +35,16 @@ from golden.errors import FileFormatError, MmagoldError
 from golden.files.inputs import check_keys, read_json
 from golden.files.output import put_folder, workplace, write_text
 from golden.vectors import files as vector_files
+from rtl_tb import engines
 from rtl_tb.check import report
 from rtl_tb.check.bundle import DESCRIPTION, INSTRUCTION, LIBRARIES, bundle
+from rtl_tb.check.drawing import digest_of
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.verdict import Verdict
 from rtl_tb.simulators.simulators import longest_build
-
-if TYPE_CHECKING:
-    from rtl_tb.check.check import Check, Options
 
 KEPT = 1000
 """Failing vectors that a capsule holds."""
@@ -72,15 +73,16 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
 _MORE: dict[str, type | tuple[type, ...]] = {"count": int, "vectors": (str, _NOTHING), "drawn": str}
 
 
-def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None = None) -> Path:
-    """Writes the capsule and returns its folder. The same failure of the same DUT gets the same name. Of its
-    files the waveform alone may take long: it has _WAVES seconds more than the budget.
+def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None = None) -> Check:
+    """Writes the capsule and returns the check with its folder. The same failure of the same DUT gets the
+    same name. Of its files the waveform alone may take long: it has _WAVES seconds more than the budget.
 
     Raises:
         FileFormatError: the folder cannot be written.
     """
     failing = np.flatnonzero(result.verdict.failed)[:KEPT]
-    target = result.capsule = folder / _identity(result, failing)
+    target = folder / _identity(result, failing)
+    result = replace(result, capsule=target)
     with workplace(target) as work:
         scratch = work / "capsule"
         scratch.mkdir()
@@ -93,7 +95,7 @@ def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None =
             notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         put_folder(scratch, target)
-    return target
+    return result
 
 
 def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
@@ -158,8 +160,6 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
 
     Icarus comes first: it starts at once and shows X, while Verilator has to compile the unit again.
     """
-    from rtl_tb import engines
-
     vectors = result.verdict.vectors
     few = vectors[vectors.with_history(failing)] if len(failing) else vectors[:SHOWN]
     engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
@@ -188,8 +188,6 @@ def _unit(result: Check, target: Path) -> dict[str, Any]:
 
 def _check_options(result: Check, target: Path) -> dict[str, Any]:
     """What `Options` the check had, as plain values; `vectors` is a file of the capsule."""
-    from rtl_tb.check.check import digest_of
-
     options = result.options
     kept = {name: getattr(options, name) for name in _OPTIONS}
     kept |= {"count": result.drawn, "vectors": None, "drawn": digest_of(result.vectors)}
@@ -220,8 +218,6 @@ def open_capsule(folder: Path) -> tuple[Path, Options]:
         FileFormatError: it is no capsule, or of a version that did not keep the unit; its options were
             edited.
     """
-    from rtl_tb.check.check import Options
-
     file = folder / FACTS
     if not file.is_file():
         raise FileFormatError(f"{folder}: no capsule of a failed check (it holds no {FACTS})")

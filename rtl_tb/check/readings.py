@@ -78,6 +78,16 @@ class Reading:
             number += 1
         return found
 
+    def place(self, at: int) -> str:
+        """The "file:line" of a character of the text."""
+        file, number = "", 0
+        for line in self.text[:at].split("\n"):
+            if (mark := _LINE.match(line.strip())) is not None:
+                file, number = Path(mark[2]).name, int(mark[1])
+            else:
+                number += 1
+        return f"{file}:{number - 1}"
+
     def differs(self, other: Reading) -> str:
         """Where another reading first has other code, "file:line"; "" where it has the same."""
         mine, its = self.lines(), other.lines()

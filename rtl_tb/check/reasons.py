@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from rtl_tb.runs.verdict import Verdict, silent
 
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
+_SWAPPED = re.compile(r"(a|b|c|scale-a|scale-b)-and-(a|b|c|scale-a|scale-b)-swapped")
 SHOWN = 3
 MOST = 20_000
 """Wrong elements of tiles among which an example of a fault is looked for."""
@@ -201,3 +203,18 @@ def too_few(verdict: Verdict) -> bool:
     """Whether so few results came that nothing can be built on them: what a register held at first looks
     like a result."""
     return silent(verdict) and int(verdict.outcome.received.sum()) < _RESULTS
+
+
+def swapped_ports(dut: Dut, diagnosis: Diagnosis | None) -> list[str]:
+    """A hint where the unit reads two operands in each other's place: results cannot tell a fault inside the
+    RTL from one of its description. Ports that are called as the operands are give none."""
+    best = diagnosis.hypotheses[0] if diagnosis is not None and diagnosis.explains else None
+    found = None if best is None else next(filter(None, map(_SWAPPED.fullmatch, best.slug.split("+"))), None)
+    if found is None:
+        return []
+    names = [name.replace("-", "_") for name in found.groups()]
+    lies = {name: ", ".join(dut.ports[name].ports) for name in names if name in dut.ports}
+    if all(name.lower() == port.lower() for name, port in lies.items()):
+        return []
+    said = " and ".join(f"{name} is {port}" for name, port in lies.items())
+    return [f"ports of dut.yaml: {said}; if the RTL is right, exchange the two there"]

@@ -149,3 +149,19 @@ def _alike(one: Verdict, other: Verdict, dut: Dut) -> bool:
     if not all(np.array_equal(a, b) for a, b in exact if a is not None and b is not None):
         return False
     return bool(dut.compare.interchangeable(dut.instruction.formats["d"], mine.actual, theirs.actual).all())
+
+
+def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, Job, Verdict]:
+    """Runs the first vectors of a check that passed as a translation (rtl_tb/dut/translated.py) on the
+    source: a translator leaves out delays and assertions, and may err. Returns as compare_starts: the job and
+    the verdict that were given, or those of the source where it fails.
+
+    Raises:
+        As the engine does: a translation without Verilator for its source proves nothing.
+    """
+    vectors = job.vectors[:MOST]
+    mine = replace(job.of_some(vectors), simulator="verilator", program=None, waves=None)
+    mine = replace(mine, program=engines.build(engine, mine))
+    found = judge(vectors, engines.run(engine, mine), job.dut.compare)
+    unset, mine, found = compare_starts(engine, mine, found, mine)
+    return (unset, job, verdict) if found.passed else (unset, mine, found)

@@ -1,27 +1,49 @@
-"""A unit that passed is run once more as synthesis reads it, where that is another text.
+"""Gate-level simulation: a unit that passed is run once more as the netlist that synthesis makes of it.
 
-What stands behind `ifdef VERILATOR`, or between `translate_off` and `translate_on`, is in no chip. A unit
-that is right by such text alone is wrong, and that run is the verdict. What cannot be elaborated so, a cell
-of a vendor, say, is not run, and the report says it.
+A simulator heeds delays, lists of signals and the order of processes, reads what stands behind `ifdef
+VERILATOR` or between `translate_off` and `translate_on`, takes zeros beyond a vector and the first of several
+branches. A chip does none of it. So the same vectors run on the netlist (rtl_tb/check/gate_level.py), with
+undefined bits zero, one and random. A unit that is wrong there is wrong, and that run is the verdict.
+
+Initial values of signals are another matter: synthesis for FPGAs keeps them, that for ASICs does not. A unit
+that is wrong without them passes with a note.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rtl_tb import engines
+from rtl_tb.check.gate_level import Netlist, declared, other_choices, synthesise, without_initials
 from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read, undeclared
-from rtl_tb.check.unheeded import as_hardware
-from rtl_tb.engines.job import Job
+from rtl_tb.check.starts import SHOWN, Unset
+from rtl_tb.engines.job import STARTS, Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
 
-MOST = 2_000
-"""Vectors of the run."""
 POLICIES = ("try", "require", "off")
 """What becomes of a unit that passes and cannot be run as synthesis reads it: the report says so, or there is
 no verdict; or nobody asks."""
+_AS_SIMULATED = "as simulated"
+_FOR = re.compile(r"\bfor\s*\([^)]*\)")
+_CLOCKED = r"\balways(?:_ff)?\s*@[^;]*?\b(?:pos|neg)edge\b"
+_CHOICE = re.compile(r"\b(?:unique0?|priority)\b|\b(?:full|parallel)_case\b")
+"""Declarations of which synthesis makes use, so that no bit need be undefined in its netlist."""
+_IGNORED = {
+    "delays left out": re.compile(r"#\s*[\d.]|(?:[=;)]|\b(?:assign|begin|else))\s*#\s*[\w(]"),
+    "lists of signals that are not all that is read": re.compile(
+        r"\balways\s*@\s*(?:\(\s*)*(?!posedge|negedge|edge)[A-Za-z_\\]"
+    ),
+    "registers where = and processes of one edge race": re.compile(
+        _CLOCKED + r"(?:(?!\b(?:always\w*|initial|assign|end(?:module|generate))\b).)*?"
+        r"[\w\]}]\s*[-+*/%&|^]?=(?!=)",
+        re.DOTALL,
+    ),
+}
+"""What simulators heed and synthesis does not. A text that may have one of these is run in any case."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +55,6 @@ class Synthesis:
         place: where the two texts first differ, "file:line".
         tried, failed: vectors.
         refused: why it was not run, or "".
-        text: what was run and is right, or None.
         change: what simulators heed and synthesis does not, in words.
     """
 
@@ -42,7 +63,6 @@ class Synthesis:
     tried: int
     failed: int
     refused: str = ""
-    text: Reading | None = None
     change: str = ""
 
     @property
@@ -50,7 +70,7 @@ class Synthesis:
         """One sentence for the reader."""
         change = f": {self.change}" if self.change else ""
         other = f"{self.by} reads another text than the simulator (first at {self.place}{change}"
-        if not self.place:
+        if not self.place and self.refused:
             return f"whether {self.by} reads another text is not known: {self.refused}"
         if self.refused:
             return f"{other}), and that was not checked: {self.refused}"
@@ -64,55 +84,151 @@ class Synthesis:
         return {name: getattr(self, name) for name in names}
 
 
-def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[list[Synthesis], Job, Verdict]:
-    """Runs the first vectors of a passed check on the text of synthesis, where it is another one than
-    `plain`, that of the simulator.
+@dataclass
+class Asked:
+    """What gate-level simulation shows of a unit.
 
-    Returns:
-        What came of each text that differs, or why nobody knows; and the job and the verdict that were given,
-        or those of the first text that is wrong.
+    Attributes:
+        job, verdict: those of the first run that is wrong, or those that were given.
+        texts: what came of each text that differs, or why nobody knows.
+        unset: the undefined bits on which the result hangs, or None.
+        notes: what hangs on initial values.
     """
-    found: list[Synthesis] = []
-    seen = [] if plain is None else [plain]
-    for by, options in SYNTHESIS.items() if plain is not None else ():
-        place = ""
+
+    job: Job
+    verdict: Verdict
+    texts: list[Synthesis] = field(default_factory=list)
+    unset: Unset | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> Asked:
+    """Runs the vectors of a job on the netlist of each text that synthesis may read, where it may answer
+    otherwise than the simulator, which read `plain`."""
+    asked, seen = Asked(job, verdict), list[Reading]()
+    traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
+    job = replace(job, traffic=traffic)
+    for by, options in SYNTHESIS.items():
+        place, change, text = "", "", None
         try:
             text = read(job.dut, options, pragmas=True)
-            if text is None:
-                continue
-            text, change = _taken(job, text, by, found)
-            if not all(other.differs(text) for other in seen):
+            if text is None or not all(other.differs(text) for other in seen):
                 continue
             seen.append(text)
-            place = seen[0].differs(text)
-            traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
-            mine = replace(
-                on_text(job, undeclared(text.text), by.lower()), vectors=job.vectors[:MOST], traffic=traffic
-            )
+            place, change = _difference(plain, text)
+            _ask_netlist(asked, job, by, text, place, change)
+        except RtlError as error:
+            _refused(asked, job, unknown(error, by, place, change), text)
+        if not asked.verdict.passed:
+            return asked
+    return asked
+
+
+def _difference(plain: Reading, text: Reading) -> tuple[str, str]:
+    """Where synthesis reads another text, and what it does not heed."""
+    place, changes = plain.differs(text), []
+    code = _FOR.sub(lambda loop: re.sub(r"[^\n]", " ", loop[0]), text.text)
+    for what, pattern in _IGNORED.items():
+        found = pattern.search(code)
+        if found is not None:
+            changes.append(what)
+            place = place or text.place(found.start())
+    return place, "; ".join(changes)
+
+
+def _ask_netlist(asked: Asked, job: Job, by: str, text: Reading, place: str, change: str) -> None:
+    """Runs a text as gates, if that may show something."""
+    said = declared(text.text)
+    either = list(dict.fromkeys([said, other_choices(said)]))
+    for each in either:
+        netlist = synthesise(job, each)
+        if place or netlist.undefined or len(either) > 1:
+            _run_netlist(asked, netlist, text, by, place, change)
+        if not asked.verdict.passed:
+            return
+    count = len(job.vectors)
+    asked.texts += [Synthesis(by, place, count, 0, change=change)] if place else []
+    bare, initials = without_initials(said)
+    if not initials:
+        return
+    for _, (_, run) in _runs(synthesise(job, bare).job):
+        if not run.passed:
+            asked.notes.append(_of_initials(run, initials, text))
+            return
+
+
+def _run_netlist(asked: Asked, netlist: Netlist, text: Reading, by: str, place: str, change: str) -> None:
+    """Runs a netlist from each start of what it leaves undefined."""
+    runs = dict(_runs(netlist.job))
+    wrong = {start: _failed(run) for start, (_, run) in runs.items()}
+    failing = next((start for start, count in wrong.items() if count), None)
+    if failing is None:
+        return
+    asked.job, asked.verdict = runs[failing]
+    count = len(asked.verdict.vectors)
+    # What is wrong from every start is the fault of the text, not of bits that it leaves undefined.
+    if place and all(wrong.values()) and (change or len(set(wrong.values())) == 1):
+        asked.texts.append(Synthesis(by, place, count, wrong[failing], change=change))
+    else:
+        asked.unset = _unset(netlist, text, {_AS_SIMULATED: 0} | wrong, count, by if place else "")
+
+
+def _runs(job: Job) -> Iterator[tuple[str, tuple[Job, Verdict]]]:
+    """A job and its verdict for each start of the bits that nothing sets."""
+    job = replace(job, program=engines.build("fast", job))
+    for start in STARTS:
+        mine = replace(job, start=start)
+        yield start, (mine, judge(job.vectors, engines.run("fast", mine), job.dut.compare))
+
+
+def _failed(verdict: Verdict) -> int:
+    return 0 if verdict.passed else int(verdict.failed.sum()) or len(verdict.outcome.failures)
+
+
+def _unset(netlist: Netlist, text: Reading, wrong: dict[str, int], tried: int, by: str) -> Unset:
+    chosen = [text.place(found.start()) for found in _CHOICE.finditer(text.text)]
+    places = tuple(dict.fromkeys([*netlist.places, *chosen]))
+    return Unset(wrong, tried, _shown(places, text), of_text=True, by=by)
+
+
+def _shown(places: tuple[str, ...], text: Reading) -> tuple[str, ...]:
+    """Places with the line of code that stands there."""
+    code = {place: line for line, place in text.lines()}
+    return tuple(f"{place}: {code[place]}" if place in code else place for place in places)
+
+
+def _of_initials(verdict: Verdict, initials: list[int], text: Reading) -> str:
+    places = _shown(tuple(dict.fromkeys(map(text.place, initials))), text)
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return (
+        "the result depends on initial values of signals, which synthesis for an ASIC drops: with others "
+        f"{_failed(verdict):,} of {len(verdict.vectors):,} vectors fail; given: "
+        f"{'; '.join(places[:SHOWN])}{more}"
+    )
+
+
+def _refused(asked: Asked, job: Job, said: Synthesis, text: Reading | None) -> None:
+    """Says that a text did not run as gates; where it is another one than the simulator's, it runs as it
+    stands if it can."""
+    note = f"whether it leaves bits open is not known: {said.refused}"
+    if said.place and text is not None and not said.change:
+        try:
+            mine = on_text(job, undeclared(text.text), said.by.lower())
             mine = replace(mine, program=engines.build("fast", mine))
             judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
-        except RtlError as error:
-            found.append(unknown(error, by, place))
-            continue
-        failed = int(judged.failed.sum()) or len(judged.outcome.failures)
-        right = text if judged.passed else None
-        found.append(Synthesis(by, place, len(mine.vectors), failed, text=right, change=change))
+        except RtlError:
+            asked.texts.append(said)
+            return
+        asked.texts.append(replace(said, tried=len(mine.vectors), failed=_failed(judged), refused=""))
         if not judged.passed:
-            return found, mine, judged
-    return found, job, verdict
+            asked.job, asked.verdict = mine, judged
+            return
+    elif said.place or text is None:
+        asked.texts += [said] if all(each.refused != said.refused for each in asked.texts) else []
+        return
+    asked.notes += [note] if note not in asked.notes else []
 
 
-def _taken(job: Job, text: Reading, by: str, found: list[Synthesis]) -> tuple[Reading, str]:
-    """The text as synthesis takes it, and what was changed; as it stands where slang refuses it, of which a
-    note is `found`."""
-    try:
-        return as_hardware(job.dut, job.build, text)
-    except RtlError as error:
-        if all(each.refused != unknown(error).refused for each in found):
-            found.append(unknown(error, by))
-        return text, ""
-
-
-def unknown(error: RtlError, by: str = "synthesis", place: str = "") -> Synthesis:
+def unknown(error: Exception, by: str = "synthesis", place: str = "", change: str = "") -> Synthesis:
     """What is said where no text could be read, or not be run."""
-    return Synthesis(by, place, 0, 0, " ".join(str(error).split()))
+    return Synthesis(by, place, 0, 0, " ".join(str(error).split()), change)

@@ -140,6 +140,7 @@ class Dut:
         constants: input ports that are tied, and their values: numbers, or names of an enumeration.
         where: "file:line" of keys, for messages that come later.
         vhdl: what a unit in VHDL needs beside its sources; None: it is Verilog or SystemVerilog.
+        netlist: a file that holds the unit and its wrapper as one netlist, in the place of both.
     """
 
     name: str
@@ -163,6 +164,7 @@ class Dut:
     compare: ComparePolicy
     where: dict[str, str]
     vhdl: Vhdl | None = None
+    netlist: Path | None = None
 
     @property
     def exclude(self) -> Exclusion | None:

@@ -47,6 +47,8 @@ def wrapper_of(dut: Dut) -> str:
         ElaborationError: no simulator takes the RTL.
         SimulatorMissing, SimulatorTooOld: there is no simulator to read the ports with.
     """
+    if dut.netlist is not None:
+        return dut.netlist.read_text(encoding="utf-8")
     design = Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
     if dut.vhdl is not None:
         return vhdl_wrapper.wrapper_text(dut, vhdl.read_entity(design, dut.vhdl))

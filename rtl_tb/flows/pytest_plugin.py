@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from rtl_tb.check.check import Check, Options
+    from rtl_tb.check.options import Options
+    from rtl_tb.check.record import Check
 
 MARKER = "mmagold"
 FIXTURE = "rtl_check"
@@ -78,7 +79,7 @@ def _checks(folder: Path, marker: pytest.Mark) -> list[tuple[str, tuple[Path, Op
     from golden.errors import OperandError, nearest
     from golden.vectors.vectorset import shares_of
     from rtl_tb import engines
-    from rtl_tb.check.check import Options
+    from rtl_tb.check.options import Options
     from rtl_tb.dut.sources import matching
     from rtl_tb.engines.job import Traffic
     from rtl_tb.regress.plan import split_engine

@@ -16,7 +16,8 @@ from golden.errors import DocsError
 from golden.files.output import write_text
 from golden.identify.diagnosis import Hypothesis
 from golden.paths import docs_folder
-from rtl_tb.check.check import Options, check_dut
+from rtl_tb.check.check import check_dut
+from rtl_tb.check.options import Options
 from rtl_tb.qualify.mutants import FOLDER, Mutant, read_mutants
 
 PAGE = "diagnosis.md"

@@ -25,7 +25,7 @@ from golden.values import Choice, Either, Integer, Key, Many, Mapping, Number, T
 from golden.vectors.vectorset import MOST, MOST_AT_ONCE, shares_of
 from golden.yamlfile import Section
 from rtl_tb import engines
-from rtl_tb.check.check import DEFAULT_COUNTS, Options
+from rtl_tb.check.options import DEFAULT_COUNTS, Options
 from rtl_tb.check.synthesis import POLICIES
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.sources import matching

@@ -18,7 +18,9 @@ import numpy as np
 
 from golden.boundary import internal_error
 from golden.errors import MmagoldError
-from rtl_tb.check.check import Check, Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
 from rtl_tb.dut.description import load_dut
 from rtl_tb.errors import RtlError
 from rtl_tb.regress.binding import code_digest, simulator_digest, unit_state

@@ -560,7 +560,7 @@ def no_build(error: ToolFailed, tool: str, what: str, said: str) -> RtlError:
 ERROR_LINES = (
     re.compile(r"(?P<text>Can't locate \S+ in @INC)"),  # Verilator's start script without the whole of Perl
     re.compile(r"^%Error(?:-\w+)?: (?!Exiting due|Command Failed|.*Verilator stopped)(?P<text>.+)"),
-    re.compile(r"^(?P<text>\S+:\d+(:\d+)?: (?:fatal )?(?:error|sorry|syntax error).*)"),
+    re.compile(r"^(?P<text>\S+:\d+(:\d+)?: (?:fatal )?(?:error|ERROR|sorry|syntax error).*)"),
     re.compile(
         r"^(?P<text>.*(?:: error: |error: |syntax error|undefined reference|No such file|command not "
         r"found).*)"

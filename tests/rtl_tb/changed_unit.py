@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from rtl_tb.check.check import Check, Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
 
 OWN = Path(__file__).parents[2] / "rtl_tb" / "examples" / "own_unit"
 PASSING = (OWN / "mac4.sv").read_text(encoding="utf-8")

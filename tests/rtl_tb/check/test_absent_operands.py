@@ -7,7 +7,8 @@ import yaml
 from long_run import long_after
 
 from golden.errors import SpecError
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.init import draft
 
 ROUND = "{round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}}"

@@ -16,7 +16,8 @@ from golden.errors import SpecError
 from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
-from rtl_tb.check.check import RESET_EVERY, Options, affordable, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import RESET_EVERY, Options, affordable
 from rtl_tb.check.report import traffic_line
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft

@@ -22,7 +22,8 @@ from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.stimuli import INTEGER_KINDS, KINDS
 from golden.vectors import default_set
-from rtl_tb.check.check import DEFAULT_TRAFFIC, LEAST_RESETS, RESET_EVERY, Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import DEFAULT_TRAFFIC, LEAST_RESETS, RESET_EVERY, Options
 from rtl_tb.check.report import example_title, headline
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome, Traffic

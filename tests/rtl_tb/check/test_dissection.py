@@ -13,8 +13,9 @@ from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.report import Found
 from golden.program.steps import Align
 from golden.vectors.vectorset import default_set
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
 from rtl_tb.check.dissection import Dissection, dissect
+from rtl_tb.check.options import Options
 from rtl_tb.check.report import markdown
 from rtl_tb.engines.job import Job
 

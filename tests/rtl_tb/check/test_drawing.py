@@ -11,7 +11,8 @@ import pytest
 import rtl_tb
 from golden.cover.coverage import Coverage
 from golden.errors import OperandError
-from rtl_tb.check.check import COVERED, Options, digest_of, draw
+from rtl_tb.check.drawing import COVERED, digest_of, draw
+from rtl_tb.check.options import Options
 from rtl_tb.check.report import untried
 from rtl_tb.dut.description import Dut, load_dut
 

@@ -17,7 +17,8 @@ from golden.identify.comparing import compare
 from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import WordLayout
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.check.report import WRITERS, headline
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft

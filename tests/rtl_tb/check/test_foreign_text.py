@@ -14,8 +14,11 @@ from typer.testing import CliRunner
 from golden.cli.app import app
 from golden.identify.minimising import minimise
 from golden.vectors.vectorset import default_set
-from rtl_tb.check import check as checks
-from rtl_tb.check.check import Options, check
+from rtl_tb.check import explain
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
+from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.errors import ElaborationError
 from rtl_tb.locate.budget import Budget
@@ -91,7 +94,7 @@ def test_every_construct_is_looked_at(tmp_path: Path) -> None:
     dut = integer_dot.planted(tmp_path, 4, TOP)
     text = dut.file.read_text().replace("[dot4.sv]", "[zoo.sv]").replace("top: dot4", "top: zoo")
     dut.file.write_text(text)
-    found = find_changes(checks.load_dut(dut.file))
+    found = find_changes(load_dut(dut.file))
     assert not found.not_read
     assert {"x", "v", "FP32", "f.m"} <= {found.sources.text(one.change.place) for one in found.choices}
 
@@ -203,11 +206,11 @@ def test_the_verdict_comes_first_and_the_search_ends_with_its_budget(generated: 
     heard: list[tuple[str, float, bool]] = []
     start = time.thread_time()
 
-    def listen(found: checks.Check, stage: str) -> None:
+    def listen(found: Check, stage: str) -> None:
         heard.append((stage, time.monotonic(), found.example is not None))
 
     result = check(generated, options(generated.parent, budget=12, repair=None), None, listen)
-    assert [stage for stage, *_ in heard] == list(checks.STAGES)
+    assert [stage for stage, *_ in heard] == list(explain.STAGES)
     assert [known for *_, known in heard] == [False, True, True, True]
     assert not result.passed and result.hints, "what was not tried is said"
     assert time.thread_time() - start < 60, "of this thread's processor, a fifth on an idle machine"
@@ -215,7 +218,7 @@ def test_the_verdict_comes_first_and_the_search_ends_with_its_budget(generated: 
 
 def test_looking_for_changes_ends_within_a_loop(generated: Path) -> None:
     """The budget is looked at for each part of an expression, not for each module."""
-    dut, start = checks.load_dut(generated), time.thread_time()
+    dut, start = load_dut(generated), time.thread_time()
     found = find_changes(dut, Budget(1.0))
     assert found.not_read and time.thread_time() - start < 8
 
@@ -264,8 +267,8 @@ def test_an_error_while_explaining_leaves_the_verdict(
     def broken(*_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(checks, "smallest", broken)
-    monkeypatch.setattr("rtl_tb.check.check.explain_results", broken)
+    monkeypatch.setattr(explain, "smallest", broken)
+    monkeypatch.setattr("rtl_tb.check.explain.explain_results", broken)
     file = foreign(tmp_path, ("assign sum = s0 + s1;", "assign sum = s0 - s1;"))
     words = ["rtl", "check", str(file), "--count", "200", "--repair", "0"]
     words += ["--failures", str(tmp_path / "f"), "--build", str(tmp_path / "build")]

@@ -14,8 +14,10 @@ from golden.cover.coverage import Coverage
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from golden.yamlfile import read
-from rtl_tb.check.check import NEVER_TOGETHER, Options, check
-from rtl_tb.check.climbs import climbs
+from rtl_tb.check.accumulate import long_accumulation
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import NEVER_TOGETHER
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.wrapper import wrapper_of
@@ -131,7 +133,7 @@ def test_climbs_end_at_the_ends(tmp_path, form):
     """At the ends exactly and one beyond, also where the first dot product clears and does not count."""
     described(tmp_path, form, SOUND[form])
     ins = load_instruction(tmp_path / "unit.yaml")
-    operands = climbs(ins)
+    operands = long_accumulation(ins)
     products = (operands["a"].view(np.int8).astype(int) * operands["b"].view(np.int8)).sum(axis=1)
     clear, d = operands["clear"] != 0, ins.answers(operands)
     d = (d["d"] if isinstance(d, dict) else d).view(np.int32).astype(int)

@@ -9,7 +9,9 @@ import numpy as np
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.identify.minimising import minimise, of_one_kind
-from rtl_tb.check.check import Check, Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
 
 MAC = """module mac (input logic clk, rst, en, clr, input logic [31:0] a, b, output logic signed [31:0] acc);
   logic signed [31:0] sum;

@@ -8,8 +8,9 @@ import pytest
 from changed_unit import changed
 
 from golden.vectors.vectorset import default_set
-from rtl_tb.check.check import Options, check
-from rtl_tb.check.swapped import swapped_ports
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.reasons import swapped_ports
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError

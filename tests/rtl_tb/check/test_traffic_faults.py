@@ -13,9 +13,9 @@ import rtl_tb
 from golden import paths
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.check import DEFAULT_COUNTS, DEFAULT_TRAFFIC, Options, affordable
-from rtl_tb.check.check import TRAFFIC as BUSY
-from rtl_tb.check.climbs import try_climbs
+from rtl_tb.check.accumulate import try_long_accumulation
+from rtl_tb.check.options import DEFAULT_COUNTS, DEFAULT_TRAFFIC, Options, affordable
+from rtl_tb.check.options import TRAFFIC as BUSY
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.verdict import Verdict, judge
@@ -176,5 +176,5 @@ def test_an_integer_accumulator_in_each_of_its_bits(tmp_path: Path, held: str, p
     dut = kept(tmp_path, held)
     vectors = default_set(dut.instruction, FEW, 1)
     job = Job(dut, tmp_path / "build", vectors)
-    usual, tried = judge(vectors, engines.run("fast", job), dut.compare), try_climbs(job)
+    usual, tried = judge(vectors, engines.run("fast", job), dut.compare), try_long_accumulation(job)
     assert tried is not None and (usual.passed and tried[2].passed) == passes

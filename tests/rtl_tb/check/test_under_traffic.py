@@ -11,8 +11,9 @@ from repaired_dot import planted
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check import check as checks
-from rtl_tb.check.check import Options
+from rtl_tb.check import explain
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
 from rtl_tb.check.under_traffic import Calm, apart
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome, ProtocolFailure, Traffic
@@ -115,11 +116,10 @@ def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     calm = Calm("", "without backpressure", answers(job, range(4)), job)
     found = Repair((EDIT,), 4, 4, 0, 40)
-    result = checks.Check(dut, Options(repair=9), answers(job, range(9)), job.traffic, job.vectors)
-    result.repairs = [found]
+    result = Check(dut, Options(repair=9), answers(job, range(9)), job.traffic, job.vectors, repairs=(found,))
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
-    assert checks.mend_traffic(result, calm, job, lambda *_: None, Budget(seconds)) == []
-    assert result.repairs == [found] and len(result.hints) == 1 and said in result.hints[0]
+    repairs, (hint,) = explain.mend_traffic(result, calm, job, lambda *_: None, Budget(seconds))
+    assert repairs == [] and said in hint
 
 
 def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,11 +129,11 @@ def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.Monkey
     dut = planted(tmp_path)
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     calm = Calm("", "without resets", answers(job, range(4)), job)
-    result = checks.Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
+    result = Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", lambda *_: [part])
-    (held,) = checks.mend_traffic(result, calm, job, lambda *_: None, Budget(9))
+    (held,), hints = explain.mend_traffic(result, calm, job, lambda *_: None, Budget(9))
     said = held.as_dict()
-    assert said["are"] == "what they are without resets" and not result.hints
+    assert said["are"] == "what they are without resets" and not hints
     assert "3 of the 9 wrong vectors are what they are without resets, and 1 others no" in said["sentence"]
     assert "3 of the wrong vectors what they are without resets, and 1 others" in said["faults"][0]["text"]
 
@@ -147,10 +147,10 @@ def test_what_was_tried_before_an_error_is_not_denied(
 
     dut = planted(tmp_path)
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
-    result = checks.Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
+    result = Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
-    assert checks.mend(result, result.verdict, job, lambda *_: None, Budget(9)) == []
-    (hint,) = result.hints
+    found, (hint,) = explain.mend(result, result.verdict, job, lambda *_: None, Budget(9))
+    assert found == []
     assert "ended before all were tried: its time was up" in hint and "no change" not in hint
 
 

@@ -11,7 +11,9 @@ import pytest
 from golden.cover.coverage import Coverage
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
-from rtl_tb.check.check import COVERED, Options, check, draw
+from rtl_tb.check.check import check
+from rtl_tb.check.drawing import COVERED, draw
+from rtl_tb.check.options import Options
 from rtl_tb.check.report import headline
 from rtl_tb.dut.description import Dut, load_dut
 

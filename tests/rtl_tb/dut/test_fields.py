@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from golden.errors import SpecError
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.wrapper import wrapper_of

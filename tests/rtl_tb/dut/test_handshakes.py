@@ -12,7 +12,8 @@ import pytest
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.runs.latency import measure

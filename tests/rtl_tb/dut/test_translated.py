@@ -9,7 +9,8 @@ from long_run import long_after
 
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError

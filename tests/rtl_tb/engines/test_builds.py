@@ -94,7 +94,8 @@ PASSED, FAILED = 0, 3
 CHECKED = """
 import sys
 from pathlib import Path
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 engine, simulator, build, file = sys.argv[1:]
 asked = {"engine": engine, "simulator": simulator, "count": 50, "explain": False}
 options = Options(**asked, build=Path(build), failures=None)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rtl_tb import engines
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.errors import RtlError
 

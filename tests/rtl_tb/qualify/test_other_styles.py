@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import rtl_tb
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.qualify.mutants import load_mutants
 from rtl_tb.qualify.qualification import qualify
 

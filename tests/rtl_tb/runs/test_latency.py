@@ -7,7 +7,8 @@ from pathlib import Path
 import integer_dot
 import pytest
 
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.errors import RtlError
 
 # Three stages; RESULT is what it computes of x, the right sum.

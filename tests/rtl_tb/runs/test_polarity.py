@@ -6,7 +6,8 @@ import pytest
 from changed_unit import DUT, OWN, PASSING
 from long_run import long_after
 
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.polarity import choices, turned_over

@@ -30,10 +30,10 @@ _STEPS = 16
 """Dot products that may lead onto an end."""
 
 
-def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
+def try_long_accumulation(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
     """Runs the climbs of a job's unit at full throughput; None where there are none."""
     ins = job.dut.instruction
-    operands = climbs(ins) if job.dut.level == "dot" else None
+    operands = long_accumulation(ins) if job.dut.level == "dot" else None
     if operands is None:
         return None
     kinds = np.full(len(operands["a"]), KINDS.index("near_overflow"), np.uint8)
@@ -42,7 +42,7 @@ def try_climbs(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict]
     return vectors, job, judge(vectors, engines.run(engine, job), job.dut.compare)
 
 
-def climbs(ins: Instruction, most: int = MOST) -> Operands | None:
+def long_accumulation(ins: Instruction, most: int = MOST) -> Operands | None:
     """The operands (n, ...) of two sequences that fill an integer accumulator until it overflows, either way:
     across each power of two, once and again, up to its end exactly, one beyond and back, and then far beyond.
     As far as `most` vectors take it.

@@ -11,7 +11,7 @@ import pytest
 import golden
 from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.check.climbs import MOST, climbs, never_held
+from rtl_tb.check.accumulate import MOST, long_accumulation, never_held
 
 UNIT = """unit: mac
 title: an accumulator
@@ -36,7 +36,7 @@ def unit(folder: Path, operands: str, overflow: str = "wrap") -> Instruction:
 def test_ends_are_reached_exactly(tmp_path: Path, operands: str, length: int, overflow: str) -> None:
     """Each bin of coverage there: the end held beside no product and beside some, passed, and cleared."""
     ins = unit(tmp_path, operands, overflow)
-    found = climbs(ins)
+    found = long_accumulation(ins)
     assert found is not None and length < len(found["a"]) < 1.1 * length
     d = ins.answers(found)["d"].astype(np.uint32).view(np.int32).astype(np.int64)
     held = np.where(found["clear"] == 1, 0, np.concatenate([[0], d[:-1]]))
@@ -58,7 +58,7 @@ def test_ends_are_reached_exactly(tmp_path: Path, operands: str, length: int, ov
 def test_a_climb_that_would_take_too_long_ends_on_the_way(tmp_path: Path) -> None:
     """And the bits that it did not reach are said."""
     ins = unit(tmp_path, "s4")
-    found = climbs(ins)
+    found = long_accumulation(ins)
     assert found is not None and len(found["a"]) <= MOST + 600
     d = ins.answers(found)["d"]
     vectors = VectorSet.of(ins, "dot", found, {"d": d}, np.zeros(len(d), np.uint8), 1)
@@ -70,7 +70,7 @@ def test_a_climb_that_would_take_too_long_ends_on_the_way(tmp_path: Path) -> Non
 @pytest.mark.parametrize("operands", ["s8", "u8"])
 def test_each_carry_and_borrow_runs_through_all_bits(tmp_path: Path, operands: str) -> None:
     ins = unit(tmp_path, operands)
-    found = climbs(ins)
+    found = long_accumulation(ins)
     assert found is not None
     d = ins.answers(found)["d"].astype(np.uint32).view(np.int32).astype(np.int64)
     steps = {(int(one), int(other)) for one, other in pairwise(d)}

@@ -1,0 +1,110 @@
+"""The vectors of a check, drawn or read, and what they cover."""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.errors import OperandError
+from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
+from rtl_tb.check.options import Options
+from rtl_tb.dut.description import Dut
+from rtl_tb.runs.dots import of_tiles
+
+if TYPE_CHECKING:
+    from golden.cover.coverage import Coverage
+
+COVERED = 20_000
+"""Vectors of a check that functional coverage looks at: it costs more than the run itself. Bins that they
+leave out are aimed at (golden/cover/aiming.py), where the check runs at least as many."""
+
+
+def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
+    """The vectors of a check, and what they cover (the first COVERED dot products)."""
+    from golden.cover.coverage import Coverage, until_covered
+    from golden.vectors.files import read
+
+    ins = dut.instruction
+    if options.first and (options.until_covered or options.vectors is not None):
+        raise OperandError(f"first is {options.first}, but the vectors are not those of a seed's stream")
+    if options.until_covered:
+        if dut.level != "dot":
+            raise OperandError("--until-covered works on dot products; this DUT computes tiles")
+        check_held(options.vector_count)
+        coverage = Coverage(ins)
+        drawn = join(list(until_covered(ins, options.seed, options.vector_count, coverage)))
+        if dut.exclude is None:
+            return drawn, coverage
+        drawn = dut.exclude.replaced(drawn)
+        return drawn, _covered(drawn)
+    if options.vectors is not None:
+        vectors = read(options.vectors, ins)
+        if vectors.level != dut.level:
+            raise OperandError(
+                f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}"
+            )
+    else:
+        vectors = excerpt(ins, options.seed, dut.level, options.weights, options.first, options.vector_count)
+    if options.vectors is None and dut.exclude is not None:
+        vectors = dut.exclude.replaced(vectors)
+    if not len(vectors):
+        raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
+    coverage = _covered(vectors)
+    if options.vectors is None and options.weights is None:
+        aimed = _aimed(dut, vectors, coverage)
+        vectors = join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed])
+    if options.drawn is not None and digest_of(vectors) != options.drawn:
+        raise OperandError(
+            f"these are not the vectors that {dut.file} failed on: this version of mmagold draws others; "
+            "--vectors takes the failing ones (failing.npz)"
+        )
+    return vectors, coverage
+
+
+def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
+    """Vectors for the reachable bins that the drawn ones left out; they take the place of the last ones. Of
+    tiles, of few vectors and of sequences none are looked for."""
+    from golden.cover.aiming import aim
+
+    ins, exclude = vectors.instruction, dut.exclude
+    if vectors.level != "dot" or ins.state or len(vectors) < COVERED:
+        return []
+    if exclude is None or exclude.answer != "anything":
+        return list(aim(ins, coverage, vectors.seed))
+    aimed = list(aim(ins, coverage, vectors.seed, allowed=lambda given, d: ~exclude.of(ins, given, d)))
+    # What excluded operands alone reach is no case of this unit.
+    every = copy(coverage)
+    every.hits = {name: hits.copy() for name, hits in coverage.hits.items()}
+    for _ in aim(ins, every, vectors.seed):
+        pass
+    coverage.waived = set(coverage.holes()) - set(every.holes())
+    return aimed
+
+
+def digest_of(vectors: VectorSet) -> str:
+    """A digest of operands and expected results."""
+    total = hashlib.sha256()
+    for name, codes in sorted((vectors.operands | vectors.results).items()):
+        total.update(f"{name} {codes.dtype.str} {codes.shape}".encode())
+        total.update(np.ascontiguousarray(codes).tobytes())
+    return total.hexdigest()
+
+
+def _covered(vectors: VectorSet) -> Coverage:
+    """What the first COVERED dot products cover, and twice as many more where they leave bins out; of tiles
+    whole ones, one at least."""
+    from golden.cover.coverage import Coverage
+
+    coverage = Coverage(vectors.instruction)
+    if vectors.level == "tile":
+        per_tile = max(vectors.d[:1].size, 1)
+        coverage.sample(*of_tiles(vectors[: max(COVERED // per_tile, 1)]))
+        return coverage
+    for start in range(0, min(3 * COVERED, len(vectors)), COVERED):
+        coverage.sample_set(vectors[start : start + COVERED])
+        if not coverage.holes():
+            break
+    return coverage

@@ -1,0 +1,311 @@
+"""What explains a failed check: the smallest operands that fail, the hypothesis of the arithmetic, a change
+of the text, and the unit that the DUT is. The verdict stands, whatever goes wrong here.
+
+As the stages of the verdict do, each stage takes what is known and returns it anew; each has its share of
+the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from golden.boundary import own_fault
+from golden.errors import MmagoldError
+from rtl_tb.check import reasons
+from rtl_tb.check.declared_once import initialised_once
+from rtl_tb.check.record import Check
+from rtl_tb.check.under_traffic import Calm, apart
+from rtl_tb.engines.job import Job
+from rtl_tb.locate.budget import Budget
+from rtl_tb.runs.example import smallest
+from rtl_tb.runs.hypotheses import explain_results
+from rtl_tb.runs.spacing import spacing
+from rtl_tb.runs.verdict import Verdict
+
+if TYPE_CHECKING:
+    from golden.explain.first_difference import Difference
+    from golden.identify.diagnosis import Diagnosis
+    from rtl_tb.locate.choices import Ahead
+    from rtl_tb.locate.result import Repair
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, done, total); total 0 when unknown."""
+Listen = Callable[[Check, str], None]
+"""Called with what is known of a check each time that one of STAGES is done."""
+VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", "end")
+"""The verdict; the smallest operands that fail; what hypotheses say; and all else, in this order: the parts
+of `Story` of rtl_tb/check/report.py."""
+
+_LEAST_REPAIR = 1.0
+"""Seconds below which no change of the text is looked for: nothing is compiled in less."""
+_EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
+"""Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
+is for the capsule."""
+
+
+@dataclass
+class _Work:
+    """What the stages share.
+
+    Attributes:
+        verdict, job: what is explained: the run without traffic, where the arithmetic fails in it, too.
+        calm: that run; None where traffic changes nothing.
+        ahead: what the search in the text begins with, made while hypotheses are tried.
+        notes: what could not be done, as hints.
+    """
+
+    verdict: Verdict
+    job: Job
+    report: Progress
+    budget: Budget
+    calm: Calm | None = None
+    ahead: Ahead | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def arithmetic(self) -> bool:
+        """Whether the arithmetic is wrong, and not the handshake alone."""
+        return self.calm is None or bool(self.calm.verdict.failed.any())
+
+    @contextmanager
+    def given_up(self, what: str) -> Iterator[None]:
+        """What goes wrong in the block is a hint that begins with `what`."""
+        try:
+            yield
+        except Exception as error:
+            self.notes.append(f"{what}: {said_of(error)}")
+
+
+def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Check:
+    """Adds to a failed check what explains it, as far as the budget goes, stage by stage; `tell` hears of the
+    smallest operands and of the diagnosis as soon as they are there."""
+    work = _Work(state.verdict, state.run, report, budget)
+    state = without_traffic(state, work)
+    if reasons.too_few(work.verdict):
+        return state.hinted(reasons.never_answered(work.verdict))
+    state = smallest_operands(state, work)
+    tell(state, EXAMPLE)
+    with _text_ahead(state, work):
+        for stage in (try_hypotheses, examples_of_faults, look_at_the_description):
+            state = stage(state, work)
+        tell(state, DIAGNOSIS)
+        return search_in_the_text(state, work)
+
+
+def without_traffic(state: Check, work: _Work) -> Check:
+    """Stage 1. Runs without idle cycles, backpressure and resets: what is right so is the handshake's fault,
+    and what is wrong all the same the arithmetic's, which is explained by itself."""
+    work.report("looking at what traffic does", 0, 0)
+    with work.given_up("what traffic does is not known"):
+        work.calm = apart(work.verdict, state.engine, work.job)
+    if work.calm is not None and work.arithmetic:
+        work.verdict, work.job = work.calm.verdict, work.calm.job
+    return _hinted(state, work, [] if work.calm is None else [work.calm.sentence])
+
+
+def smallest_operands(state: Check, work: _Work) -> Check:
+    """Stage 2. The smallest operands that fail."""
+    if not (work.verdict.wrong.any() or work.verdict.unknown.any()):
+        return state
+    work.report("looking for the smallest operands that fail", 0, 0)
+    minimising = partial(work.report, "minimising")
+    with work.given_up("the smallest operands that fail are not known"):
+        example = smallest(work.verdict, state.engine, work.job, minimising, work.budget.rest(_EXAMPLE))
+        state = replace(state, example=example)
+    return _hinted(state, work)
+
+
+def try_hypotheses(state: Check, work: _Work) -> Check:
+    """Stage 3. The hypothesis of the arithmetic that explains the wrong results."""
+    work.report("looking for the reason", 0, 0)
+    if work.arithmetic:
+        with work.given_up("whether a hypothesis explains it is not known"):
+            trying = partial(work.report, "trying hypotheses")
+            found = explain_results(work.verdict, work.job, trying, _for_hypotheses(state, work))
+            state = replace(state, diagnosis=found)
+    return _hinted(state, work)
+
+
+def examples_of_faults(state: Check, work: _Work) -> Check:
+    """Stage 4. The step at which the diagnosed unit first differs; of several faults an example each."""
+    found = state.diagnosis
+    if found is None:
+        return state
+    work.report("looking for the smallest operands of each fault", 0, 0)
+    with work.given_up("the smallest operands of each fault are not known"):
+        state = replace(state, difference=find_difference(state))
+        each = reasons.shown(work.verdict, state.engine, work.job, found, _for_hypotheses(state, work))
+        state = replace(state, faults=tuple(each))
+    return _hinted(state, work)
+
+
+def look_at_the_description(state: Check, work: _Work) -> Check:
+    """Stage 5. What dut.yaml may have wrong: latency, order of ports, interval; and declarations that do not
+    say what was meant."""
+    found, verdict, job = state.diagnosis, work.verdict, work.job
+    hints: list[str] = []
+    with work.given_up("whether the description is wrong is not known"):
+        hints += reasons.hints(verdict, job, found, work.budget)
+        hints += reasons.swapped_ports(job.dut, found)
+        # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
+        if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:
+            further_apart = spacing(verdict, state.engine, job)
+            hints[:0] = [] if further_apart is None else [further_apart.sentence]
+        hints += initialised_once(verdict, job.dut) if verdict.wrong.any() else []
+    return _hinted(state, work, hints)
+
+
+def search_in_the_text(state: Check, work: _Work) -> Check:
+    """Stage 6. A change of the text that makes the results right, where the diagnosis does not explain them,
+    or by several faults alone; then one beside it for what traffic makes wrong; at last the unit that the DUT
+    is, where that was asked."""
+    asked, verdict, job, found = state.options.repair, work.verdict, work.job, state.diagnosis
+    budget = work.budget.rest(_TEXT) if asked is None else Budget(asked)
+    own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
+    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
+    several = found is not None and not found.explained_by_one
+    if asked != 0 and unexplained and job.dut.vhdl is not None:
+        state = state.hinted(
+            "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
+        )
+    elif asked != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
+        repairs, hints = mend(state, verdict, job, work.report, budget, unexplained, ahead=work.ahead)
+        state = replace(state, repairs=tuple(repairs)).hinted(*hints)
+        if _outdone(repairs, found):
+            state = replace(state, diagnosis=None, difference=None, faults=())
+    if work.calm is not None and work.arithmetic and asked != 0 and job.dut.vhdl is None:
+        held = [one.held_to(f"right {work.calm.without}") for one in state.repairs]
+        state = replace(state, repairs=tuple(held))
+        repairs, hints = mend_traffic(state, work.calm, state.run, work.report, budget.rest())
+        state = replace(state, repairs=(*state.repairs, *repairs)).hinted(*hints)
+    if state.options.dissect and unexplained:
+        from rtl_tb.check import dissection
+
+        with work.given_up("the DUT was not dissected"):
+            unit = dissection.dissect(job, state.engine, state.options.dissect, work.report)
+            state = replace(state, dissection=unit)
+    return _hinted(state, work)
+
+
+# What the stages need ---------------------------------------------------------------------------------------
+
+
+def _hinted(state: Check, work: _Work, hints: list[str] | None = None) -> Check:
+    """With hints, and with what could not be done."""
+    state = state.hinted(*(hints or []), *work.notes)
+    work.notes.clear()
+    return state
+
+
+def _for_hypotheses(state: Check, work: _Work) -> Budget:
+    """The time for hypotheses: a part of the budget, or all of it where the text has its own."""
+    return work.budget.rest(_HYPOTHESES if state.options.repair is None else 1.0)
+
+
+@contextmanager
+def _text_ahead(state: Check, work: _Work) -> Iterator[None]:
+    """Makes what the search in the text begins with, while hypotheses are tried, where there will be one."""
+    from rtl_tb.locate.choices import Ahead
+
+    asked, job = state.options.repair, work.job
+    own = job.dut.sources == state.dut.sources
+    if asked == 0 or not own or job.dut.vhdl is not None or not work.verdict.wrong.any():
+        yield
+        return
+    work.ahead = Ahead(job, work.budget.rest(_TEXT) if asked is None else Budget(asked))
+    try:
+        yield
+    finally:
+        work.ahead.end()
+
+
+def said_of(error: Exception) -> str:
+    """What a report says of an error, in one line."""
+    return " ".join(str(error).split()) if isinstance(error, MmagoldError) else own_fault(error)
+
+
+def _outdone(repairs: list[Repair], found: Diagnosis | None) -> bool:
+    """Whether a change of the text, with which all vectors are right, says more than a hypothesis that leaves
+    some, or than one of several faults where the change is one."""
+    if found is None or not repairs or not repairs[0].explained:
+        return False
+    if found.explains:
+        return repairs[0].by_one and not found.explained_by_one
+    return bool(found.hypotheses) and found.hypotheses[0].accepted(found.failing)
+
+
+def mend_traffic(
+    state: Check, calm: Calm, job: Job, report: Progress, budget: Budget
+) -> tuple[list[Repair], list[str]]:
+    """The changes of the text with which a unit answers as it does without traffic, beside a fault of its
+    arithmetic, and hints: they have what the first search left of the time."""
+    held, are = calm.held_to(state.verdict), f"what they are {calm.without}"
+    if job.dut.sources != state.dut.sources or held is None or not held.wrong.any():
+        return [], []
+    if budget.left() < _LEAST_REPAIR:
+        return [], [
+            f"no change of the text was tried to make all vectors {are}: "
+            "the time was up (--repair gives more)"
+        ]
+    found, hints = mend(state, held, job, report, budget, False, f"all vectors {are}")
+    return [one.held_to(are) for one in found], hints
+
+
+def mend(
+    state: Check,
+    verdict: Verdict,
+    job: Job,
+    report: Progress,
+    budget: Budget,
+    beside: bool = True,
+    made: str = "these results right",
+    ahead: Ahead | None = None,
+) -> tuple[list[Repair], list[str]]:
+    """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
+    one; looks for them as long as the budget goes. Where there are none, a hint says so; `made`: what they
+    would make; `ahead`: what was made of the text before."""
+    from rtl_tb.locate.search import Unfinished, find_repairs
+
+    report("looking for a change of the text that fixes it", 0, 0)
+    tried = 0
+
+    def trying(done: int, total: int) -> None:
+        nonlocal tried
+        tried = max(tried, done)
+        report("trying changes of the text", done, total)
+
+    hypotheses = () if state.diagnosis is None else state.diagnosis.partial
+    try:
+        if found := find_repairs(verdict, job, budget, trying, beside, hypotheses, ahead):
+            return found, []
+        said = f"no change of the text that was tried makes {made} (--repair looks longer)"
+    except Unfinished as error:
+        said = f"of the changes of the text these alone were tried, and none makes {made}: {error}"
+    except Exception as error:  # whatever becomes of the search, the verdict stands
+        what = said_of(error)
+        said = f"no change of the text was tried to make {made}: {what}"
+        if tried:
+            said = (
+                f"the search for a change of the text that makes {made} ended before all were tried: {what}"
+            )
+    return [], [said]
+
+
+def find_difference(state: Check) -> Difference | None:
+    """The step of the smallest example at which the diagnosed unit first differs, where it answers as the
+    DUT did."""
+    from golden.explain.first_difference import first_difference
+
+    example, best = state.example, state.diagnosis.hypotheses[:1] if state.diagnosis else ()
+    if example is None or not best or best[0].instruction is None or not best[0].has_words:
+        return None
+    unit, operands = example.instruction.in_mode_of(example.operands)
+    if state.diagnosis is not None and state.diagnosis.instruction.name != unit.name:
+        return None  # the diagnosis is of another mode
+    if int(best[0].instruction.dot(**operands)) != example.actual:
+        return None
+    return first_difference(unit, best[0].instruction, operands)
