@@ -15,10 +15,12 @@ from repaired_dot import UNIT, judged, line_of, planted
 
 from golden.identify.diagnosis import Diagnosis, Hypothesis
 from rtl_tb import engines
-from rtl_tb.check import check as checks
-from rtl_tb.check import reasons
-from rtl_tb.check.check import Options, check
+from rtl_tb.check import explain, reasons
+from rtl_tb.check.check import check
+from rtl_tb.check.options import Options
+from rtl_tb.check.record import Check
 from rtl_tb.check.report import markdown
+from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.locate import search
@@ -213,7 +215,7 @@ def test_every_byte_of_a_source_counts(tmp_path: Path) -> None:
     plain = texts(find_changes(dut))
     text = (tmp_path / "dot4.sv").read_text().replace("// a comment", "// \xe9 comment")
     (tmp_path / "dot4.sv").write_bytes(text.replace("\n", "\r\n").encode("latin-1"))
-    dut = checks.load_dut(dut.file)
+    dut = load_dut(dut.file)
     found = find_changes(dut)
     assert texts(found) == plain
     instrumented = with_selector(dut, found, found.choices, tmp_path / "choices")
@@ -255,15 +257,15 @@ def test_one_change_of_the_text_is_more_than_several_faults(
     said."""
     verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
     edit = Edit(Path("x.sv"), 1, "d = a;", "a", "b")
-    monkeypatch.setattr(checks, "smallest", lambda *_: None)
+    monkeypatch.setattr(explain, "smallest", lambda *_: None)
     for name in ("shown", "hints"):
         monkeypatch.setattr(reasons, name, lambda *_: [])
     for edits, left, outdone in ((1, 0, True), (2, 0, False), (2, 1, True), (1, 5, False)):
         two = Hypothesis("x+y", "x and y", None, remaining=left)
         found = Diagnosis(job.dut.instruction, (two,), 9, 9)
         repair = Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)
-        monkeypatch.setattr(checks, "explain_results", lambda *_, found=found: found)
-        monkeypatch.setattr(checks, "mend", lambda *_, said=repair, **__: [said])
-        result = checks.Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors)
-        checks.explain(result, job, lambda *_: None, Budget(60), lambda *_: None)
+        monkeypatch.setattr(explain, "explain_results", lambda *_, found=found: found)
+        monkeypatch.setattr(explain, "mend", lambda *_, said=repair, **__: ([said], []))
+        result = Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors, job=job)
+        result = explain.explain(result, lambda *_: None, Budget(60), lambda *_: None)
         assert result.repairs and (result.diagnosis is None) == outdone
