@@ -54,7 +54,6 @@ _WORD = 64
 """Bits of a written number of which each may be wrong: a word of a NaN, an infinity, a mask."""
 _SHORT = 60
 """Characters of an operand that is inverted."""
-_PLAIN = re.compile(r"[\w.$']+(?:\[[^\[\]]*\])*|\(.*\)")
 _LONGEST = 400
 """Characters of a text that a change may bring: a statement with its value."""
 
@@ -176,6 +175,8 @@ KINDS: dict[str, list[tuple[tuple[str, ...], Kind]]] = {}
 """By name of a kind the types of syntax, or their kinds, that it looks at, and what it yields there."""
 WIDE = ("range", "sign", "cast", "width")
 """Kinds that change how wide an expression is, or whether it has a sign."""
+_OPERANDS = ("term", "negation", "condition", "cast")
+"""Kinds that bring an expression, which an operator beside it must not take apart."""
 SEARCHED = ("missing term", "missing statement")
 """Kinds that a search has in addition."""
 
@@ -282,7 +283,7 @@ def _reductions(at: At) -> Iterator[Draft]:
 @_kind("negation", "PrefixUnaryExpressionSyntax")
 def _negation_lost(at: At) -> Iterator[Draft]:
     if at.node.operatorToken.rawText in _INVERSIONS:
-        yield at.node, f"({at.text(at.node.operand)})"
+        yield at.node, _grouped(at.text(at.node.operand))
 
 
 @_kind("negation", *("IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ScopedNameSyntax"))
@@ -413,6 +414,17 @@ def _cast_missing(at: At) -> Iterator[Draft]:
         yield from ((at.node, f"{size}'{at.text()}") for size in at.scope.casts)
 
 
+@_kind("declaration", "DataDeclarationSyntax")
+def _initialised_once(at: At) -> Iterator[Draft]:
+    """A variable gets the value of its declaration once, a net always."""
+    values = [each.initializer for each in at.node.declarators if hasattr(each, "initializer")]
+    if not any(value is not None and re.search(r"[A-Za-z_]\w*", at.text(value)) for value in values):
+        return
+    text = re.sub(r"^(?:logic|reg|bit)\b\s*", "", at.text(at.node.type))
+    if at.above[-1].kind.name in ("ModuleDeclaration", "GenerateBlock"):
+        yield at.node.type, f"wire {text}".rstrip()
+
+
 @_kind("statement", "ExpressionStatementSyntax", "ContinuousAssignSyntax")
 def _statement_lost(at: At) -> Iterator[Draft]:
     yield at.node, "" if type(at.node).__name__ == "ContinuousAssignSyntax" else ";"
@@ -424,22 +436,25 @@ def _statement_lost(at: At) -> Iterator[Draft]:
 def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tuple[str, str]]:
     """An operand more, as a pattern and the operand: a bit of what can be read there, or a word."""
     text = at.text()
+
+    def pattern(sign: str) -> str:
+        joined = f"{_grouped(text)} {sign} {TERM}"
+        return joined if root else f"({joined})"
+
     if bits == 1:
         literal = text in ("1'b0", "1'b1")
         near = [*at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
         for term in dict.fromkeys([*near, *(at.scope.every_bit_near(place) if literal else ())]):
-            if term != text:
-                yield from ((TERM, each) for each in ((term, f"!{term}") if literal else ()))
-                for sign in () if literal else "&|^":
-                    yield from (
-                        (f"(({text}) {sign} {TERM})", each)
-                        for each in (term, f"!{term}")[: 2 - (sign == "^")]
-                    )
+            if literal:
+                yield from ((TERM, term), (TERM, f"!{term}"))
+            elif term != text:
+                yield from ((pattern(sign), each) for sign in "&|" for each in (term, f"!{term}"))
+                yield pattern("^"), term
         return
     for term in at.scope.words(text, bits, at.names):
-        yield from ((f"(({text}) {sign} {TERM})", term) for sign in "+-|&^")
+        yield from ((pattern(sign), term) for sign in "+-|&^")
     if root:
-        yield from ((f"(({text}) {each} 1)", "") for each in ("+", "-", "<<", ">>"))
+        yield from ((f"{_grouped(text)} {sign} 1", "") for sign in ("+", "-", "<<", ">>"))
 
 
 def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]]:
@@ -569,14 +584,8 @@ class _Walk:
         text = self.sources.texts[place.file]
         before = text[place.start : place.end]
         if after != before and len(after) <= max(_LONGEST, 2 * len(before)):
-            if (
-                "name" not in kind
-                and _binds(text, place)
-                and not _PLAIN.fullmatch(after)
-                and place.start < place.end
-                and kind in ("term", "negation", "condition", "cast")
-            ):
-                after = f"({after})"
+            if kind in _OPERANDS and _binds(text, place):
+                after = _grouped(after)
             self.found[Change(kind, place, before, after, **more)] = None
 
     def _note_missing(self, at: At, wanted: Callable[[Place], bool]) -> None:
@@ -627,6 +636,15 @@ def _is_index(at: At) -> bool:
         "CastExpressionSyntax",
         "MultipleConcatenationExpressionSyntax",
     )
+
+
+def _grouped(text: str) -> str:
+    """A text in parentheses, where it needs them as an operand."""
+    depth, inside = 0, text.startswith("(")
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        inside = inside and (depth > 0 or at == len(text) - 1)
+    return text if inside or re.fullmatch(r"[\w.$']+(?:\[[^\[\]]*\])*", text) else f"({text})"
 
 
 def _binds(text: str, place: Place) -> bool:

@@ -49,7 +49,7 @@ TEXT = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic 
 endmodule
 """
 BLANKS = re.compile(r"[\s()]|(?<=')[sS](?=[bdohBDOH])|(?<='h)0+(?=\w)|(?<='b)0+(?=\d)")
-REFUSED = ("cast", "statement")
+REFUSED = ("cast", "statement", "declaration")
 """Kinds of which a part alone has an inverse, see below."""
 
 
