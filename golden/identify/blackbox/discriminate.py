@@ -16,7 +16,7 @@ from itertools import pairwise, takewhile
 import numpy as np
 
 from golden import stimuli
-from golden.identify.blackbox import few_terms, fitting
+from golden.identify.blackbox import fitting, ranking
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
@@ -134,7 +134,7 @@ def other_starts(
     to: a candidate that explained what was asked before may say that otherwise and be far from what does now.
     """
     seen, found = set[str](), list[fitting.Fit]()
-    for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
+    for one in (fit.candidate for fit in ranking.various(ranked, _MOST_LISTED)):
         if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
             break
         if one.order not in seen:
@@ -152,7 +152,7 @@ def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
     alike = len({o.steps for o in candidate.operations}) == 1
     if one.order != candidate.order:
         found += [_with_steps_of(one, candidate), one]
-        found += few_terms.with_ends(one, candidate) if alike else ()
+        found += ranking.with_ends(one, candidate) if alike else ()
     return [new for new in found if new is not None and new.operations != candidate.operations]
 
 
@@ -313,7 +313,7 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
     does not beside others. None where there are no alignments."""
     found: list[Operands] = []
     for place, more in enumerate(_MORE_BITS):
-        wider = fitting.widened(candidate, more)
+        wider = ranking.widened(candidate, more)
         if wider is None or wider.key == candidate.key:
             continue
         for index, kind in enumerate(stimuli.KINDS):

@@ -37,14 +37,12 @@ _HEAD = (
     "told",
     "text",
     "tree",
-    "groups",
-    "end",
     "kinds",
     "differing",
 )
 _KINDS = {
     **{"asked": int, "turn": int, "order": str, "told": list},
-    **{"text": str | None, "groups": list, "end": int | None, "kinds": list},
+    **{"text": str | None, "kinds": list},
 }
 
 
@@ -55,8 +53,6 @@ class Memory:
     Attributes:
         bank: the questions kept, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
-        groups: the products that are added before they are cut, as questions showed them (`partners`).
-        end: the exponent from which on products overflow, where most questions showed it.
         text: YAML of the candidate; None where there was none that could be written.
         order, told: its skeleton in words and the changes that made it.
         differing: the checks that it went through.
@@ -65,14 +61,12 @@ class Memory:
 
     bank: Bank
     tree: Node | None = None
-    groups: tuple[tuple[int, ...], ...] = ()
     text: str | None = None
     order: str = ""
     told: list[str] = field(default_factory=list)
     differing: dict[str, tuple[int, int]] = field(default_factory=dict)
     asked: int = 0
     turn: int = 0
-    end: int | None = None
 
     def candidate(self) -> Candidate | None:
         """The candidate; None where there was none."""
@@ -122,8 +116,6 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "told": memory.told,
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
-        "groups": memory.groups,
-        "end": memory.end,
         "kinds": bank.kinds,
         "differing": memory.differing,
     }
@@ -171,11 +163,10 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
             bank.add(kind, takes.check_named(operands), arrays["answers"][rows])
         differing = {kind: (int(wrong), int(count)) for kind, (wrong, count) in head["differing"].items()}
         tree = None if head["tree"] is None else _node(head["tree"])
-        groups = tuple(tuple(map(int, one)) for one in head["groups"])
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
     known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
-    return Memory(bank, tree, groups, *known, end=head["end"])
+    return Memory(bank, tree, *known)
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:

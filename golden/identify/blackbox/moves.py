@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, dropwhile, pairwise, permutations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate, with_results
-from golden.identify.blackbox.templates import START_BITS, align, has_special, inner_formats, leading_bits
+from golden.identify.blackbox.templates import START_BITS, align, has_special, inner_formats
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
 from golden.program import keys
@@ -61,22 +61,15 @@ _MOST_BITS = 60
 _NEAR = (-3, -2, -1, 1, 2, 3)
 _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
-_CUT_BITS = (-1, 0, 1)
 _WINDOWS = (0, *range(4, 50, 3))
 _WIDTHS_TRIED = range(10, 41)
-_HELD_BITS = range(1, 25)
-_TOPS = range(-24, 49)
-"""Where the sign of a register that holds a sum can be."""
 _FLOORS = range(-200, 64)
 """Of an alignment that leaves a register out, every floor: what is left out alone lies there unshifted, so
 that each value has results of its own, and none is near another."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
-_FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
 """Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
-_SIDES = ("toward_zero", "down", "up")
-"""Roundings that cut, and where a small number goes."""
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
@@ -177,29 +170,9 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
 
 
 def joint(one: Candidate) -> Iterator[Move]:
-    """Two words of one step at once: what is cut and how it is rounded are seen together."""
-    yield from {move.text: move for move in _cuts(one)}.values()
-    yield from _everywhere(one)
-    yield from _flushed_alone()
+    """Two keys of one step at once: any two words, and the width of an alignment with how it cuts. What is
+    cut and how it is rounded are seen together."""
     yield from _widths_and_roundings(one)
-    yield from _sticky(one)
-    yield from _led(one)
-    yield from _far_below(one)
-    yield from _in_one(one)
-    yield from _aligned_first(one)
-    yield from _carried(one)
-    yield from _regrouped(one)
-    yield from _aligned_by_groups(one)
-    yield from _evened_and_small(one)
-    yield from _small_and_rounded(one)
-    yield from _zeros_of_products(one)
-    yield from _held(one)
-    yield from _fixed(one)
-    yield from _results(one)
-    yield from _twice(one)
-    yield from _not_rounded(one)
-    for said, operations in structure.narrowed(one):
-        yield _Whole("c: converted first", said, lambda steps: steps, 1, whole=operations)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         defaults = {name: default for name, _, default in declared(step)}
         words = [
@@ -236,21 +209,6 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     yield Move(label, said, _replacing(step, changed), 1)
 
 
-def _sticky(one: Candidate) -> Iterator[Move]:
-    """How an alignment keeps whether anything was cut, together with where it cuts and how: the last bit kept
-    that is rounded to odd stands where a sticky bit does below one bit less, and of two that say nearly the
-    same, one key of the three changed alone explains less than what is there."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
-        for cut, mode, more in product(keys.CUT.words, keys.ROUNDING.words, _CUT_BITS):
-            bits = tuple((name, n + more) for name, n in step.fraction_bits)
-            changed = replace(step, cut=cut, rounding=mode, fraction_bits=bits)
-            if cut != step.cut and more:
-                label = f"align of {' and '.join(step.of)}: cut"
-                yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
-        yield from _sticky_at(step)
-    yield from sticky(one)
-
-
 def sticky(one: Candidate) -> Iterator[Move]:
     """A sticky bit below one width of all registers, as they are cut otherwise: at any other width than the
     right one it explains nothing where many terms leave a bit each."""
@@ -262,366 +220,12 @@ def sticky(one: Candidate) -> Iterator[Move]:
                 yield Move(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
 
 
-def _sticky_at(step: Align) -> Iterator[Move]:
-    """A sticky bit at another width of one register: where the others have their own, a wide one is as good
-    as any until what is cut of it is seen."""
-    for cut, name, bits in product(keys.CUT.words, step.of, _WIDTHS_TRIED):
-        table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
-        if cut not in (step.cut, "dropped") and table != step.fraction_bits:
-            changed = replace(step, cut=cut, fraction_bits=table)
-            label = f"align of {' and '.join(step.of)}: cut"
-            yield Move(label, f"{cut}, {name} {bits} bits", _replacing(step, changed), 1)
-
-
-def _led(one: Candidate) -> Iterator[Move]:
-    """An alignment to the leading bit of a term, in the place of a sum that is normalized: both cut so many
-    places below the highest bit, and differ where the term and the sum do not have the same."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        for place, (step, total) in enumerate(pairwise(steps)):
-            if not (isinstance(step, Align) and isinstance(total, Sum) and total.of == step.of):
-                continue
-            rest = _normalizing(steps[place + 2 :], total.to)
-            for maximum in dict.fromkeys(m for normal in rest for m in _by_leading_bits(step, normal)):
-                led: Step = replace(step, **_beside(step, "maximum", maximum), maximum=maximum)
-                by = (*steps[:place], led, total, *steps[place + 2 + len(rest) :])
-                label = f"align of {' and '.join(step.of)}: maximum"
-                yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
-
-
-def _normalizing(steps: Steps, name: str) -> list[Normalize]:
-    """The steps that normalize a register before any other."""
-    found: list[Normalize] = []
-    for step in steps:
-        if not isinstance(step, Normalize) or step.of != (name,):
-            break
-        found.append(step)
-    return found
-
-
-def _far_below(one: Candidate) -> Iterator[Move]:
-    """A window in the place of what is spared, and the other way round: both make zero of what lies far below
-    the last bit kept, so that either explains most of what the other does and stands in its way."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
-        label = f"align of {' and '.join(step.of)}: "
-        for name, _ in step.spared:
-            for bits in _WIDTHS_TRIED:
-                changed = replace(step, spared=(), window=((name, bits),))
-                yield Move(f"{label}window", f"{name} {bits}, not spared", _replacing(step, changed), 1)
-        for name, _ in step.window:
-            for fmt in dict.fromkeys(fmt for fmt in one.formats.values() if fmt.is_float):
-                changed = replace(step, window=(), spared=((name, fmt.min_exponent),))
-                said = f"{name} {fmt.min_exponent}, no window"
-                yield Move(f"{label}spared", said, _replacing(step, changed), 1)
-
-
-def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf, ...]]:
-    """What an alignment is to with the leading bit of one more of its candidates, about as many places up as
-    cut where a sum is cut that is normalized."""
-    places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
-    apart = tuple(MaximumOf((name,), False, 0, None) for name in step.of)
-    for now in dict.fromkeys((step.maximum or (MaximumOf(step.of, False, 0, None),), step.maximum or apart)):
-        for index, one in enumerate(now):
-            least = one.least if normal.min_exponent is None else normal.min_exponent
-            for more in (0, *_NEAR):
-                led = MaximumOf(one.of, True, places + more, least)
-                yield (*now[:index], led, *now[index + 1 :])
-
-
-def _aligned_first(one: Candidate) -> Iterator[Move]:
-    """An alignment before a sum of products that has none, with its width and how it cuts: where a sum keeps
-    sticky bits, an alignment that drops them explains no more than none."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        aligned = {step.of for step in steps if isinstance(step, Align)}
-        for step in steps:
-            if isinstance(step, Sum) and "products" in step.of and step.of not in aligned:
-                for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
-                    new = replace(align(step.of, step.group, bits), rounding=mode)
-                    yield Move("align before sum", f"put in, {bits}, {mode}", _before(step, new), 1)
-
-
-def _carried(one: Candidate) -> Iterator[Move]:
-    """Whether products are normalised together with the width of their alignment, or of the register of their
-    sum: both are counted from the exponent that they carry then."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        first = next((s for s in steps if isinstance(s, Multiply)), None)
-        if first is None:
-            continue
-        other: Step = replace(first, normalize=not first.normalize)
-        for said, now, wide in _counted_from_products(steps):
-            both = tuple({first: other, now: wide}.get(step, step) for step in steps)
-            label = f"{not first.normalize}, {said}"
-            yield Move("multiply of a and b: normalize", label, _swapping(steps, both), 1)
-
-
-def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
-    """The first step that aligns products, and the first that sums them exactly, with other widths."""
-    aligned = next((s for s in steps if isinstance(s, Align) and "products" in s.of), None)
-    total = next((s for s in steps if isinstance(s, Sum) and "products" in s.of), None)
-    if aligned is not None:
-        for bits in _WIDTHS_TRIED:
-            wide = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
-            yield f"aligned to {bits} bits", aligned, wide
-    if total is not None:
-        for bits in _HELD_BITS:
-            yield f"summed in {bits} bits", total, replace(total, width=bits)
-
-
-def _regrouped(one: Candidate) -> Iterator[Move]:
-    """Other groups in all steps that have the same: what is aligned by groups is summed by them."""
-    steps = dict.fromkeys(s for operation in one.operations for s in operation.steps)
-    by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
-    for step in steps:
-        if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
-            by_group.setdefault(step.group, []).append(step)
-    for now, those in by_group.items():
-        for group in filter(None, _groups(one)) if len(those) > 1 else ():
-            changed: dict[Step, Step] = {step: replace(step, group=group) for step in those}
-            label = f"groups of {now[0]} {now[1]}"
-            yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
-
-
-def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
-    """Other groups of an alignment alone, together with where and how it cuts: with groups that are not those
-    of the unit what is cut fits no width and no rounding, and any that hides it is as good."""
-    steps = [s for o in one.operations for s in o.steps if isinstance(s, Align)]
-    widths = sorted({bits for step in steps for _, bits in step.fraction_bits})
-    for step in dict.fromkeys(step for step in steps if step.group is not None):
-        for group, bits, mode in product(_groups(one), widths, keys.ROUNDING.words):
-            table = tuple((name, bits) for name in step.of)
-            changed = replace(step, group=group, fraction_bits=table, rounding=mode)
-            if group != step.group:
-                said = f"{'none' if group is None else f'{group[0]} {group[1]}'}, {bits}, {mode}"
-                yield Move(f"align of {' and '.join(step.of)}: group", said, _replacing(step, changed), 1)
-
-
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
     """Alignments in which a register has a width of its own, with one width for all, and which."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         widths = sorted({bits for _, bits in step.fraction_bits})
         for bits in widths if len(widths) > 1 else ():
             yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
-
-
-def _evened_and_small(one: Candidate) -> Iterator[Move]:
-    """One width for all registers together with what is spared, or with a window: a wider register loses no
-    small numbers either, and a narrower one loses them as a window does; either stands in for that where
-    little is asked of it."""
-    for step, bits, even in _evened(one):
-        for name in ("spared", "window"):
-            for small in dict.fromkeys(_windows(one, step, getattr(step, name), name)):
-                if small:
-                    label = f"align of {' and '.join(step.of)}: fraction_bits"
-                    said = f"{bits}, {name} {_shown(small)}"
-                    given: dict[str, Any] = {name: small}
-                    yield Move(label, said, _replacing(step, replace(even, **given)), 1)
-
-
-def _small_and_rounded(one: Candidate) -> Iterator[Move]:
-    """What is spared together with the side that numbers are cut to: one far below the last bit that is cut
-    towards zero is a zero, as one that is spared is, and one that is cut down or up is not."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
-        for mode in _SIDES if step.rounding in _SIDES else ():
-            for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
-                changed = replace(step, spared=small, rounding=mode)
-                label = f"align of {' and '.join(step.of)}: rounding"
-                yield Move(label, f"{mode}, spared {_shown(small)}", _replacing(step, changed), 1)
-
-
-def _zeros_of_products(one: Candidate) -> Iterator[Move]:
-    """Zeros that take part in the largest exponent together with the format of products, which says what
-    exponent a zero has, and nothing else where products are exact in it."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        first = next((s for s in steps if isinstance(s, Multiply)), None)
-        aligned = [s for s in steps if isinstance(s, Align) and "products" in s.of and not s.maximum]
-        if first is None or not aligned:
-            continue
-        step = aligned[0]
-        for fmt in _formats(one):
-            rounded: Step = replace(first, format=fmt, rounding="toward_zero", nan=None)
-            for floor in dict.fromkeys((step.floor, None)):
-                counted: Step = replace(step, zeros="maximum", exponent=None, floor=floor)
-                by = tuple({first: rounded, step: counted}.get(s, s) for s in steps)
-                label = f"align of {' and '.join(step.of)}: zeros"
-                yield Move(label, f"maximum, products in {fmt.name}", _swapping(steps, by), 2)
-
-
-def _held(one: Candidate) -> Iterator[Move]:
-    """A sum in a fixed-point register: where its highest bit is shows with its point and its width alone."""
-    for step in dict.fromkeys(
-        s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.to != "d"
-    ):
-        for top, overflow in product(_TOPS, ("wrap", "saturate")):
-            point = min(top - 1, 0)
-            changed = replace(step, exponent=point, width=top - point, overflow=overflow)
-            if changed != step:
-                label = f"sum of {' and '.join(step.of)}: width"
-                said = f"{top - point} above 2^{point}, {overflow}"
-                yield Move(label, said, _replacing(step, changed), 1)
-
-
-def _fixed(one: Candidate) -> Iterator[Move]:
-    """A sum that shows the exponent of its point to the alignment behind it, whatever it holds, a zero, too,
-    together with the width of what it meets there: that is counted from the same exponent then."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        for total, meet in pairwise(steps):
-            if not (isinstance(total, Sum) and isinstance(meet, Align) and total.to in meet.of):
-                continue
-            point = replace(total, exponent=0, cancelled="keeps_exponent")
-            own = {total.to: dict(meet.fraction_bits)[total.to]} if len(meet.of) > 1 else {}
-            for bits in _WIDTHS_TRIED:
-                wide = replace(meet, fraction_bits=tuple((name, own.get(name, bits)) for name in meet.of))
-                both: dict[Step, Step] = {total: point, meet: wide}
-                label = f"sum of {' and '.join(total.of)}: exponent"
-                by = tuple(both.get(step, step) for step in steps)
-                yield Move(label, f"0, met at {bits} bits", _swapping(steps, by), 1)
-
-
-def _results(one: Candidate) -> Iterator[Move]:
-    """How many bits a result keeps together with how it is rounded to them: with the other rounding fewer
-    bits are as wrong as all of them. Of several operations also the last one alone: what comes before it is
-    often kept whole."""
-    last = len(one.operations) - 1
-    for step in dict.fromkeys(
-        s for operation in one.operations for s in operation.steps if isinstance(s, Round)
-    ):
-        if not step.format.is_float:
-            continue
-        if step.result_fraction_bits is not None:
-            whole = _replacing(step, replace(step, result_fraction_bits=None))
-            yield _Earlier("earlier results: fraction_bits", "none", whole, 1)
-        alone = (None, last) if last and step == one.operations[last].final else (None,)
-        for only, bits, mode in product(alone, range(step.format.fraction_bits), keys.ROUNDING.words):
-            changed = replace(step, result_fraction_bits=bits, rounding=mode)
-            if (step.rounding != mode or only is not None) and step.result_fraction_bits != bits:
-                label = f"round of {' and '.join(step.of)}: fraction_bits"
-                label = label if only is None else f"d: {label}"
-                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1, only=only)
-
-
-def _twice(one: Candidate) -> Iterator[Move]:
-    """The result rounded to f32 first, each time in any way, in the place of whatever stands between the sum
-    and it: what another rounding, or a sum that is normalised, stands in for."""
-    wide = get_format("f32")
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        last, body = steps[-1], steps[:-1]
-        if not isinstance(last, Round) or last.format == wide or not holds(wide, last.format):
-            continue
-        of = last.of
-        while body and isinstance(body[-1], Round | Normalize):
-            of, body = body[-1].of, body[:-1]
-        for mode, then in product(keys.ROUNDING.words, repeat=2):
-            first = replace(
-                last, to="partial", of=of, format=wide, rounding=mode, nan=None, result_fraction_bits=None
-            )
-            both = (*body, first, replace(last, of=("partial",), rounding=then))
-            yield Move("round", f"first to f32, {mode}, then {then}", _swapping(steps, both), 1)
-
-
-def _not_rounded(one: Candidate) -> Iterator[Move]:
-    """What products and sums that are rounded once more stand in for, each alone and both together: products
-    that overflow where those of a format do, and a result that sees the highest bit alone of what is cut, as
-    a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        exact = tuple(_overflowing(step) for step in steps)
-        both = ((exact, "products"), (_seeing_one_bit(steps), "the sum"), (_seeing_one_bit(exact), "either"))
-        said: dict[Steps, str] = {}
-        for by, what in both:
-            said.setdefault(by, what)
-        for by, what in said.items():
-            if by != steps:
-                yield Move("rounded once", what, _swapping(steps, by), 1)
-
-
-def _overflowing(step: Step) -> Step:
-    """Products that are not rounded to a format and overflow as it does, in the place of those that are."""
-    if not isinstance(step, Multiply) or step.format is None:
-        return step
-    end = step.format.max_exponent + 1
-    return replace(step, format=None, nan=None, rounding="toward_zero", overflow_exponent=end)
-
-
-def _seeing_one_bit(steps: Steps) -> Steps:
-    """Steps whose result is rounded by the highest bit alone of what is cut, in the place of a sum that is
-    normalized first."""
-    last = steps[-1]
-    if not isinstance(last, Round):
-        return steps
-    rest = tuple(s for s in steps[:-1] if not (isinstance(s, Normalize) and s.of == last.of))
-    return steps if len(rest) == len(steps) - 1 else (*rest, replace(last, sticky="left_out"))
-
-
-def _everywhere(one: Candidate) -> Iterator[Move]:
-    """One word of a key in every step that has it: a unit treats zeros, say, alike wherever it rounds."""
-    steps = list(dict.fromkeys(s for operation in one.operations for s in operation.steps))
-    found: dict[tuple[str, Any], None] = {}
-    for step in steps:
-        for name, key, _ in declared(step):
-            if isinstance(key, Choice):
-                found |= dict.fromkeys((name, word) for word in key.words)
-    for name, word in found:
-        changed = {step: new for step in steps if (new := _with_key(step, name, word)) != step}
-        if len(changed) > 1:
-
-            def change(now: Steps, changed: dict[Step, Step] = changed) -> Steps:
-                return tuple(changed.get(step, step) for step in now)
-
-            yield Move(f"every step: {name}", str(word), change, 1)
-
-
-def _with_key(step: Step, name: str, word: str) -> Step:
-    """The step with a word of a key that it knows as it is, or itself."""
-    defaults = {other: default for other, _, default in declared(step)}
-    values = {other: getattr(step, other) for other in defaults}
-    for other, key, _ in declared(step):
-        if other == name and isinstance(key, Choice) and word in key.words and applies(key, values, defaults):
-            return replace(step, **{name: word})
-    return step
-
-
-def _cuts(one: Candidate) -> Iterator[Move]:
-    """What terms are aligned to, how wide, and how what is negative is counted: the three say where the last
-    unit of a sum lies, and one alone may explain nothing."""
-    for operation in one.operations:
-        for step, total in zip(operation.steps, operation.steps[1:], strict=False):
-            if not (isinstance(step, Align) and isinstance(total, Sum)) or "c" not in step.of:
-                continue
-            rest = operation.steps[operation.steps.index(total) + 1 :]
-            words = product(
-                keys.COMPLEMENT.words, leading_bits(one.takes, step.of), _CUT_BITS, _rounded(one, rest)
-            )
-            for complement, to, more, (how, rounds) in words:
-                bits = tuple((name, max(dict(step.fraction_bits).values()) + more) for name in step.of)
-                aligned = replace(step, **_beside(step, "maximum", to), maximum=to, fraction_bits=bits)
-                by = aligned, replace(total, complement=complement), *rounds
-                said = f"{_shown(to)}, {more:+d} bits, complement {complement}{how}"
-                label = f"align of {' and '.join(step.of)}: maximum"
-                yield Move(label, said, _instead_of((step, total, *rest), by), 1)
-
-
-def _rounded(one: Candidate, rest: Steps) -> Iterator[tuple[str, Steps]]:
-    """The roundings of a sum as they are; of two, to nearest and cut; of one, f32's before it, that one cut,
-    too."""
-    yield "", rest
-    if len(rest) == 2 and isinstance(rest[0], Round) and isinstance(rest[1], Round):
-        first, last = rest[0], rest[1]
-        cut = replace(first, rounding="nearest_even"), replace(last, rounding="toward_zero")
-        yield ", then cut", cut
-    inner = get_format("f32")
-    if (
-        len(rest) == 1
-        and isinstance(rest[0], Round)
-        and holds(inner, rest[0].format)
-        and inner != rest[0].format
-    ):
-        first = replace(rest[0], to="partial", format=inner, rounding="nearest_even", nan=None)
-        last = replace(rest[0], of=("partial",))
-        yield ", rounded to f32 first", (first, last)
-        yield ", rounded to f32 first, then cut", (first, replace(last, rounding="toward_zero"))
-
-
-def _instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
-    """The last steps of operations in another form."""
-    return lambda now: (*now[: -len(steps)], *by) if now[-len(steps) :] == steps else now
 
 
 def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
@@ -640,8 +244,7 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 def resets(one: Candidate) -> Iterator[Move]:
     """Every key that was given a value, back to its default, one width for all registers of an alignment,
-    numbers that are not normalised on the way, and one sum in the place of two: what helped once can stand in
-    the way later."""
+    and numbers that are not normalised on the way: what helped once can stand in the way later."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
         yield Move(label, f"{bits} for all", _replacing(align_, even))
@@ -654,7 +257,6 @@ def resets(one: Candidate) -> Iterator[Move]:
             yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
     for of in dict.fromkeys(s.of for o in one.operations for s in o.steps if isinstance(s, Normalize)):
         yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
-    yield from _in_one(one)
 
 
 def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
@@ -949,7 +551,6 @@ def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
     yield from _converted(one)
     yield from _inserted(one, hints)
     yield from _split(one)
-    yield from _in_one(one)
 
 
 def _without(step: Step) -> Callable[[Steps], Steps]:
@@ -973,23 +574,6 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
         return (Flush(of=read, sign=sign), *steps) if read else steps
 
     return change
-
-
-def _flushed_alone() -> Iterator[Move]:
-    """Some operands flushed, or none, in the place of all that is done to them first: one that is normalised
-    is flushed no more, so that both together stand in for a flush of the others."""
-    subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]
-    for of, sign in product(subsets, ("signed", "positive")):
-
-        def change(steps: Steps, of: tuple[str, ...] = of, sign: str = sign) -> Steps:
-            rest = dropwhile(_is_of_operands, steps)
-            return _flushing(of, sign)(tuple(rest))
-
-        yield Move("operands first", f"{' and '.join(of) or 'none'} flushed, {sign}", change, 1)
-
-
-def _is_of_operands(step: Step) -> bool:
-    return isinstance(step, Flush | Normalize | HiddenBit) and set(step.of) <= set(_FACTORS_AND_C)
 
 
 def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
@@ -1142,49 +726,6 @@ def _split(one: Candidate) -> Iterator[Move]:
                 )
 
 
-def _in_one(one: Candidate) -> Iterator[Move]:
-    """Products (or groups) aligned with c and added at once, in the place of a sum of their own and all that
-    stands between it and the one with c: two sums have more keys, which say nearly what one does."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
-        for name in ("products", "groups"):
-            for said, aligned, place, end in _met_at_once(steps, name):
-                total, rest = steps[end], (s for s in steps[end + 1 :] if not isinstance(s, Normalize))
-                assert isinstance(total, Sum)
-                by = (*steps[:place], aligned, Sum(of=aligned.of, to=total.to), *rest)
-                yield Move(f"{name} and c", f"in one sum, {said}", _swapping(steps, by), 1)
-
-
-def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int]]:
-    """Alignments of products (or groups) with what their sum meets later: plain ones, and with the keys of
-    that; and what they stand for, from where to where."""
-    found = _in_two(steps, name)
-    if found is None:
-        return
-    first, last = found
-    meet, total = steps[last - 1], steps[last]
-    assert isinstance(meet, Align)
-    of = (name, *(one for one in total.of if one in ("c", "addends")))
-    widths = sorted({bits for _, bits in meet.fraction_bits})
-    plain = [replace(align(of, bits=bits), floor=meet.floor) for bits in widths]
-    yield from ((f"at {bits} bits", one, first, last) for bits, one in zip(widths, plain, strict=True))
-    written = next(s.to for s in reversed(steps[:last]) if isinstance(s, Sum))
-    alike = structure.with_registers(structure.relabelled(meet, written, name), of)
-    assert isinstance(alike, Align)
-    if alike not in plain:
-        yield "as their sum met c", alike, first, last
-
-
-def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
-    """Where the sum of products (or groups) by themselves begins, alignment included, and where the sum with
-    c is; None where there are no two, or what is between them rounds."""
-    kinds = (Align, Sum, Normalize)
-    first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == (name,)), None)
-    sums = [n for n, s in enumerate(steps) if isinstance(s, Sum)]
-    if first is None or sum(n >= first for n in sums) < 2 or not isinstance(steps[sums[-1] - 1], Align):
-        return None
-    return (first, sums[-1]) if all(isinstance(s, kinds) for s in steps[first : sums[-1]]) else None
-
-
 def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:
     steps = [s for o in one.operations for s in o.steps]
     aligned = next((s for s in steps if isinstance(s, Align) and set(s.of) == {name, "c"}), None)
@@ -1216,16 +757,6 @@ def _outs(one: Candidate) -> Iterator[Move]:
     """Other formats for the results of earlier operations."""
     for fmt in _formats(one) if len(one.operations) > 1 else ():
         yield _Outs("earlier results: format", fmt.name, lambda steps: steps, out=fmt)
-
-
-class _Earlier(Move):
-    """Changes all operations but the last one."""
-
-    def apply(self, one: Candidate) -> Candidate | None:
-        """As of a move."""
-        head = [o.with_steps(self.change(o.steps)) for o in one.operations[:-1]]
-        changed = (*head, one.operations[-1])
-        return None if changed == one.operations else one.with_operations(changed)
 
 
 class _Outs(Move):

@@ -21,7 +21,7 @@ from golden.catalog.relatives import Relative, relatives
 from golden.catalog.unit_text import unit_text
 from golden.errors import FileFormatError, OperandError
 from golden.files.npyfile import read_arrays
-from golden.identify.blackbox import fitting
+from golden.identify.blackbox import fitting, ranking
 from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
@@ -242,7 +242,7 @@ class _Passive:
         best = self._best(bank, tried, fitting.Effort.SINGLE)
         if best is None or best.wrong:
             self._tell("fitting orders of the sum")
-            ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
+            ranked = ranking.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
             best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:

@@ -30,8 +30,6 @@ _SHARE_OF_COPIES, _SHARE = 20, 4
 """Of so many questions that may be asked, one at most is such a copy; one at most is asked here at all."""
 _TILES = 4
 """Of each of these kinds, tiles that one question fills."""
-_AGAIN = 64
-"""Early questions that are asked once more later."""
 
 
 @dataclass(frozen=True)
