@@ -444,7 +444,7 @@ def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tupl
     if bits == 1:
         literal = text in ("1'b0", "1'b1")
         near = [*at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
-        for term in dict.fromkeys([*near, *(at.scope.every_bit_near(place) if literal else ())]):
+        for term in dict.fromkeys([*(at.scope.every_bit_near(place) if literal else ()), *near]):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))
             elif term != text:

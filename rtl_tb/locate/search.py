@@ -268,8 +268,7 @@ class _Search:
             missing = self.changes.missing(likely)
             if len(missing) > room // 2 or most >= len(roots):
                 break
-        some = ranked(missing, spectrum)[: max(room // 2, room - len(left))]
-        some += ranked(left, spectrum)[: room - len(some)]
+        some = [*ranked(missing, spectrum)[:room], *ranked(left, spectrum)[: room // 2]]
         if not some:
             return None
         return build(
