@@ -27,7 +27,7 @@ _SHOWN = 6
 def initialised_once(verdict: Verdict, dut: Dut) -> list[str]:
     """A sentence about the variables of a unit's text that take the value of another signal once, and about
     the bits of the result that never change; nothing where there are none, or slang cannot say."""
-    if dut.vhdl is not None or importlib.util.find_spec("pyslang") is None:
+    if dut.vhdl is not None or dut.netlist is not None or importlib.util.find_spec("pyslang") is None:
         return []
     try:
         found = _declarations(dut)

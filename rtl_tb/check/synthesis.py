@@ -32,9 +32,13 @@ _FOR = re.compile(r"\bfor\s*\([^)]*\)")
 _CLOCKED = r"\balways(?:_ff)?\s*@[^;]*?\b(?:pos|neg)edge\b"
 _CHOICE = re.compile(r"\b(?:unique0?|priority)\b|\b(?:full|parallel)_case\b")
 """Declarations of which synthesis makes use, so that no bit need be undefined in its netlist."""
+_DELAYS = "delays left out"
 _IGNORED = {
-    "delays left out": re.compile(r"#\s*[\d.]|(?:[=;)]|\b(?:assign|begin|else))\s*#\s*[\w(]"),
-    "lists of signals that are not all that is read": re.compile(
+    _DELAYS: re.compile(
+        r"#\s*[\d.]|(?:[=;)]|\b(?:assign|begin|else))\s*#\s*"
+        r"(?:[A-Za-z_]|\((?!\s*(?:parameter|localparam|type|int|bit|logic)\b))"
+    ),
+    "lists of signals read as @*": re.compile(
         r"\balways\s*@\s*(?:\(\s*)*(?!posedge|negedge|edge)[A-Za-z_\\]"
     ),
     "registers where = and processes of one edge race": re.compile(
@@ -109,45 +113,65 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> Asked:
     traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
     job = replace(job, traffic=traffic)
     for by, options in SYNTHESIS.items():
-        place, change, text = "", "", None
+        text, differs = None, _Difference(by)
         try:
             text = read(job.dut, options, pragmas=True)
             if text is None or not all(other.differs(text) for other in seen):
                 continue
             seen.append(text)
-            place, change = _difference(plain, text)
-            _ask_netlist(asked, job, by, text, place, change)
+            differs = _difference(by, plain, text)
+            _ask_netlist(asked, job, text, differs)
         except RtlError as error:
-            _refused(asked, job, unknown(error, by, place, change), text)
+            _refused(asked, job, text, differs, " ".join(str(error).split()))
         if not asked.verdict.passed:
             return asked
     return asked
 
 
-def _difference(plain: Reading, text: Reading) -> tuple[str, str]:
-    """Where synthesis reads another text, and what it does not heed."""
-    place, changes = plain.differs(text), []
+@dataclass(frozen=True)
+class _Difference:
+    """What synthesis reads otherwise than a simulator.
+
+    Attributes:
+        by: who reads it.
+        text: where its text is another, "file:line", or "".
+        place: where that is, or where something stands that a netlist does not have.
+        change: what that is, in words.
+    """
+
+    by: str
+    text: str = ""
+    place: str = ""
+    change: str = ""
+
+    def came(self, tried: int, failed: int, refused: str = "") -> Synthesis:
+        return Synthesis(self.by, self.place, tried, failed, refused, self.change)
+
+
+def _difference(by: str, plain: Reading, text: Reading) -> _Difference:
+    at = place = plain.differs(text)
+    changes = []
     code = _FOR.sub(lambda loop: re.sub(r"[^\n]", " ", loop[0]), text.text)
     for what, pattern in _IGNORED.items():
         found = pattern.search(code)
         if found is not None:
             changes.append(what)
             place = place or text.place(found.start())
-    return place, "; ".join(changes)
+    return _Difference(by, at, place, "; ".join(changes))
 
 
-def _ask_netlist(asked: Asked, job: Job, by: str, text: Reading, place: str, change: str) -> None:
+def _ask_netlist(asked: Asked, job: Job, text: Reading, differs: _Difference) -> None:
     """Runs a text as gates, if that may show something."""
     said = declared(text.text)
     either = list(dict.fromkeys([said, other_choices(said)]))
     for each in either:
         netlist = synthesise(job, each)
-        if place or netlist.undefined or len(either) > 1:
-            _run_netlist(asked, netlist, text, by, place, change)
+        if differs.place or netlist.undefined or len(either) > 1:
+            _run_netlist(asked, netlist, text, differs)
         if not asked.verdict.passed:
             return
-    count = len(job.vectors)
-    asked.texts += [Synthesis(by, place, count, 0, change=change)] if place else []
+    if differs.text or _DELAYS in differs.change:
+        asked.texts.append(differs.came(len(job.vectors), 0))
     bare, initials = without_initials(said)
     if not initials:
         return
@@ -157,7 +181,7 @@ def _ask_netlist(asked: Asked, job: Job, by: str, text: Reading, place: str, cha
             return
 
 
-def _run_netlist(asked: Asked, netlist: Netlist, text: Reading, by: str, place: str, change: str) -> None:
+def _run_netlist(asked: Asked, netlist: Netlist, text: Reading, differs: _Difference) -> None:
     """Runs a netlist from each start of what it leaves undefined."""
     runs = dict(_runs(netlist.job))
     wrong = {start: _failed(run) for start, (_, run) in runs.items()}
@@ -167,10 +191,11 @@ def _run_netlist(asked: Asked, netlist: Netlist, text: Reading, by: str, place: 
     asked.job, asked.verdict = runs[failing]
     count = len(asked.verdict.vectors)
     # What is wrong from every start is the fault of the text, not of bits that it leaves undefined.
-    if place and all(wrong.values()) and (change or len(set(wrong.values())) == 1):
-        asked.texts.append(Synthesis(by, place, count, wrong[failing], change=change))
+    if differs.place and all(wrong.values()) and (differs.change or len(set(wrong.values())) == 1):
+        asked.texts.append(differs.came(count, wrong[failing]))
     else:
-        asked.unset = _unset(netlist, text, {_AS_SIMULATED: 0} | wrong, count, by if place else "")
+        by = differs.by if differs.place else ""
+        asked.unset = _unset(netlist, text, {_AS_SIMULATED: 0} | wrong, count, by)
 
 
 def _runs(job: Job) -> Iterator[tuple[str, tuple[Job, Verdict]]]:
@@ -207,28 +232,28 @@ def _of_initials(verdict: Verdict, initials: list[int], text: Reading) -> str:
     )
 
 
-def _refused(asked: Asked, job: Job, said: Synthesis, text: Reading | None) -> None:
+def _refused(asked: Asked, job: Job, text: Reading | None, differs: _Difference, why: str) -> None:
     """Says that a text did not run as gates; where it is another one than the simulator's, it runs as it
     stands if it can."""
-    note = f"whether it leaves bits open is not known: {said.refused}"
-    if said.place and text is not None and not said.change:
+    if text is None or differs.text:
         try:
-            mine = on_text(job, undeclared(text.text), said.by.lower())
+            if text is None:
+                raise RtlError(why)
+            mine = on_text(job, undeclared(text.text), differs.by.lower())
             mine = replace(mine, program=engines.build("fast", mine))
             judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
         except RtlError:
-            asked.texts.append(said)
+            said = differs.came(0, 0, why)
+            asked.texts += [said] if all(each.refused != why for each in asked.texts) else []
             return
-        asked.texts.append(replace(said, tried=len(mine.vectors), failed=_failed(judged), refused=""))
+        asked.texts.append(differs.came(len(mine.vectors), _failed(judged)))
         if not judged.passed:
             asked.job, asked.verdict = mine, judged
             return
-    elif said.place or text is None:
-        asked.texts += [said] if all(each.refused != said.refused for each in asked.texts) else []
-        return
+    note = f"whether it leaves bits open is not known: {why}"
     asked.notes += [note] if note not in asked.notes else []
 
 
-def unknown(error: Exception, by: str = "synthesis", place: str = "", change: str = "") -> Synthesis:
-    """What is said where no text could be read, or not be run."""
-    return Synthesis(by, place, 0, 0, " ".join(str(error).split()), change)
+def unknown(error: Exception) -> Synthesis:
+    """What is said where no text could be read."""
+    return Synthesis("synthesis", "", 0, 0, " ".join(str(error).split()))
