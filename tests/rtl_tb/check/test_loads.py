@@ -77,7 +77,7 @@ def test_load_needs_an_accumulator(tmp_path):
         .replace("accumulator: state\n", "")
         .replace("d: s32", "c: s32, d: s32")
     )
-    with pytest.raises(SpecError, match="'load' is for a unit that keeps its accumulator"):
+    with pytest.raises(SpecError, match="'load' needs key 'accumulator'"):
         load_instruction(tmp_path / "unit.yaml")
 
 
@@ -112,7 +112,7 @@ def test_a_fault_is_named(tmp_path, form, slug, body):
     result = checked(described(tmp_path, form, body), *ICARUS, resets=0)
     assert not result.passed
     best = result.diagnosis.hypotheses[0]
-    assert slug in {part.slug.removesuffix("-saturated") for part in best.wires}, best.text
+    assert slug in {part.slug.removesuffix("-saturated") for part in best.outside}, best.text
     assert best.remaining <= 0.05 * result.diagnosis.failing
     assert result.example is not None and result.example.alone
     assert len(result.example.sequence["a"]) <= 3
