@@ -23,29 +23,13 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.hints import hints
 from golden.identify.blackbox.moves import Hints, Move, alone, joint, moves, rare, resets
+from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.questions import KINDS
 from golden.identify.search import Pass, Search
-from golden.number.formats import to_float
 from golden.number.frozen import replace
 
-_WRONG, _GLANCE, _PART = 224, 48, 1024
-"""Questions of each half of a sample, those that are looked at first, and of the parts in which all others
-are held against a change."""
-_CONFIRMED, _ALIKE = 6, 96
-"""Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
-as one counterexample is explained by many a change that is wrong elsewhere."""
-_BEAM, _BESIDE, _OF_A_KEY = 40, 40, 6
-"""First ones of two changes, changes that are tried beside the best one, and how many of those are of one
-key."""
-_RESTARTS = 24
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
-_CAUSES, _MOST_CAUSES = ": nans", 12
-_FAR = 8
-"""A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
-_ALONE = frozenset(("c alone",))
-_BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
-"""Answers to c of each sign that show whether those are as far from it as these, the share of them that is
-compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
+_CAUSES = ": nans"
 _Scored = tuple[int, int, int, Move, Candidate]
 """Wrong on the sample, rank and place of a move; the move, and what it makes."""
 
@@ -97,7 +81,7 @@ class Sample:
     @cached_property
     def glance(self) -> Bank:
         """A few of those that were missed: most changes explain none of them."""
-        return self.missed.part(np.arange(min(len(self.missed), _GLANCE)))
+        return self.missed.part(np.arange(min(len(self.missed), POLICY.glance)))
 
     @cached_property
     def _rest(self) -> list[Bank]:
@@ -109,7 +93,7 @@ class Sample:
 
 
 def sample_of(
-    bank: Bank, one: Candidate, seed: int, most: int = _WRONG, first: Set[str] = frozenset()
+    bank: Bank, one: Candidate, seed: int, most: int = POLICY.sample, first: Set[str] = frozenset()
 ) -> Sample:
     """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
     rng = np.random.default_rng(seed)
@@ -120,33 +104,8 @@ def sample_of(
     ]
     missed, right = (bank.part(index[:most]) for index in mixed)
     others = [index[most:] for index in mixed]
-    parts = [others[0], *np.split(others[1], range(_PART, len(others[1]), _PART))]
+    parts = [others[0], *np.split(others[1], range(POLICY.part, len(others[1]), POLICY.part))]
     return Sample(bank, missed, right, tuple(part for part in parts if len(part)))
-
-
-def complemented(bank: Bank) -> list[int]:
-    """Widths of an alignment beside which a sum in one's complement takes from c alone what was taken from
-    it: one unit of the last place for each zero whose sign is not that of c, and nothing beside c of the
-    other sign. Empty where answers to c of both signs are as far from it: then it is cut, or nothing is."""
-    takes = bank.takes
-    if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
-        return []
-    asked = bank.is_of(_ALONE)
-    c, d = (
-        np.asarray(to_float(takes.formats[name], codes[asked]), np.float64)
-        for name, codes in (("c", bank.operands["c"]), ("d", bank.answers))
-    )
-    known = np.isfinite(c) & np.isfinite(d) & (c != 0)
-    c, d = c[known], d[known]
-    apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
-    if min(negative.sum(), (~negative).sum()) < _BOTH_SIGNS:
-        return []
-    far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
-    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < _A_PART:
-        return []
-    last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
-    widths = range(last, last + takes.stored_k.bit_length())
-    return [bits for bits in widths if 0 <= bits <= _MOST_WIDTH]
 
 
 class Effort(IntEnum):
@@ -165,7 +124,7 @@ class Effort(IntEnum):
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
+    if effort is Effort.FEW and start.wrong > len(bank) // POLICY.far_from_few_terms:
         start = _on_few_terms(bank, start, deadline)
     return Fitting(bank).to(start, deadline, effort)
 
@@ -215,7 +174,7 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     has to be tried in between."""
     if not best.told[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
-    for turn in range(_MOST_CAUSES):
+    for turn in range(POLICY.causes):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
         tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
         better = one_change(sample, best, tried, deadline) if best.wrong else None
@@ -262,7 +221,7 @@ def one_change(
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
-    for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
+    for _, _, _, move, new in scored[: max(POLICY.confirmed, min(alike, POLICY.confirmed_alike))]:
         if time.monotonic() > deadline:
             break
         least = (best if found is None else found).wrong
@@ -284,8 +243,8 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -
     few: list[Move] = []
     for move in more:
         seen[move.key] += 1
-        few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
-    more = few[:_BESIDE]
+        few += [move] if seen[move.key] <= POLICY.helping_of_key and move.key not in taken else []
+    more = few[: POLICY.helping]
     while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
@@ -374,7 +333,8 @@ class Fitting:
         back = list(resets(best.candidate))
         rng = np.random.default_rng(len(back))
         pairs = [
-            tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)
+            tuple(rng.choice(len(back), 2, replace=False))
+            for _ in range(POLICY.restarts if len(back) > 1 else 0)
         ]
         for given_up in (*((index,) for index in range(len(back))), *pairs):
             start: Candidate | None = best.candidate
@@ -399,7 +359,7 @@ class Fitting:
             if new is not None and not self._of(best).alike(new, best.candidate):
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
-        for _, _, move, new in firsts[:_BEAM]:
+        for _, _, move, new in firsts[: POLICY.pairs_first]:
             told = [*best.told, Taken(move.text, best.candidate, new)]
             better = one_change(self._of(best), Fit(new, best.wrong, told), moves(new, near), deadline)
             if better is not None and better.wrong < best.wrong:

@@ -17,6 +17,7 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit, fit, one_change, sample_of, wrong_of
 from golden.identify.blackbox.moves import Hints, moves, sticky
+from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.number.frozen import replace
 from golden.number.rounding import MODES
@@ -37,23 +38,8 @@ from golden.program.steps import (
     Sum,
 )
 
-_ROUNDS, _COARSE, _LEFT = 4, 96, 4
-"""Rounds in which starts are halved, questions of each sample for that, and how many are left at least."""
 _SIDES = ("toward_zero", "down", "up")
 """Roundings that take each number to one side."""
-_FITTED = 10
-_FEW, _FEWER = 256, 160
-_RANKED = 40
-"""Skeletons that align, and others, that are held against all ordinary questions: the best on a few."""
-_MOST_ROUNDINGS = 4
-"""Steps of a skeleton that are rounded each its own way."""
-_FAR = 8
-"""A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
-_GUESSES = (11, 17, 23, 29, 35, 41)
-"""Widths of alignments to begin with: those between them are near one."""
-_MORE_BITS = 5
-_NEAR = 200
-"""Starts are near each other that are apart by less than one in so many questions."""
 _MASKS = frozenset((MASKS,))
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 
@@ -65,7 +51,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     The widths of the nearest one are a first guess for all others.
     """
     shuffled = np.random.default_rng(0).permutation(len(bank))
-    few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
+    few, fewer = (bank.part(shuffled[:count]) for count in (POLICY.ranked_on, POLICY.first_ranked_on))
     tried: list[Fit] = []
     for one in _directed(fewer, candidates, deadline):
         tried.append(Fit(one, wrong_of(fewer, one)))
@@ -74,7 +60,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     ordered = sorted(tried, key=lambda fit: fit.wrong)
     best: list[Fit] = []
     for aligns in (False, True):
-        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), _RANKED)
+        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), POLICY.ranked)
     best += [
         Fit(one, 0)
         for fit in best
@@ -91,7 +77,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
             more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
         fits = _sorted([guess, *more, *fits])
     found: list[Fit] = []
-    for near in _both_kinds(fits, _FITTED, len(bank) // _NEAR):
+    for near in _both_kinds(fits, POLICY.fitted_widths, len(bank) // POLICY.ranked_near):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
             break
         found.append(_widths(bank, near, Hints(wide=False), deadline))
@@ -102,24 +88,24 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
     """Ranked starts after a few changes near what they are, of any key: in each round all that are left take
     one, and the better half goes on. What is far off as it was made can be near with a word or two."""
     going, done = list(fits), list[Fit]()
-    for turn in range(_ROUNDS):
+    for turn in range(POLICY.halving_rounds):
         moved: list[Fit] = []
         for one in going:
             if not one.wrong or time.monotonic() > deadline:
                 moved.append(one)
                 continue
-            sample = sample_of(bank, one.candidate, turn, _COARSE)
+            sample = sample_of(bank, one.candidate, turn, POLICY.halving_sample)
             better = one_change(sample, one, moves(one.candidate, hints), deadline)
             moved.append(better or one)
         moved = _sorted(moved)
-        going = moved[: max(len(moved) // 2, _LEFT)]
+        going = moved[: max(len(moved) // 2, POLICY.halving_least)]
         done += moved[len(going) :]
     return _sorted([*going, *done])
 
 
 def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
     """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
-    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, _RANKED)]
+    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, POLICY.ranked)]
     own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.told) for one in fits]
     return _sorted([*best, *own])
 
@@ -178,7 +164,7 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
     """A skeleton that aligns nothing with another rounding for each of its steps, one after the other."""
     best = fit
     steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
-    for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
+    for index in range(len(steps) if 1 < len(steps) <= POLICY.own_roundings else 0):
         now = list(
             dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding"))
         )
@@ -202,7 +188,7 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     counts what has not c's sign in one's complement; that cuts, too; one that keeps more bits, as a bit too
     few decides many results, and some too many only few; one that cuts what it rounds before the result; and
     one that adds c in a rounded addition with that alone rounded to a side."""
-    yield widened(one, _MORE_BITS)
+    yield widened(one, POLICY.more_bits)
     yield _rounding(one, "to_odd")
     yield _cut_on_the_way(one)
     yield from (_adding(one, mode) for mode in _SIDES if isinstance(one.operations[-1].final, Additions))
@@ -249,7 +235,7 @@ def _aligns(one: Candidate) -> list[Align]:
 def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
     """A candidate with the last rounding of a fitted one, and the best of its width and a few others."""
     bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
-    made = (_like(fit.candidate, other, width) for width in (bits, *_GUESSES))
+    made = (_like(fit.candidate, other, width) for width in (bits, *POLICY.guessed_widths))
     return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
 
 
@@ -322,7 +308,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
             break
         sample = sample_of(bank, fit.candidate, turn)
         tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
-        far = not turn and fit.wrong > len(bank) // _FAR
+        far = not turn and fit.wrong > len(bank) // POLICY.sticky_far
         better = one_change(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
             break
@@ -331,11 +317,6 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 _ONE_TERM = frozenset(("c alone", "one product", "one product and c"))
-_SHAPES, _KEPT = 6, 3
-"""Shapes that are fitted, and how many of those say what the others' ends are."""
-_SECONDS = 1.0
-_COMPARED = 160
-"""Questions with all terms on which the starts are compared."""
 _OPERANDS = frozenset("abc")
 _OWN = ("of", "to", "group", "format")
 """Keys that say where a step stands, not what it does."""
@@ -345,7 +326,7 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
     """Skeletons with the ends that one product and c show, by how many ordinary questions they get wrong,
     the best first."""
     shuffled = np.random.default_rng(1).permutation(len(ordinary))
-    few = ordinary.part(shuffled[:_COMPARED])
+    few = ordinary.part(shuffled[: POLICY.few_term_compared])
     found: dict[object, Fit] = {}
     for source in _fitted(bank.of_kinds(_ONE_TERM), skeletons, deadline):
         for one in skeletons:
@@ -368,10 +349,10 @@ def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[
     for one in scored:
         seen.setdefault(tuple(step.op for step in _steps(one)), one)
     found = []
-    for start in [*seen.values()][:_SHAPES]:
-        until = min(deadline, time.monotonic() + _SECONDS)
+    for start in [*seen.values()][: POLICY.few_term_shapes]:
+        until = min(deadline, time.monotonic() + POLICY.few_term_seconds)
         found.append(fit(few, start, until))
-    return sorted(found, key=lambda one: one.wrong)[:_KEPT]
+    return sorted(found, key=lambda one: one.wrong)[: POLICY.few_term_kept]
 
 
 def _steps(fit: Fit) -> tuple[Step, ...]:

@@ -27,6 +27,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
 from golden.identify.blackbox.moves import Hints, Move, moves, nan_words
 from golden.identify.blackbox.naming import nearest, with_names
+from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
@@ -147,16 +148,6 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
 
 Progress = Callable[[str, int, int], None]
 USED, HELD = "used by the search", "held back from it"
-_MOST_USED, _SHARE_USED = 6_000, 0.6
-"""Dot products that the search sees at first."""
-_TAKEN = 400
-"""Counterexamples of the part that was held back that join the search at a time."""
-_STARTS, _ORDERS, _ROUNDS = 4, 6, 8
-_WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
-_TOLD = 20_000
-"""Dot products tried to tell a rival from the candidate."""
-_MOST_VALUES, _OF_ONE_KEY = 24, 1
-"""Values of single keys for which operands that tell are looked for, in all and of one key."""
 
 
 def dissect_recording(
@@ -185,7 +176,7 @@ class _Passive:
         self.used = np.zeros(len(recording), np.bool_)
         different = int(self.same.max()) + 1
         order = np.random.default_rng(seed).permutation(different)
-        self._use(order[: min(math.ceil(_SHARE_USED * different), _MOST_USED)])
+        self._use(order[: min(math.ceil(POLICY.recorded_used_share * different), POLICY.recorded_used)])
 
     # The search ---------------------------------------------------------------------------------------------
 
@@ -193,13 +184,13 @@ class _Passive:
         """All of it."""
         known = self._known()
         fit = self._fitted(known)
-        for _ in range(_ROUNDS):
+        for _ in range(POLICY.recorded_rounds):
             if fit is None or time.monotonic() > self.deadline:
                 break
             wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
-            self._use(self.same[wrong[:_TAKEN]])
+            self._use(self.same[wrong[: POLICY.recorded_counterexamples]])
             fit = self._fitted([fit.candidate, *known[:1]])
         return self._found(fit, known)
 
@@ -238,13 +229,13 @@ class _Passive:
     def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
         """The candidate that explains what the search sees; else the nearest."""
         bank = self.bank
-        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
+        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[: POLICY.recorded_starts]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
         if best is None or best.wrong:
             self._tell("fitting orders of the sum")
             ranked = ranking.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
-            best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
+            best = self._best(bank, [*more, *ranked[: POLICY.recorded_orders]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:
             best = self._best(bank, [best], fitting.Effort.PAIRS)
         return best
@@ -275,7 +266,7 @@ class _Passive:
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
         neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
-        limit = time.monotonic() + _WEIGHED_SECONDS
+        limit = time.monotonic() + POLICY.recorded_evidence_seconds
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         named = any(one.key == candidate.key for one in known)
@@ -342,17 +333,19 @@ class _Passive:
         self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Move]
     ) -> Iterator[Rival]:
         """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
-        end = time.monotonic() + _RIVAL_SECONDS
+        end = time.monotonic() + POLICY.recorded_rivals_seconds
         for one in known:
             if one.key != candidate.key and not self.whole.wrong(one.program).any():
-                yield self._told(candidate, one, one.order, _TOLD)
-        some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
+                yield self._told(candidate, one, one.order, POLICY.recorded_rival_trials)
+        some = {one.key: one.undecided[: POLICY.recorded_values_of_key] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]
-        for move in left[:_MOST_VALUES]:
+        for move in left[: POLICY.recorded_values]:
             new = move.apply(candidate)
             if new is None or time.monotonic() > end:
                 continue
-            told = self._told(candidate, new, f"the candidate with {move.text}", _TOLD // 10)
+            told = self._told(
+                candidate, new, f"the candidate with {move.text}", POLICY.recorded_rival_trials // 10
+            )
             if told.operands is not None:
                 yield told
 
