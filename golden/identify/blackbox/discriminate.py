@@ -19,8 +19,8 @@ from golden import stimuli
 from golden.identify.blackbox import fitting, ranking
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import Taken
-from golden.identify.blackbox.moves import Hints, Move, moves, resets
+from golden.identify.blackbox.evidence import Change
+from golden.identify.blackbox.mutations import Hints, Mutation, mutations, resets
 from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.questions import among_zeros, beside_overflow, vanishing
 from golden.identify.blackbox.settled import settled
@@ -72,7 +72,7 @@ def is_extra(key: str) -> bool:
     return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key
 
 
-def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Move]:
+def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Mutation]:
     """Single changes of a candidate: all floors of exponents, others near what they are.
 
     Args:
@@ -80,12 +80,12 @@ def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = Fals
         causes: also tables of causes of NaNs with one more entry.
     """
     wide = _FLOORS + (_CAUSES,) * causes
-    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
-    return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
+    floors = [m for m in mutations(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
+    return [*floors, *mutations(candidate, Hints(words, wide=False, faults=False))]
 
 
 def alike(
-    candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
+    candidate: Candidate, bank: Bank, changes: Iterable[Mutation], deadline: float
 ) -> list[tuple[str, Candidate]]:
     """Neighbours that answer the whole bank right, by the key that they change; least exponents, and what
     every unit has, before what few have: the time may end."""
@@ -111,7 +111,7 @@ def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list
 def other_starts(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> list[fitting.Fit]:
-    """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
+    """Templates of other orders as they are, or with the steps of the candidate that they share or that stand
     in the same place, the best first. All, that of the candidate's own order, too, also with what they align
     to: a candidate that explained what was asked before may say that otherwise and be far from what does now.
     """
@@ -129,7 +129,7 @@ def other_starts(
 
 
 def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
-    """A skeleton as it is, and with steps of a candidate; of its own order what aligns otherwise."""
+    """A template as it is, and with steps of a candidate; of its own order what aligns otherwise."""
     found = [_with_steps_of(one, candidate, aligned=False)]
     alike = len({o.steps for o in candidate.operations}) == 1
     if one.order != candidate.order:
@@ -141,7 +141,7 @@ def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
 def other_orders(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> Iterator[Candidate]:
-    """Skeletons of other orders that explain the whole bank, too, once they are fitted."""
+    """Templates of other orders that explain the whole bank, too, once they are fitted."""
     for start in other_starts(candidate, ranked, bank, deadline):
         if time.monotonic() > deadline or start.wrong > len(bank) // POLICY.order_far:
             break
@@ -160,7 +160,7 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
-            told = [*fit.told, Taken(reset.text, fit.candidate, new)]
+            told = [*fit.changes, Change(reset.text, fit.candidate, new)]
             start = fitting.Fit(new, fitting.wrong_of(bank, new), told)
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)

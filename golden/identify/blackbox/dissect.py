@@ -20,7 +20,7 @@ from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.recordings import Recording, dissect_recording
 from golden.identify.blackbox.report import IN_TURNS, Found, of_modes
-from golden.identify.blackbox.unread import not_read
+from golden.identify.blackbox.unread_bits import not_read
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of

@@ -41,7 +41,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.evidence import Evidence, Forced, Property, forced, meetings, shrunk, weigh
 from golden.identify.blackbox.hints import hints as hints_of
-from golden.identify.blackbox.moves import Move, nan_words
+from golden.identify.blackbox.mutations import Mutation, nan_words
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.questions import KIND as CODES
@@ -50,7 +50,7 @@ from golden.identify.blackbox.repeatability import Changed, Repeated, asked_agai
 from golden.identify.blackbox.report import Example, Found, shortened
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.identify.blackbox.unexplained import (
     Law,
     broken,
@@ -194,7 +194,7 @@ class Dissection:
         candidate = kept.candidate()
         if candidate is not None:
             wrong = fitting.wrong_of(self.bank, candidate)
-            self.state.fit = fitting.Fit(candidate, wrong, list(kept.told))
+            self.state.fit = fitting.Fit(candidate, wrong, list(kept.changes))
             self.state.differing = {} if wrong else kept.differing
 
     def keep(self, path: str | Path) -> None:
@@ -205,7 +205,7 @@ class Dissection:
         text = None if fit is None else self._text(fit.candidate, "continued")[0]
         known = memory.Memory(self.bank, self.state.tree, text, asked=self._asked, turn=self.turn)
         if fit is not None and text is not None:
-            known.order, known.told = fit.candidate.order, fit.told
+            known.order, known.changes = fit.candidate.order, fit.changes
             known.differing = self.state.differing
         memory.save(path, name_of(self.box.unit), self.own, known)
 
@@ -385,7 +385,7 @@ class Dissection:
 
     def _rank(self, ordinary: Bank) -> None:
         """Puts templates in the order of how near they are: the starts, and the rivals of what is found."""
-        made = skeletons(self.takes, self.state.tree)
+        made = templates(self.takes, self.state.tree)
         self.ranked = self.orders = ranking.rank(ordinary, self.bank, made, self.deadline)
 
     def _ask_about(self, near: fitting.Fit, _: float) -> fitting.Fit | None:
@@ -405,7 +405,7 @@ class Dissection:
         ordinary = self.bank.of_kinds(frozenset(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         if not fitting.wrong_of(ordinary, now.candidate):
             ordinary = self.bank  # what is wrong lies elsewhere: ordinary questions show no order any more
-        more = ranking.starts(self.bank, ordinary, skeletons(self.takes, self.state.tree), until)
+        more = ranking.starts(self.bank, ordinary, templates(self.takes, self.state.tree), until)
         ranked = ranking.rank_again(ordinary, more, ranking.various(self.orders, POLICY.halved))
         hints = replace(hints_of(self.bank), wide=False)
         nearest = ranking.halved(ordinary, ranking.various(ranked, POLICY.halved), hints, until)
@@ -433,7 +433,7 @@ class Dissection:
             if time.monotonic() > end:
                 break
             self._tell(f"fitting: {start.candidate.order}", turn, len(starts))
-            now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
+            now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.changes)
             if effort > fitting.Effort.SINGLE and best is not None and self._is_hopeless(now, best):
                 fits.append(now)
                 continue
@@ -609,7 +609,7 @@ class Dissection:
             wrong or discriminate.words(left[0].candidate) < discriminate.words(fit.candidate)
         ):
             return None
-        return fitting.Fit(left[0].candidate, 0, left[0].told)
+        return fitting.Fit(left[0].candidate, 0, left[0].changes)
 
     def _rivals(self, fit: fitting.Fit, far: bool) -> list[tuple[str, Candidate]]:
         """What answers the whole bank as a candidate does, by the key that it changes. `far`: also what is
@@ -644,7 +644,7 @@ class Dissection:
         """The end of a stage, on time.monotonic: it takes a quarter of the time that is left at most."""
         return time.monotonic() + min(seconds, max(self.dense.left, 0) / 4)
 
-    def _neighbours(self, candidate: Candidate) -> list[Move]:
+    def _neighbours(self, candidate: Candidate) -> list[Mutation]:
         return discriminate.neighbours(candidate, self._words())
 
     def _words(self) -> tuple[int, ...]:
@@ -815,8 +815,8 @@ class Dissection:
                 *_untried(evidence),
                 *self.codes.said(),
             ),
-            rules=(fit.candidate.order, *fit.told),
-            forced=tuple(forced(fit.told, self.bank) if wrong else self.forced),
+            rules=(fit.candidate.order, *fit.changes),
+            forced=tuple(forced(fit.changes, self.bank) if wrong else self.forced),
             unwritten=unwritten,
             changed=self.changed,
             known=known,
@@ -916,8 +916,8 @@ class Dissection:
             self._rule_out(fit)
             evidence = self._evidence(candidate)
             until = self._until(POLICY.forced_seconds)
-            first = forced(fit.told, self.bank)
-            self.forced, asked = shrunk(first, fit.told, self.bank, until, self._asked_at_the_end)
+            first = forced(fit.changes, self.bank)
+            self.forced, asked = shrunk(first, fit.changes, self.bank, until, self._asked_at_the_end)
             for one in filter(None, (evidence.asked, asked)):
                 self.bank.add(_SHOWN, *one)
             self.weighed = (candidate.key, len(self.bank)), evidence

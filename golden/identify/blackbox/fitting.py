@@ -20,9 +20,17 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import Taken
+from golden.identify.blackbox.evidence import Change
 from golden.identify.blackbox.hints import hints
-from golden.identify.blackbox.moves import Hints, Move, alone, joint, moves, rare, resets
+from golden.identify.blackbox.mutations import (
+    Hints,
+    Mutation,
+    in_one_operation,
+    mutations,
+    pairs_of_keys,
+    rare,
+    resets,
+)
 from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.questions import KINDS
 from golden.identify.search import Pass, Search
@@ -30,7 +38,7 @@ from golden.number.frozen import replace
 
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _CAUSES = ": nans"
-_Scored = tuple[int, int, int, Move, Candidate]
+_Scored = tuple[int, int, int, Mutation, Candidate]
 """Wrong on the sample, rank and place of a move; the move, and what it makes."""
 
 
@@ -40,8 +48,8 @@ class Fit:
 
     candidate: Candidate
     wrong: int
-    told: list[str] = field(default_factory=list)
-    """The changes that were taken, in order (`Taken`, but for those of a file)."""
+    changes: list[str] = field(default_factory=list)
+    """The changes that were taken, in order (`Change`, but for those of a file)."""
 
     @property
     def steps(self) -> int:
@@ -136,7 +144,7 @@ def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
     seen, best = hints(bank), start
     while best.wrong and time.monotonic() < deadline and best.candidate.operations not in bank.spent:
         sample = sample_of(bank, best.candidate, 1)
-        better = one_change(sample, best, moves(best.candidate, seen), deadline)
+        better = one_change(sample, best, mutations(best.candidate, seen), deadline)
         if better is None:
             break
         before, best = best.wrong, _more_causes(bank, better, seen, deadline)
@@ -151,32 +159,32 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
         yield "", start
         return
     sample = sample_of(bank, start.candidate, 1)
-    for move in moves(start.candidate, hints(bank)):
+    for move in mutations(start.candidate, hints(bank)):
         if time.monotonic() > deadline:
             break
         new = move.apply(start.candidate)
         if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
-            yield move.key, Fit(new, 0, [*start.told, Taken(move.text, start.candidate, new)])
+            yield move.key, Fit(new, 0, [*start.changes, Change(move.text, start.candidate, new)])
 
 
 def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
     """A candidate that is far off, fitted to the questions with few terms alone: what they show depends on no
     order of the sum, and is not covered up by a wrong one."""
     few = bank.of_kinds(KINDS)
-    own = Fit(start.candidate, wrong_of(few, start.candidate), start.told)
+    own = Fit(start.candidate, wrong_of(few, start.candidate), start.changes)
     found = Fitting(few).to(own, deadline, Effort.ANY)
     wrong = wrong_of(bank, found.candidate)
-    return Fit(found.candidate, wrong, found.told) if wrong < start.wrong else start
+    return Fit(found.candidate, wrong, found.changes) if wrong < start.wrong else start
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     """After a change of the causes of NaNs, more of them: a table is found entry by entry, and nothing else
     has to be tried in between."""
-    if not best.told[-1].partition(" = ")[0].endswith(_CAUSES):
+    if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
     for turn in range(POLICY.causes):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
-        tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
+        tried = (m for m in mutations(best.candidate, hints) if m.key.endswith(_CAUSES))
         better = one_change(sample, best, tried, deadline) if best.wrong else None
         if better is None:
             break
@@ -185,13 +193,13 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 def _scored(
-    sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Move], deadline: float
+    sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Mutation], deadline: float
 ) -> list[_Scored]:
-    """The moves that help on a sample: those that explain something of a small part of it, where there are
-    any; else of all of it."""
+    """The mutations that help on a sample: those that explain something of a small part of it, where there
+    are any; else of all of it."""
     base, glance = sample.wrong(than), wrong_of(sample.glance, than)
     scored: list[_Scored] = []
-    later: list[tuple[int, Move, Candidate]] = []
+    later: list[tuple[int, Mutation, Candidate]] = []
     for index, move in enumerate(tried):
         if time.monotonic() > deadline:
             break
@@ -211,7 +219,7 @@ def _scored(
 
 
 def one_change(
-    sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
+    sample: Sample, best: Fit, tried: Iterable[Mutation], deadline: float, than: Fit | None = None
 ) -> Fit | None:
     """The best single change, with all others that still help; None where none helps.
 
@@ -226,7 +234,7 @@ def one_change(
             break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
-            found = Fit(new, wrong, [*best.told, Taken(move.text, best.candidate, new)])
+            found = Fit(new, wrong, [*best.changes, Change(move.text, best.candidate, new)])
             if not wrong:
                 break
     if found is None:
@@ -234,13 +242,13 @@ def one_change(
     return _beside(sample, found, [move for _, _, _, move, _ in scored], deadline)
 
 
-def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -> Fit:
+def _beside(sample: Sample, found: Fit, more: Sequence[Mutation], deadline: float) -> Fit:
     """What was found with those of more changes that still help, the best first: one that explains a part of
     what another one explains whole would stand in its way. Of each key a few: any number of its values can be
     about as good."""
-    taken = {found.told[-1].partition(" = ")[0]}
+    taken = {found.changes[-1].partition(" = ")[0]}
     seen: Counter[str] = Counter()
-    few: list[Move] = []
+    few: list[Mutation] = []
     for move in more:
         seen[move.key] += 1
         few += [move] if seen[move.key] <= POLICY.helping_of_key and move.key not in taken else []
@@ -252,7 +260,7 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -
         if not helping:
             break
         wrong, move, both = min(helping, key=lambda one: one[0])
-        found = Fit(both, wrong, [*found.told, Taken(move.text, found.candidate, both)])
+        found = Fit(both, wrong, [*found.changes, Change(move.text, found.candidate, both)])
         taken.add(move.key)
         more = [move for _, move, _ in helping]
     return found
@@ -298,21 +306,21 @@ class Fitting:
             self._sample = best.candidate, sample_of(self.bank, best.candidate, 1)
         return self._sample[1]
 
-    def _one_change(self, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
+    def _one_change(self, best: Fit, tried: Iterable[Mutation], deadline: float) -> Fit | None:
         better = one_change(self._of(best), best, tried, deadline)
         return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
 
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, moves(best.candidate, self.hints), deadline)
+        return self._one_change(best, mutations(best.candidate, self.hints), deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, joint(best.candidate), deadline)
+        return self._one_change(best, pairs_of_keys(best.candidate), deadline)
 
     def _steps(self, best: Fit, deadline: float) -> Fit | None:
         return self._one_change(best, rare(best.candidate), deadline)
 
     def _alone(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, alone(best.candidate, self.hints), deadline)
+        return self._one_change(best, in_one_operation(best.candidate, self.hints), deadline)
 
     def _instead(self, best: Fit, deadline: float) -> Fit | None:
         """Another change in the place of one that was taken before: the first that helps."""
@@ -320,9 +328,9 @@ class Fitting:
             start = reset.apply(best.candidate)
             if start is None or time.monotonic() > deadline:
                 continue
-            told = [*best.told, Taken(reset.text, best.candidate, start)]
-            tried = chain(moves(start, self.hints), joint(start))
-            better = one_change(self._of(best), Fit(start, best.wrong, told), tried, deadline, best)
+            changes = [*best.changes, Change(reset.text, best.candidate, start)]
+            tried = chain(mutations(start, self.hints), pairs_of_keys(start))
+            better = one_change(self._of(best), Fit(start, best.wrong, changes), tried, deadline, best)
             if better is not None:
                 return better
         return None
@@ -342,17 +350,18 @@ class Fitting:
                 start = None if start is None else back[index].apply(start)
             if start is None or time.monotonic() > deadline:
                 continue
-            told = [*best.told, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
-            found = self.to(Fit(start, wrong_of(self.bank, start), told), deadline, Effort.SINGLE)
+            resets_made = (Change(back[index].text, best.candidate, start) for index in given_up)
+            changes = [*best.changes, *resets_made]
+            found = self.to(Fit(start, wrong_of(self.bank, start), changes), deadline, Effort.SINGLE)
             if found.wrong < best.wrong:
                 return found
         return None
 
     def _pairs(self, best: Fit, deadline: float) -> Fit | None:
         """Two changes together, where one alone does not help: the first among those that harm least."""
-        firsts: list[tuple[int, int, Move, Candidate]] = []
+        firsts: list[tuple[int, int, Mutation, Candidate]] = []
         near = replace(self.hints, wide=False)
-        for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
+        for index, move in enumerate(mutations(best.candidate, Hints(self.hints.words))):
             if time.monotonic() > deadline:
                 return None
             new = move.apply(best.candidate)
@@ -360,8 +369,8 @@ class Fitting:
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
         for _, _, move, new in firsts[: POLICY.pairs_first]:
-            told = [*best.told, Taken(move.text, best.candidate, new)]
-            better = one_change(self._of(best), Fit(new, best.wrong, told), moves(new, near), deadline)
+            changes = [*best.changes, Change(move.text, best.candidate, new)]
+            better = one_change(self._of(best), Fit(new, best.wrong, changes), mutations(new, near), deadline)
             if better is not None and better.wrong < best.wrong:
                 return better
         return None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.blackbox.box import Bank
-from golden.identify.blackbox.moves import Hints, nan_words
+from golden.identify.blackbox.mutations import Hints, nan_words
 from golden.number.formats import Kind, Number, to_float
 from golden.number.rounding import encode_fraction
 

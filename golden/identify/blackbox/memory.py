@@ -34,14 +34,14 @@ _HEAD = (
     "asked",
     "turn",
     "order",
-    "told",
+    "changes",
     "text",
     "tree",
     "kinds",
     "differing",
 )
 _KINDS = {
-    **{"asked": int, "turn": int, "order": str, "told": list},
+    **{"asked": int, "turn": int, "order": str, "changes": list},
     **{"text": str | None, "kinds": list},
 }
 
@@ -54,7 +54,7 @@ class Memory:
         bank: the questions kept, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
         text: YAML of the candidate; None where there was none that could be written.
-        order, told: its skeleton in words and the changes that made it.
+        order, changes: its template in words and the changes that made it.
         differing: the checks that it went through.
         asked: dot products that the box had answered. turn: rounds of checking so far.
     """
@@ -63,7 +63,7 @@ class Memory:
     tree: Node | None = None
     text: str | None = None
     order: str = ""
-    told: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     differing: dict[str, tuple[int, int]] = field(default_factory=dict)
     asked: int = 0
     turn: int = 0
@@ -113,7 +113,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "asked": memory.asked,
         "turn": memory.turn,
         "order": memory.order,
-        "told": memory.told,
+        "changes": memory.changes,
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
         "kinds": bank.kinds,
@@ -165,7 +165,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         tree = None if head["tree"] is None else _node(head["tree"])
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
-    known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
+    known = head["text"], head["order"], head["changes"], differing, head["asked"], head["turn"]
     return Memory(bank, tree, *known)
 
 

@@ -278,8 +278,8 @@ class SearchPolicy:
     unread_at_once: int = 16
     """Places of an operand that are asked about at once, after the first two."""
     unread_seen: float = 0.05
-    """The share of the questions whose answers the lowest bit that is read has to change: those below it would
-    have shown, too."""
+    """The share of the questions whose answers the lowest bit that is read has to change: those below it
+    would have shown, too."""
 
     # Masks
     mask_highest: int = 60

@@ -16,7 +16,7 @@ from golden.identify.blackbox import structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit, fit, one_change, sample_of, wrong_of
-from golden.identify.blackbox.moves import Hints, moves, sticky
+from golden.identify.blackbox.mutations import Hints, mutations, sticky
 from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.number.frozen import replace
@@ -45,7 +45,7 @@ _WIDTH_KEYS = ("fraction_bits", "rounding")
 
 
 def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons by how near they come on a bank of ordinary operands once their widths and roundings fit, the
+    """Templates by how near they come on a bank of ordinary operands once their widths and roundings fit, the
     best first; one alone where it explains the whole bank as it is.
 
     The widths of the nearest one are a first guess for all others.
@@ -95,7 +95,7 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
                 moved.append(one)
                 continue
             sample = sample_of(bank, one.candidate, turn, POLICY.halving_sample)
-            better = one_change(sample, one, moves(one.candidate, hints), deadline)
+            better = one_change(sample, one, mutations(one.candidate, hints), deadline)
             moved.append(better or one)
         moved = _sorted(moved)
         going = moved[: max(len(moved) // 2, POLICY.halving_least)]
@@ -106,12 +106,12 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
 def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
     """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
     best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, POLICY.ranked)]
-    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.told) for one in fits]
+    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.changes) for one in fits]
     return _sorted([*best, *own])
 
 
 def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:
-    """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
+    """Templates, and those that round at every addition with the best of other roundings behind them: masks
     show no order of those that round in a direction, and one rounding decides most results."""
     for one in candidates:
         yield one
@@ -126,14 +126,14 @@ def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> It
 
 
 def _no_count(few: Bank, one: Candidate) -> bool:
-    """Whether a skeleton is wrong on most of what masks were answered: sticky bits leave more than what is
+    """Whether a template is wrong on most of what masks were answered: sticky bits leave more than what is
     small in every order of the sum, so that no order that drops what is cut is nearer than others."""
     masks = few.of_kinds(_MASKS)
     return wrong_of(masks, one) > len(masks) // 2
 
 
 def _cut(one: Candidate, word: str) -> Candidate | None:
-    """A skeleton whose alignments keep so whether anything was cut."""
+    """A template whose alignments keep so whether anything was cut."""
     return one.with_each_step(lambda step: replace(step, cut=word) if isinstance(step, Align) else step)
 
 
@@ -161,7 +161,7 @@ def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
 
 
 def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
-    """A skeleton that aligns nothing with another rounding for each of its steps, one after the other."""
+    """A template that aligns nothing with another rounding for each of its steps, one after the other."""
     best = fit
     steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
     for index in range(len(steps) if 1 < len(steps) <= POLICY.own_roundings else 0):
@@ -184,7 +184,7 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
 
 
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
-    """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
+    """An aligned template that cuts its results, whatever it rounds to first, or rounds all to odd; that
     counts what has not c's sign in one's complement; that cuts, too; one that keeps more bits, as a bit too
     few decides many results, and some too many only few; one that cuts what it rounds before the result; and
     one that adds c in a rounded addition with that alone rounded to a side."""
@@ -307,7 +307,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
         if fit.wrong == 0:
             break
         sample = sample_of(bank, fit.candidate, turn)
-        tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
+        tried = (m for m in mutations(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
         far = not turn and fit.wrong > len(bank) // POLICY.sticky_far
         better = one_change(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
@@ -322,14 +322,14 @@ _OWN = ("of", "to", "group", "format")
 """Keys that say where a step stands, not what it does."""
 
 
-def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons with the ends that one product and c show, by how many ordinary questions they get wrong,
+def starts(bank: Bank, ordinary: Bank, templates: Sequence[Candidate], deadline: float) -> list[Fit]:
+    """Templates with the ends that one product and c show, by how many ordinary questions they get wrong,
     the best first."""
     shuffled = np.random.default_rng(1).permutation(len(ordinary))
     few = ordinary.part(shuffled[: POLICY.few_term_compared])
     found: dict[object, Fit] = {}
-    for source in _fitted(bank.of_kinds(_ONE_TERM), skeletons, deadline):
-        for one in skeletons:
+    for source in _fitted(bank.of_kinds(_ONE_TERM), templates, deadline):
+        for one in templates:
             if time.monotonic() > deadline:
                 break
             for new in with_ends(one, source.candidate):
@@ -337,10 +337,10 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
     return sorted(found.values(), key=lambda fit: fit.wrong)
 
 
-def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+def _fitted(few: Bank, templates: Iterable[Candidate], deadline: float) -> list[Fit]:
     """Programs whose operations are alike, fitted to the questions with few terms: the best of each kind of
     steps, of one operation where there is one."""
-    alike = [one for one in skeletons if len({o.steps for o in one.operations}) == 1]
+    alike = [one for one in templates if len({o.steps for o in one.operations}) == 1]
     least = min((len(one.operations) for one in alike), default=0)
     single = [one for one in alike if len(one.operations) == least]
     scored = [Fit(one, wrong_of(few, one)) for one in single if time.monotonic() < deadline]

@@ -25,13 +25,13 @@ from golden.identify.blackbox import fitting, ranking
 from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
-from golden.identify.blackbox.moves import Hints, Move, moves, nan_words
+from golden.identify.blackbox.mutations import Hints, Mutation, mutations, nan_words
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
 from golden.identify.comparing import compare
 from golden.identify.minimising import costs
@@ -212,7 +212,7 @@ class _Passive:
 
     def _empty(self) -> Instruction:
         """An instruction with these operands, for whom relatives are looked for."""
-        one = next(iter(skeletons(self.takes, None)))
+        one = next(iter(templates(self.takes, None)))
         return as_taken(one.instruction, self.recording.takes)
 
     def _known(self) -> list[Candidate]:
@@ -233,7 +233,7 @@ class _Passive:
         best = self._best(bank, tried, fitting.Effort.SINGLE)
         if best is None or best.wrong:
             self._tell("fitting orders of the sum")
-            ranked = ranking.rank(bank, bank, skeletons(self.takes, None), self.deadline)
+            ranked = ranking.rank(bank, bank, templates(self.takes, None), self.deadline)
             more = [best] if best is not None else []
             best = self._best(bank, [*more, *ranked[: POLICY.recorded_orders]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:
@@ -265,7 +265,7 @@ class _Passive:
         unit = as_taken(candidate.instruction, self.recording.takes)
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
-        neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
+        neighbours = list(mutations(candidate, Hints(words, wide=False, faults=False)))
         limit = time.monotonic() + POLICY.recorded_evidence_seconds
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
@@ -282,9 +282,9 @@ class _Passive:
             text,
             differing,
             tuple(self._undecided(candidate, differing, evidence)),
-            rules=(candidate.order, *fit.told),
+            rules=(candidate.order, *fit.changes),
             laws=() if explained else broken(self.whole),
-            forced=tuple(forced(fit.told, self.whole)),
+            forced=tuple(forced(fit.changes, self.whole)),
             example=None if explained else self._example(candidate, wrong),
             alternatives=alternatives,
             fresh=differing[HELD][1],
@@ -330,7 +330,7 @@ class _Passive:
             yield f"of {evidence.neighbours:,} changes of one key, {left:,} were not tried, as the time ended"
 
     def _rivals(
-        self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Move]
+        self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Mutation]
     ) -> Iterator[Rival]:
         """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
         end = time.monotonic() + POLICY.recorded_rivals_seconds

@@ -1,6 +1,6 @@
 """What a tree of the sum can be: programs with that order, their widths and roundings still to be found.
 
-A skeleton says which terms meet in which step and nothing that one question could decide. Where masks showed
+A template says which terms meet in which step and nothing that one question could decide. Where masks showed
 no tree (integers, formats of few binades, units that keep sticky bits), the orders that datapaths have are
 all of them candidates.
 """
@@ -36,7 +36,7 @@ _Levels = Callable[[int, bool], Forms]
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all skeletons of one unit share."""
+    """What all templates of one unit share."""
 
     takes: Signature
 
@@ -383,7 +383,7 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
 # All of them ------------------------------------------------------------------------------------------------
 
 
-def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
+def templates(takes: Signature, tree: Node | None) -> list[Candidate]:
     """The candidates for a unit, those that the tree suggests first; each can be run."""
     f = _Frame(takes)
     if not f.d.is_float:

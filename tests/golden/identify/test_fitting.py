@@ -12,14 +12,14 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import candidates, fitting, moves, ranking
+from golden.identify.blackbox import candidates, fitting, mutations, ranking
 from golden.identify.blackbox import templates as orders
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissection import Dissection
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node
 from golden.program.signature import Bits
@@ -57,7 +57,7 @@ def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wro
     wrong = fitting.wrong_of(bank, start)
     assert wrong
     tried = fitting.Fit(start, wrong), fitting.sample_of(bank, start, 1)
-    plain = [move for move in moves.joint(start) if move.value == "25, up, nothing else"]
+    plain = [move for move in mutations.pairs_of_keys(start) if move.value == "25, up, nothing else"]
     better = fitting.one_change(tried[1], tried[0], plain, time.monotonic() + 60)
     assert better is not None and better.wrong == 0
 
@@ -72,7 +72,7 @@ def test_one_product_and_c_show_the_ends_of_every_order() -> None:
     bank = bank_of(true, 6)
     for kind, operands in simple(true.takes, 20, np.random.default_rng(3)):
         bank.add(kind, operands, true.dot(**operands))
-    made = list(skeletons(true.takes, None))
+    made = list(templates(true.takes, None))
     plain = sorted(fitting.wrong_of(bank, one) for one in made)
     best = ranking.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
     assert [type(step) for step in best.operations[0].steps] == [Fma]
@@ -80,7 +80,7 @@ def test_one_product_and_c_show_the_ends_of_every_order() -> None:
 
 
 def test_ends_are_shown_for_chains_of_operations_too() -> None:
-    """Masks showed a chain: no skeleton of it is one operation."""
+    """Masks showed a chain: no template of it is one operation."""
     true = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "up"}})
     plain = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "down"}})
     assert len(true.operations) > 1
@@ -105,7 +105,7 @@ def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
     ins = golden.instruction("rtx_blackwell", name)
     start = candidate(ins, {})
     true = candidate(ins, {SpecialValues: {"of": ("c", "scales"), "nan": 0x7FC00001}})
-    tried = moves.moves(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
+    tried = mutations.mutations(start, mutations.Hints((0x7FC00001,), wide=False, faults=False))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -142,7 +142,7 @@ def kept(codes: Bits, bits: int) -> Bits:
 def test_slices_may_hand_on_more_than_the_result_holds_where_masks_show_no_order() -> None:
     takes = signature_of(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"))
     assert takes.formats["d"].name == "f16"
-    chains = [one for one in skeletons(takes, None) if len(one.operations) == 2 and one.operations[1].k_index]
+    chains = [one for one in templates(takes, None) if len(one.operations) == 2 and one.operations[1].k_index]
     assert {one.operations[0].out_format.name for one in chains} == {"f16", "f32"}
 
 
@@ -153,16 +153,16 @@ def test_integers_that_a_unit_gives_for_infinite_products_are_words_to_try() -> 
     bank = bank_of(true, 20)
     assert bank.wrong(start.program).any()
     found = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
-    assert found.wrong == 0 and found.told == ["round of total: nan = 18"]
+    assert found.wrong == 0 and found.changes == ["round of total: nan = 18"]
 
 
 def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -> None:
     """Verdicts do not depend on what was checked before, and steps behind a rounding are checked for one."""
     ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
     own = candidate(ins, {})
-    some = list(moves.moves(own, moves.Hints(wide=False)))[::4]
+    some = list(mutations.mutations(own, mutations.Hints(wide=False)))[::4]
 
-    def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
+    def verdicts(tried: list[mutations.Mutation]) -> dict[str, bool]:
         candidates._begun.cache_clear()
         candidates._root.cache_clear()
         return {move.text: move.apply(own) is None for move in tried}
@@ -185,7 +185,7 @@ def test_groups_that_meet_c_by_its_leading_bit_may_be_rounded_twice_in_every_sli
     shapes = [[(s.op, s.of, getattr(s, "format", None)) for s in o.steps] for o in ins.program.operations]
     found = [
         [[(s.op, s.of, getattr(s, "format", None)) for s in o.steps] for o in one.operations]
-        for one in skeletons(signature_of(ins), tree)
+        for one in templates(signature_of(ins), tree)
     ]
     assert shapes in found
 
@@ -195,7 +195,7 @@ def test_a_width_that_is_a_bit_too_small_to_begin_with_puts_no_sum_behind_others
     nearer than the one that is a bit wider."""
     formats = {"a": "e3m2", "b": "e4m3", "c": "f16", "d": "f16"}
     takes = signature_of(FunctionUnit(lambda a, b, c: c, formats, 8))
-    made = {one.order: one for one in skeletons(takes, Node((C, *range(8)), exact=True))}
+    made = {one.order: one for one in templates(takes, Node((C, *range(8)), exact=True))}
     narrow, twice = made["one aligned sum"], made["one aligned sum, rounded to f32 first"]
     true = ranking.widened(narrow, 1)
     assert true is not None
@@ -215,7 +215,7 @@ def test_chains_that_add_the_last_product_first_are_tried_where_masks_show_no_or
     bank = bank_of(true, 10)
     made = [
         one.with_operations(o.with_steps(true.operations[0].steps) for o in one.operations)
-        for one in skeletons(true.takes, None)
+        for one in templates(true.takes, None)
         if one.order.startswith("chain of fused multiply-adds from c")
     ]
     assert [one.program for one in made if one is not None and bank.explained(one.program)]
@@ -251,7 +251,7 @@ def test_a_start_that_is_far_off_beside_a_near_one_takes_single_changes_alone(
 
 def test_products_that_are_cut_down_before_c_meets_them_by_its_leading_bit_are_a_start() -> None:
     true = candidate(golden.instruction("rdna4", "v_dot2_f16_f16"), {})
-    bank, by_name = bank_of(true, 60), {one.order: one for one in skeletons(true.takes, None)}
+    bank, by_name = bank_of(true, 60), {one.order: one for one in templates(true.takes, None)}
     by_magnitude, down = (
         fitting.wrong_of(bank, by_name[f"{dot}, then c aligned by its leading bit"])
         for dot in ("aligned dot product", "dot product aligned down")
@@ -266,7 +266,7 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
     rounded, own = 0x7FC00001, 0xFFC00000
     true = candidate(ins, {SpecialValues: {"of": ("c",), "nan": own}, Round: {"nan": rounded}})
     start = candidate(ins, {SpecialValues: {"of": ("products", "c"), "nan": rounded}})
-    tried = moves.moves(start, moves.Hints((rounded, own)))
+    tried = mutations.mutations(start, mutations.Hints((rounded, own)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -287,14 +287,14 @@ def test_fewer_registers_are_tried_in_the_place_of_what_stood_in_for_them(
     own: dict[str, Any] = {"nan": 0x7FC00000, "nans": ()}
     wanted = candidate(ins, {SpecialValues: own | true, Round: {"nan": 0xFFC00000}})
     start = candidate(ins, {SpecialValues: own | found})
-    tried = moves.moves(start, moves.Hints((0xFFC00000, 0x7FC00001)))
+    tried = mutations.mutations(start, mutations.Hints((0xFFC00000, 0x7FC00001)))
     assert any((new := move.apply(start)) is not None and new.key == wanted.key for move in tried)
 
 
 def test_special_values_of_earlier_results_alone_are_looked_for() -> None:
     """Of an operation that adds c to an earlier result: which infinity wins stood in for it."""
     takes = candidate(golden.instruction("ampere", SMALL), {}).takes
-    two = next(one for one in skeletons(takes, None) if one.order == "exact dot product in f32, then c")
+    two = next(one for one in templates(takes, None) if one.order == "exact dot product in f32, then c")
     dot, add = two.operations
 
     def of(**keys: Any) -> Candidate:
@@ -304,7 +304,7 @@ def test_special_values_of_earlier_results_alone_are_looked_for() -> None:
         return made
 
     start, true = of(opposite_infinities="last"), of(of=("addends",))
-    tried = moves.moves(start, moves.Hints())
+    tried = mutations.mutations(start, mutations.Hints())
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -312,7 +312,7 @@ def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
     """Products are cut by magnitude, and their sums, which are in two's complement, down."""
     true = candidate(golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"), {})
     tree = Node((*range(16, 32), Node((C, *range(16)))))
-    by_name = {one.order.rpartition(": ")[2]: one for one in skeletons(true.takes, tree)}
+    by_name = {one.order.rpartition(": ")[2]: one for one in templates(true.takes, tree)}
     bank = bank_of(true, 20)
     by_magnitude, down = (
         fitting.wrong_of(bank, by_name[f"groups (interleaved 2) aligned, {sums}, then c"])
@@ -324,7 +324,7 @@ def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
 def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
     """As the adder's own word it explains most, and then neither change alone explains more."""
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
-    two = next(one for one in skeletons(candidate(ins, {}).takes, None) if "in f32, then c" in one.order)
+    two = next(one for one in templates(candidate(ins, {}).takes, None) if "in f32, then c" in one.order)
     dot, add = two.operations
     rounded = next(s for s in two.operations[0].steps if isinstance(s, SpecialValues))
     adder = Additions(
@@ -339,7 +339,7 @@ def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
 
     own, shown = 0x7FC00000, 0x7FFFFFFF
     start, true = made(own, nan=shown), made(shown, nan=shown, first_nan=True)
-    tried = moves.moves(start, moves.Hints((shown,)))
+    tried = mutations.mutations(start, mutations.Hints((shown,)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -365,7 +365,7 @@ def test_a_near_start_goes_on_before_others_are_looked_for(
 
 def test_of_starts_that_are_as_near_one_of_each_kind_is_fitted() -> None:
     """Ordinary operands of few binades tell no exact sum from rounded ones; words of NaNs come later."""
-    made = list(skeletons(signature_of(golden.instruction("ampere", SMALL)), None))
+    made = list(templates(signature_of(golden.instruction("ampere", SMALL)), None))
     chain, adds, exact = (
         next(one for one in made if one.order.startswith(name))
         for name in (
@@ -436,7 +436,7 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
     start = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": False}})
     wanted = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": True}})
     assert start.operations != wanted.operations
-    made = [move.apply(start) for move in moves._same_words(start, moves.Hints(words=(0x7FC00001,)))]
+    made = [move.apply(start) for move in mutations._same_words(start, mutations.Hints(words=(0x7FC00001,)))]
     assert wanted.operations in [one.operations for one in made if one is not None]
 
 
@@ -448,13 +448,13 @@ def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> No
     bank = bank_of(true, 24)
     plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
     assert plain is not None
-    every = {move.text: move for move in moves.moves(plain, moves.Hints())}
+    every = {move.text: move for move in mutations.mutations(plain, mutations.Hints())}
     more = [every["multiply of a and b: normalize = True"], every["a and b: format = f16"]]
     first = fitting.Fit(plain, fitting.wrong_of(bank, plain), ["another = change"])
     found = fitting._beside(fitting.sample_of(bank, plain, 1), first, more, time.monotonic() + 60)
     normalized = more[0].apply(plain)
     assert normalized is not None and 0 < fitting.wrong_of(bank, normalized) < first.wrong  # it helps, too
-    assert not found.wrong and found.told[1:] == [more[1].text]
+    assert not found.wrong and found.changes[1:] == [more[1].text]
 
 
 def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
@@ -465,7 +465,7 @@ def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
     left = iter((100, 40, 30, 0))
 
     def stepped(sample: Any, best: fitting.Fit, *_: Any) -> fitting.Fit:
-        return fitting.Fit(best.candidate, next(left), [*best.told, "a change"])
+        return fitting.Fit(best.candidate, next(left), [*best.changes, "a change"])
 
     monkeypatch.setattr(fitting, "one_change", stepped)
     assert fitting.fit_near(bank, fitting.Fit(start, 300), time.monotonic() + 60).wrong == 30
@@ -480,11 +480,11 @@ def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
     assert first.wrong
     tried: list[Candidate] = []
 
-    def counted(one: Candidate, hints: moves.Hints) -> Iterator[moves.Move]:
+    def counted(one: Candidate, hints: mutations.Hints) -> Iterator[mutations.Mutation]:
         tried.append(one)
-        return moves.moves(one, hints)
+        return mutations.mutations(one, hints)
 
-    monkeypatch.setattr(fitting, "moves", counted)
+    monkeypatch.setattr(fitting, "mutations", counted)
     assert fitting.fit(bank, first, time.monotonic() + 60).wrong == first.wrong
     assert not tried
     bank.add("more", {name: codes[:4] for name, codes in bank.operands.items()}, bank.answers[:4])
@@ -502,6 +502,6 @@ def test_the_forms_of_a_level_are_made_once_for_all_chains(monkeypatch: pytest.M
         return bodies(frame, n)
 
     monkeypatch.setattr(orders, "_bodies", counted)
-    slices = orders.skeletons(takes, Node((*range(16, 32), Node((C, *range(16))))))
+    slices = orders.templates(takes, Node((*range(16, 32), Node((C, *range(16))))))
     assert sum(one.order.startswith("chain of 2") for one in slices) > 20
     assert made == [16]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import golden
 from golden.identify.blackbox import ranking
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.program.signature import Signature
 from golden.program.steps import Additions, Round
 from golden.unit import signature_of
@@ -23,7 +23,7 @@ def plain() -> Candidate:
 
 
 def chains(of: int, form: str, takes: Signature | None = None) -> list[Candidate]:
-    made = skeletons(takes or whole(CHAIN, "turing").takes, None)
+    made = templates(takes or whole(CHAIN, "turing").takes, None)
     found = [one for one in made if len(one.operations) == of and one.order.endswith(form)]
     return [one for one in found if of == 1 or one.operations[0].out_format.name == "f32"]
 

@@ -20,11 +20,11 @@ from golden.identify.blackbox import ranking, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.fitting import Effort, Fit, fit, wrong_of
-from golden.identify.blackbox.moves import Hints, joint, moves, rare
+from golden.identify.blackbox.mutations import Hints, mutations, pairs_of_keys, rare
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.ranking import various
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.instruction import Instruction
 from golden.kernels import sum_tree
 from golden.model import trials
@@ -106,7 +106,7 @@ def test_a_step_more_or_another_register_is_one_change(name: str) -> None:
 
 def test_every_change_is_a_unit_that_the_loader_takes() -> None:
     start, bank, texts = as_candidate(unit(PLAIN)), asked(unit(PLAIN), 2), 0
-    for index, move in enumerate((*rare(start), *moves(start, Hints((0x7FFFFFFF,))))):
+    for index, move in enumerate((*rare(start), *mutations(start, Hints((0x7FFFFFFF,))))):
         one = move.apply(start) if index % 23 == 0 else None
         if one is None:
             continue
@@ -136,7 +136,9 @@ def test_another_format_brings_its_own_word_of_a_nan() -> None:
     box = changed("  - multiply: {to: products}\n", rounded)
     bank, start = asked(box), as_candidate(unit(PLAIN))
     assert wrong_of(bank, start) > 0
-    made = [move.apply(start) for move in moves(start, Hints(wide=False)) if move.key == "multiply: format"]
+    made = [
+        move.apply(start) for move in mutations(start, Hints(wide=False)) if move.key == "multiply: format"
+    ]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
@@ -165,7 +167,7 @@ def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() ->
     assert tree is not None and tree.brackets() == "(c + (0 + 1 + 2 + 3 + 4 + 5 + 6 + 7))"
     found = [
         one
-        for one in skeletons(takes, tree)
+        for one in templates(takes, tree)
         if [step.op for step in one.operations[0].steps]
         == [step.op for step in box.program.operations[0].steps]
     ]
@@ -183,13 +185,13 @@ def test_each_floor_is_tried_where_a_register_is_left_out() -> None:
     box, start = left_out("unshifted", ", floor: -131"), as_candidate(left_out("unshifted"))
     bank = asked(box, 2)
     assert wrong_of(bank, start) > 0
-    made = [move.apply(start) for move in moves(start, Hints()) if move.key.endswith(": floor")]
+    made = [move.apply(start) for move in mutations(start, Hints()) if move.key.endswith(": floor")]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
 def test_earlier_results_can_have_any_format() -> None:
     chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
-    made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
+    made = [move.apply(chain) for move in mutations(chain, Hints()) if move.key == "earlier results: format"]
     found = {one.operations[0].out_format.name for one in made if one is not None}
     assert found == {"f16", "bf16", "f64"}
 
@@ -241,7 +243,7 @@ def test_keys_of_every_kind_are_fitted(old: str, new: str) -> None:
     bank = asked(changed(old, new), 8 if "nans" not in new else 40)
     start = as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
-    assert found.wrong == 0, found.told
+    assert found.wrong == 0, found.changes
 
 
 def test_of_ranked_programs_the_best_of_each_shape_come_first() -> None:
@@ -338,7 +340,7 @@ def test_a_result_can_be_rounded_twice_each_time_in_its_own_way() -> None:
             operands = stimuli.generate(start.instruction, kind, 60, np.random.default_rng(index))
             bank.add(kind, operands, (wide.dot(**operands) >> 16).astype(np.uint16))
         least = min(
-            (wrong_of(bank, new) for move in joint(start) if (new := move.apply(start)) is not None),
+            (wrong_of(bank, new) for move in pairs_of_keys(start) if (new := move.apply(start)) is not None),
             default=0,
         )
         assert wrong_of(bank, start) > 60 and least == 0
@@ -359,7 +361,7 @@ def test_where_all_results_are_multiples_of_a_number_a_sum_may_be_normalised_no_
     )
     bank, start = asked(box), as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
-    assert found.wrong == 0, found.told
+    assert found.wrong == 0, found.changes
 
 
 def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -> None:
@@ -373,7 +375,7 @@ def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -
     assert sum_order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes)) is None
     wanted = [step for step in box.program.operations[0].steps if isinstance(step, Align | Sum)][:4]
     made = (
-        [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in skeletons(takes, None)
+        [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in templates(takes, None)
     )
     assert any(steps[:4] == wanted for steps in made)
 
@@ -398,7 +400,7 @@ def test_where_c_meets_all_products_their_sum_may_be_in_fixed_point() -> None:
     box = unit(POINT)
     takes = signature_of(box)
     tree = sum_tree.Node((sum_tree.C, sum_tree.Node(tuple(range(8)))))
-    found = [one.operations[0].steps for one in skeletons(takes, tree)]
+    found = [one.operations[0].steps for one in templates(takes, tree)]
     wanted = [step.op for step in box.program.operations[0].steps]
     shown = [steps[5].exponent for steps in found if [step.op for step in steps] == wanted]  # type: ignore[union-attr]
     assert 0 in shown

@@ -17,9 +17,9 @@ from golden.identify.blackbox import discriminate, dissection, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissection import Dissection
-from golden.identify.blackbox.moves import Hints, moves, resets
+from golden.identify.blackbox.mutations import Hints, mutations, resets
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
-from golden.identify.blackbox.templates import align, skeletons
+from golden.identify.blackbox.templates import align, templates
 from golden.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
@@ -252,7 +252,7 @@ def test_a_cause_between_two_others_is_one_change() -> None:
         for part in (operands, among_zeros(true.takes, operands, np.random.default_rng(1))):
             bank.add(kind, part, true.dot(**part))
     assert bank.wrong(start.program).any()
-    tried = [move.apply(start) for move in moves(start, hints) if move.key.endswith(": nans")]
+    tried = [move.apply(start) for move in mutations(start, hints) if move.key.endswith(": nans")]
     assert any(one is not None and bank.explained(one.program) for one in tried)
 
 
@@ -646,7 +646,7 @@ def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
     """What was found of special values and of cut bits stays; what stood in for leading bits goes."""
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     name = "dot product aligned down, then c aligned by its leading bit"
-    made = next(one for one in skeletons(signature_of(ins), None) if one.order == name)
+    made = next(one for one in templates(signature_of(ins), None) if one.order == name)
     own = made.operations[0].steps_of(Align)[-1]
     found = replace(own, maximum=(), rounding="toward_zero", cut="sticky_or")
     now = made.with_operations(

@@ -11,14 +11,14 @@ import numpy as np
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import hints, moves
+from golden.identify.blackbox import hints, mutations
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.hints import hints as hints_of
-from golden.identify.blackbox.moves import Hints, Move
+from golden.identify.blackbox.mutations import Hints, Mutation
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import tree_of_unit
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import get_format
 from golden.program.program import Program
@@ -47,7 +47,7 @@ def made(operations: Iterable[Any]) -> Candidate:
     return found
 
 
-def lead_to(tried: Iterable[Move], start: Candidate, true: Candidate) -> bool:
+def lead_to(tried: Iterable[Mutation], start: Candidate, true: Candidate) -> bool:
     """Whether one of some changes makes one unit of the other."""
     return any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
@@ -64,10 +64,12 @@ def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() ->
     start = bulk()
     assert next(s for s in start.operations[DOT].steps if isinstance(s, SpecialValues)).nan == 0x7FC00000
     rounded = bulk(kind=Multiply, format=get_format("f16"), nan=None)
-    assert lead_to(moves.moves(start, Hints()), start, rounded)
+    assert lead_to(mutations.mutations(start, Hints()), start, rounded)
     slices = golden.instruction("ampere", "HMMA.16816.F32")
     chain = Candidate(signature_of(slices), slices.program.operations, "given")
-    results = {new.operations[0] for move in moves.moves(chain, Hints()) if (new := move.apply(chain))}
+    results = {
+        new.operations[0] for move in mutations.mutations(chain, Hints()) if (new := move.apply(chain))
+    }
     half = [one for one in results if one.out_format == get_format("f16")]
     assert [(one.final.format, one.final.nan) for one in half] == [(get_format("f16"), 0x7E00)]
 
@@ -94,7 +96,7 @@ def test_slices_that_masks_show_beside_each_other_may_be_one_after_the_other() -
     beside = Node((C, Node((Node(low), Node(high)))))
     chains = [
         [(o.seed, o.k_index, o.addends) for o in one.operations]
-        for one in skeletons(signature_of(true), beside)
+        for one in templates(signature_of(true), beside)
         if one.order == "chain of 3 operations: one aligned sum"
     ]
     assert [("zero", low, ()), ("r0", high, ()), ("c", (), ("r1",))] in chains
@@ -114,7 +116,7 @@ def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c()
         hidden.add("special_values", operands, true.dot(**operands))
         assert word not in hidden.answers and {1, word} <= set(hints_of(hidden).words)
     plain = few(bulk())
-    assert hints_of(plain).words == moves.nan_words(plain.takes.formats["d"], plain.answers.tolist())
+    assert hints_of(plain).words == mutations.nan_words(plain.takes.formats["d"], plain.answers.tolist())
 
 
 def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
@@ -137,7 +139,7 @@ def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
 def test_rounded_products_may_be_added_before_c_where_masks_show_no_order() -> None:
     """Two of them are one group, as more are in groups."""
     pair = golden.instruction("armv9", "bfdot.4s")
-    made = [one for one in skeletons(signature_of(pair), None) if "rounded products" in one.order]
+    made = [one for one in templates(signature_of(pair), None) if "rounded products" in one.order]
     sums = [[s.of for s in one.operations[DOT].steps if isinstance(s, Sum)] for one in made]
     assert [("groups",)] in sums
 
@@ -170,4 +172,4 @@ def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_ha
     dot, add = bulk(DOT, SpecialValues, nan=words[0], nans=(("factor", 0),)).operations
     last = [replace(s, nan=words[0]) if isinstance(s, SpecialValues) else s for s in add.steps]
     true = made([dot, add.with_steps(last)])
-    assert lead_to(moves.moves(start, Hints(words=words)), start, true)
+    assert lead_to(mutations.mutations(start, Hints(words=words)), start, true)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.identify.blackbox.templates import skeletons
+from golden.identify.blackbox.templates import templates
 from golden.program.signature import Signature
 from golden.unit import FunctionUnit, signature_of
 
@@ -21,7 +21,7 @@ SCALED = {"a": "e4m3", "b": "e4m3", "c": "f32", "d": "f32", "scale_a": "ue8m0", 
 
 def test_integers_that_are_made_of_floats_have_special_values() -> None:
     def ops(takes: Signature) -> set[tuple[str, ...]]:
-        return {tuple(s.op for s in o.steps) for one in skeletons(takes, None) for o in one.operations}
+        return {tuple(s.op for s in o.steps) for one in templates(takes, None) for o in one.operations}
 
     floats, integers = small(a="f16", b="f16", c="f32", d="s32"), small(a="s8", b="s8", c="s32", d="s32")
     assert ("multiply", "special_values", "sum", "round") in ops(floats)

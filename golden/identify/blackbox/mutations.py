@@ -75,7 +75,7 @@ _SPREAD = 6
 
 
 @dataclass(frozen=True)
-class Move:
+class Mutation:
     """One change. `key`: what it changes, "align.fraction_bits"; `value`: to what; `rank`: plain ones first.
 
     `only`: the operation that it is made in; None: in all that have such a step.
@@ -128,7 +128,7 @@ class Hints:
     last_bit: int | None = None
 
 
-def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
+def mutations(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     """Every single change of the keys of a candidate, and of steps that many units have."""
     seen: dict[Step, int] = {}
     for operation in one.operations:
@@ -143,7 +143,7 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     yield from _outs(one)
 
 
-def rare(one: Candidate) -> Iterator[Move]:
+def rare(one: Candidate) -> Iterator[Mutation]:
     """Changes that few units need: other registers, any step put in at any place or taken out, rounded
     additions for exact ones, other links between operations."""
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
@@ -151,12 +151,12 @@ def rare(one: Candidate) -> Iterator[Move]:
         yield from _rounded_to(one, step)
     for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
         for label, steps, changed in make(one):
-            yield Move(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
+            yield Mutation(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
     for label, operations in structure.linked(one):
         yield _Whole(label, "", lambda steps: steps, 1, whole=operations)
 
 
-def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
+def _rounded_to(one: Candidate, step: Step) -> Iterator[Mutation]:
     """Any format that something is rounded to before the result, with how: a wrong one of the two hides that
     the other is right."""
     now = getattr(step, "format", None)
@@ -166,10 +166,10 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
         if fmt != now:
             new: dict[str, Any] = {"format": fmt, "rounding": mode, "nan": None}
             label = f"{step.op} of {' and '.join(step.of)}: format"
-            yield Move(label, f"{fmt.name}, {mode}", _replacing(step, replace(step, **new)), 1)
+            yield Mutation(label, f"{fmt.name}, {mode}", _replacing(step, replace(step, **new)), 1)
 
 
-def joint(one: Candidate) -> Iterator[Move]:
+def pairs_of_keys(one: Candidate) -> Iterator[Mutation]:
     """Two keys of one step at once: any two words, and the width of an alignment with how it cuts. What is
     cut and how it is rounded are seen together."""
     yield from _widths_and_roundings(one)
@@ -189,10 +189,10 @@ def joint(one: Candidate) -> Iterator[Move]:
                 if both and applies(key, held, defaults) and applies(other, held, defaults):
                     label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
                     said = f"{_shown(value)}, {key_name(second, other)} {_shown(beside)}"
-                    yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
+                    yield Mutation(label, said, _replacing(step, changed), key.fault + other.fault)
 
 
-def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
+def _widths_and_roundings(one: Candidate) -> Iterator[Mutation]:
     """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone. Also
     of the plain alignment, without what was found at a wrong width beside them."""
     for step in dict.fromkeys(
@@ -206,10 +206,10 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                 if changed.rounding != step.rounding or base != step:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
-                    yield Move(label, said, _replacing(step, changed), 1)
+                    yield Mutation(label, said, _replacing(step, changed), 1)
 
 
-def sticky(one: Candidate) -> Iterator[Move]:
+def sticky(one: Candidate) -> Iterator[Mutation]:
     """A sticky bit below one width of all registers, as they are cut otherwise: at any other width than the
     right one it explains nothing where many terms leave a bit each."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
@@ -217,7 +217,7 @@ def sticky(one: Candidate) -> Iterator[Move]:
             changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
             if cut not in (step.cut, "dropped"):
                 label = f"align of {' and '.join(step.of)}: cut"
-                yield Move(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
+                yield Mutation(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
@@ -228,7 +228,7 @@ def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
             yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
 
 
-def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
+def in_one_operation(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     """The same changes in one operation alone, where there are several."""
     for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
         part = replace(one, operations=(operation,))
@@ -242,21 +242,21 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
             yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
 
 
-def resets(one: Candidate) -> Iterator[Move]:
+def resets(one: Candidate) -> Iterator[Mutation]:
     """Every key that was given a value, back to its default, one width for all registers of an alignment,
     and numbers that are not normalised on the way: what helped once can stand in the way later."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
-        yield Move(label, f"{bits} for all", _replacing(align_, even))
+        yield Mutation(label, f"{bits} for all", _replacing(align_, even))
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         for name, key, default in declared(step):
             now = getattr(step, name)
             if default is MISSING or now in (default, None) or isinstance(key, FormatName | Target):
                 continue
             label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
-            yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
+            yield Mutation(label, _shown(default), _replacing(step, replace(step, **{name: default})))
     for of in dict.fromkeys(s.of for o in one.operations for s in o.steps if isinstance(s, Normalize)):
-        yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
+        yield Mutation(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
 
 
 def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
@@ -264,7 +264,7 @@ def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
-    """The value of every key by the name that moves have for it; of steps that differ in it, all values."""
+    """The value of every key by the name that mutations give it; of steps that differ in it, all values."""
     found: dict[str, dict[str, None]] = {}
     for step in dict.fromkeys(s for operation in operations for s in operation.steps):
         for name, key, _ in declared(step):
@@ -276,7 +276,7 @@ def settings(operations: Iterable[Operation]) -> dict[str, str]:
 # Keys -------------------------------------------------------------------------------------------------------
 
 
-def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Move]:
+def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Mutation]:
     """Every key with every other value; `faults`: those that only faults set, else the others."""
     listed = list(declared(step))
     defaults = {name: default for name, _, default in listed}
@@ -289,12 +289,12 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
             if value != getattr(step, name) and applies(key, held, defaults):
                 label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
                 where = one.formats["d"] if isinstance(key, Word) and value is not None else None
-                yield Move(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
+                yield Mutation(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero", "to_odd"):
                 changed = replace(step, format=fmt, rounding=mode, **_beside(step, "format", fmt))
-                yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
+                yield Mutation("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
 
 def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
     return {}
 
 
-def _read(one: Candidate, step: Step) -> Iterator[Move]:
+def _read(one: Candidate, step: Step) -> Iterator[Mutation]:
     """Other registers that a step reads."""
     scaled = bool(one.takes.scale_block)
     known = dict.fromkeys(
@@ -320,7 +320,9 @@ def _read(one: Candidate, step: Step) -> Iterator[Move]:
     )
     for of in structure.other_registers(step, tuple(known)):
         changed = structure.with_registers(step, of)
-        yield Move(f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", _replacing(step, changed))
+        yield Mutation(
+            f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", _replacing(step, changed)
+        )
 
 
 def _swapping(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
@@ -486,7 +488,7 @@ def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
     yield from (group for group in structure.groups(k) if k <= _MOST_GROUPED or k % group[1] == 0)
 
 
-def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
+def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Mutation]:
     """Special values that are looked for elsewhere, also without what was found of the registers before."""
     if not isinstance(step, SpecialValues):
         return
@@ -499,15 +501,15 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                 changed = replace(base, of=of, nan=word)
                 said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}") + more
                 where, rank = (None, 0) if word == step.nan else (one.formats["d"], 1)
-                yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
+                yield Mutation("special_values: of", said, _replacing(step, changed), rank, where=where)
                 for rest in words[:_WORDS_LEFT] if set(of) < set(step.of) else ():
                     left = _leaving(step, changed, rest)
                     rounded = f"{said}, others rounded, {_shown(rest)}"
-                    yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])
+                    yield Mutation("special_values: of", rounded, left, 1, where=one.formats["d"])
     if not step.nans:
         for cause in ("a", "b", "factor", "c"):
             handed_on = _replacing(step, replace(step, nans=((cause, None),)))
-            yield Move("special_values: nans", f"{cause} handed on", handed_on, 1)
+            yield Mutation("special_values: nans", f"{cause} handed on", handed_on, 1)
 
 
 def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
@@ -540,11 +542,11 @@ def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callab
 # Structure --------------------------------------------------------------------------------------------------
 
 
-def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
+def _structure(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     """Steps put in, taken out, split."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
-            yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
+            yield Mutation(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
     yield from _same_words(one, hints)
     yield from _numbers_for_nans(one, hints)
@@ -557,10 +559,10 @@ def _without(step: Step) -> Callable[[Steps], Steps]:
     return lambda steps: tuple(s for s in steps if s != step)
 
 
-def _flushes(one: Candidate) -> Iterator[Move]:
+def _flushes(one: Candidate) -> Iterator[Mutation]:
     for sign in ("signed", "positive"):
         for of in (("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
-            yield Move(f"flush of {' and '.join(of)}", sign, _flushing(of, sign))
+            yield Mutation(f"flush of {' and '.join(of)}", sign, _flushing(of, sign))
 
 
 def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
@@ -576,7 +578,7 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
     return change
 
 
-def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
+def _same_words(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     """One word for every NaN that a step makes, with those of operands handed on, or not, or by adders alone:
     while a later step makes words of its own, what earlier ones make does not show, and a NaN that an adder
     hands on is the word of what made it."""
@@ -594,10 +596,10 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
                 return tuple(_with_words(step, word, isinstance(step, handing)) for step in steps)
 
             text = f"{word:#x}, those of operands {said}"
-            yield Move("nan of every step", text, change, where=one.formats["d"])
+            yield Mutation("nan of every step", text, change, where=one.formats["d"])
 
 
-def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Move]:
+def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     """A number for NaNs of operands where products are made, and a NaN for all others where an operation
     adds none: where most NaNs have one answer, that word of the last operation explains more than either."""
     d = one.formats["d"]
@@ -627,43 +629,43 @@ def _with_words(step: Step, word: int, kept: bool) -> Step:
     return step
 
 
-def _converted(one: Candidate) -> Iterator[Move]:
+def _converted(one: Candidate) -> Iterator[Mutation]:
     """Operands whose subnormal numbers are normalised first, as a conversion to a wider format does."""
     for of in (("c",), ("a", "b", "c")):
         if all(one.formats[name].is_float for name in of):
             widths = tuple((name, one.formats[name].fraction_bits) for name in of if name != "b")
             names = tuple(name for name, _ in widths)
             step = Normalize(of=names, fraction_bits=widths, rounding="toward_zero")
-            yield Move(
+            yield Mutation(
                 f"normalize of {' and '.join(names)}",
                 "first",
                 lambda steps, n=step: (n, *steps),  # type: ignore[misc]
             )
 
 
-def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
+def _inserted(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
     before a sum."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps):
         if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
             term = step.to or step.of[0]
             for of in ((term,), (term, "c")):
-                yield Move(
+                yield Mutation(
                     "special_values of " + " and ".join(of), "looked for", _behind(step, SpecialValues(of=of))
                 )
         if isinstance(step, Sum) and step.to != "d":
             yield from _renormalized(one, step, hints)
         if isinstance(step, Sum):
-            yield Move("align before sum", "put in", _before(step, align(step.of, step.group)), 1)
+            yield Mutation("align before sum", "put in", _before(step, align(step.of, step.group)), 1)
         if isinstance(step, Round) and step.to == "d" and one.formats["d"].is_float:
             for fmt in _formats(one):
                 for mode in ("nearest_even", "toward_zero"):
                     first = replace(step, to="partial", format=fmt, rounding=mode, nan=None)
                     twice: Steps = (first, replace(step, of=("partial",)))
-                    yield Move("round", f"first to {fmt.name}, {mode}", _instead(step, twice), 1)
+                    yield Mutation("round", f"first to {fmt.name}, {mode}", _instead(step, twice), 1)
 
 
-def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
+def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Mutation]:
     """The sum normalised and cut once more, alone and with one bit more in what it is the sum of."""
     wider = next(
         (s for o in one.operations for s in o.steps if isinstance(s, Align) and s.of == step.of), None
@@ -671,16 +673,16 @@ def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
     for mode in ("down", "toward_zero", "nearest_even"):
         for bits in range(20, 40) if hints.wide else (START_BITS,):
             normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
-            yield Move(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
+            yield Mutation(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
             if hints.last_bit is not None:
                 least = replace(normal, min_exponent=hints.last_bit + bits)
                 said = f"{bits}, {mode}, not below 2^{least.min_exponent}"
-                yield Move(f"normalize of {step.to}", said, _behind(step, least), 1)
+                yield Mutation(f"normalize of {step.to}", said, _behind(step, least), 1)
             if wider is not None:
                 table = tuple((name, n + 1 if name == step.of[0] else n) for name, n in wider.fraction_bits)
                 before = _replacing(wider, replace(wider, fraction_bits=table))
                 both = _after(before, _behind(step, normal))
-                yield Move(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
+                yield Mutation(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
 
 
 def _after(first: Callable[[Steps], Steps], then: Callable[[Steps], Steps]) -> Callable[[Steps], Steps]:
@@ -702,7 +704,7 @@ def _instead(step: Step, by: Sequence[Step]) -> Callable[[Steps], Steps]:
     return change
 
 
-def _split(one: Candidate) -> Iterator[Move]:
+def _split(one: Candidate) -> Iterator[Mutation]:
     """Products (or groups) aligned and summed by themselves before they meet c; by groups before that."""
     for name in ("products", "groups"):
         pair = _sum_with_c(one, name)
@@ -714,14 +716,14 @@ def _split(one: Candidate) -> Iterator[Move]:
             meet = align(("dot", "c"), bits=bits)
             meet = replace(meet, floor=step.floor)
             then: Steps = (*dot, meet, replace(total, of=("dot", "c")))
-            yield Move("c", f"meets the sum of {name}, at {bits} bits", _exchange(step, total, then), 1)
+            yield Mutation("c", f"meets the sum of {name}, at {bits} bits", _exchange(step, total, then), 1)
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         if step.of == ("products",) and step.group is None:
             sums = [s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.of == step.of]
             for group in filter(None, _groups(one)) if sums else ():
                 inner: Steps = (replace(step, group=group), Sum(of=("products",), to="groups", group=group))
                 outer: Steps = (_renamed(step, "groups"), replace(sums[0], of=("groups",)))
-                yield Move(
+                yield Mutation(
                     "products", f"summed by groups, {group}", _exchange(step, sums[0], (*inner, *outer)), 1
                 )
 
@@ -753,13 +755,13 @@ def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
     return change
 
 
-def _outs(one: Candidate) -> Iterator[Move]:
+def _outs(one: Candidate) -> Iterator[Mutation]:
     """Other formats for the results of earlier operations."""
     for fmt in _formats(one) if len(one.operations) > 1 else ():
         yield _Outs("earlier results: format", fmt.name, lambda steps: steps, out=fmt)
 
 
-class _Outs(Move):
+class _Outs(Mutation):
     """Changes the format of the results of all operations but the last one."""
 
     def apply(self, one: Candidate) -> Candidate | None:
@@ -769,7 +771,7 @@ class _Outs(Move):
         return None if changed == one.operations else one.with_operations(changed)
 
 
-def _operands(one: Candidate) -> Iterator[Move]:
+def _operands(one: Candidate) -> Iterator[Mutation]:
     """a and b converted to a wider format first, in which subnormal numbers have exponents of their own."""
     a, b = one.formats["a"], one.formats["b"]
     if a.is_float and b.is_float:
@@ -778,7 +780,7 @@ def _operands(one: Candidate) -> Iterator[Move]:
                 yield _Operands("a and b: format", _shown(fmt), lambda steps: steps, out=fmt)
 
 
-class _Operands(Move):
+class _Operands(Mutation):
     """Changes the format of a and b in all operations that multiply."""
 
     def apply(self, one: Candidate) -> Candidate | None:
@@ -788,7 +790,7 @@ class _Operands(Move):
 
 
 @dataclass(frozen=True)
-class _Whole(Move):
+class _Whole(Mutation):
     """Other operations altogether."""
 
     whole: tuple[Operation, ...] = ()
