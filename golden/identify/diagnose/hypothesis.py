@@ -48,6 +48,21 @@ class Hypothesis:
         return found
 
     @property
+    def known_instruction(self) -> Instruction:
+        """`instruction` where there is one."""
+        assert self.instruction is not None
+        return self.instruction
+
+    def of(self, instruction: Instruction | None) -> Hypothesis:
+        """The hypothesis, whose instruction was made already."""
+        self.__dict__["instruction"] = instruction
+        return self
+
+    def counted(self, remaining: int, total: int, failing: int | None = None) -> Hypothesis:
+        """The hypothesis with how many of `total` results it leaves, of which `failing` are wrong."""
+        return replace(self, remaining=remaining, total=total, failing=failing).of(self.instruction)
+
+    @property
     def outside(self) -> tuple[Mutation, ...]:
         """The mutations of ports and signals, which the program has no words for."""
         return tuple(one for one in self.mutations if one.program is None)
@@ -79,8 +94,7 @@ class Hypothesis:
 
     def results(self, operands: Operands) -> Bits:
         """What the unit would answer (`delay` left out)."""
-        assert self.instruction is not None
-        return run(self.instruction, self.outside, operands)
+        return run(self.known_instruction, self.outside, operands)
 
     def accepted(self, failing: int) -> bool:
         """Whether it explains most of the results that differ, `failing` of all."""
@@ -102,9 +116,11 @@ class Hypothesis:
         if mutation.slug in self.slug.split("+"):
             return None
         new = self._named(mutation, mutations=(*self.mutations, mutation))
-        if new.instruction is None or not all(fits(one, new.instruction) for one in new.outside):
+        # the program that is there already: units that share one share its compiled engine
+        program = self.instruction if mutation.program is None else mutation.program(self.known_instruction)
+        if program is None or not all(fits(one, program) for one in new.outside):
             return None
-        return new
+        return new.of(program)
 
     def without(self, mutation: Mutation) -> Hypothesis | None:
         """The hypothesis without one of its mutations, named by the others; None where these mean nothing

@@ -8,7 +8,7 @@ results that refute them join the sample (counterexamples). golden/identify/sear
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -237,9 +237,9 @@ class HypothesisSearch:
         """Leaves out those whose program and mutations another one had already."""
         found = []
         for one in hypotheses:
-            assert one.instruction is not None
-            formats = tuple(one.instruction.formats.items())
-            key = (arithmetic(one.instruction), formats, frozenset(each.slug for each in one.outside))
+            unit = one.known_instruction
+            formats = tuple(unit.formats.items())
+            key = (arithmetic(unit), formats, frozenset(each.slug for each in one.outside))
             if key not in self.tried:
                 self.tried.add(key)
                 found.append(one)
@@ -401,11 +401,10 @@ class HypothesisSearch:
                 break
             left, judged = self._left(one), self._judged(one)
             part = len(judged) < len(results.actual)
-            self.confirmed[one.slug] = replace(
-                one,
-                remaining=len(left),
-                total=len(judged) - 2 * one.in_order,
-                failing=int(results.wrong[judged].sum()) if part else None,
+            self.confirmed[one.slug] = one.counted(
+                len(left),
+                len(judged) - 2 * one.in_order,
+                int(results.wrong[judged].sum()) if part else None,
             )
             missed += [left[: SEARCH.counterexamples]] if scored.wrong == 0 else []
         return np.concatenate(missed)
@@ -441,7 +440,7 @@ class HypothesisSearch:
             if one.failing is not None and wanted and not self.combining.over():
                 parts = np.array_split(results.every, -(-len(results.actual) // SEARCH.judged))
                 left = sum(results.count(one, part) for part in parts)
-                one = replace(one, remaining=left, total=len(results.actual) - 2 * one.in_order, failing=None)
+                one = one.counted(left, len(results.actual) - 2 * one.in_order)
                 self.confirmed[one.slug] = one
             found.append(one)
         return tuple(sorted(found, key=_left_and_rank))
