@@ -89,15 +89,25 @@ typedef struct {
 
 /* How a rounding adds before it cuts: masks of what each direction needs. */
 typedef struct {
-    int truncates;
-    int64_t even, half, down, up, odd;
+    int32_t truncates, jams;
+    int32_t odd, sign, flip; /* a tie goes up by the last bit, by the sign, or the other way round */
+    int64_t nearest, down, up;
 } mg_direction;
 
 MG_INLINE mg_direction mg_direction_of(int rounding) {
-    const mg_direction r = {rounding == MG_ROUNDING_TOWARD_ZERO, MG_MASK(rounding == MG_ROUNDING_NEAREST_EVEN),
-        MG_MASK(rounding == MG_ROUNDING_NEAREST_AWAY), MG_MASK(rounding == MG_ROUNDING_DOWN),
-        MG_MASK(rounding == MG_ROUNDING_UP), rounding == MG_ROUNDING_TO_ODD};
-    return r;
+    switch (rounding) {
+    case MG_ROUNDING_NEAREST_EVEN: return (mg_direction){.nearest = -1, .odd = 1};
+    case MG_ROUNDING_NEAREST_ODD: return (mg_direction){.nearest = -1, .odd = 1, .flip = 1};
+    case MG_ROUNDING_NEAREST_DOWN: return (mg_direction){.nearest = -1, .sign = 1};
+    case MG_ROUNDING_NEAREST_UP: return (mg_direction){.nearest = -1, .sign = 1, .flip = 1};
+    case MG_ROUNDING_NEAREST_ZERO: return (mg_direction){.nearest = -1};
+    case MG_ROUNDING_NEAREST_AWAY: return (mg_direction){.nearest = -1, .flip = 1};
+    case MG_ROUNDING_DOWN: return (mg_direction){.down = -1};
+    case MG_ROUNDING_UP: return (mg_direction){.up = -1};
+    case MG_ROUNDING_AWAY: return (mg_direction){.down = -1, .up = -1};
+    case MG_ROUNDING_TO_ODD: return (mg_direction){.jams = 1};
+    default: return (mg_direction){.truncates = 1};
+    }
 }
 
 /* x / 2^shift rounded; a negative shift moves left. Guard, round and sticky bits are those that are cut: an addend
@@ -107,11 +117,12 @@ MG_INLINE mg_s mg_rounded_shift(mg_direction r, mg_w sign, mg_s x, mg_w shift) {
     if (r.truncates) return mg_s_up(mg_s_down(x, right), left);
     const mg_s cut = mg_s_ones(right),
                below = mg_s_down(cut, mg_splat(1)); /* all bits that are cut, and but for the first one */
-    const mg_w odd = mg_s_low(mg_s_down(x, right)) & 1, directed = (r.down & sign) | (r.up & ~sign);
-    const mg_s even = mg_s_where(mg_splat(r.even), mg_s_and(cut, mg_s_add(below, mg_s_of(odd)))),
-               half = mg_s_where(mg_splat(r.half), mg_s_without(cut, below));
-    const mg_s kept = mg_s_down(mg_s_add(x, mg_s_or(mg_s_where(directed, cut), mg_s_or(even, half))), right);
-    return mg_s_up(mg_s_or(kept, mg_s_of(r.odd & mg_s_some(mg_s_and(x, cut)))), left);
+    /* To nearest: all bits below the first one, and one more where a tie goes up, carry what lies above a half. */
+    const mg_w tie = ((mg_s_low(mg_s_down(x, right)) & r.odd) ^ (sign & r.sign)) ^ r.flip;
+    const mg_w directed = (r.down & sign) | (r.up & ~sign);
+    const mg_s nearest = mg_s_where(mg_splat(r.nearest), mg_s_and(cut, mg_s_add(below, mg_s_of(tie))));
+    const mg_s kept = mg_s_down(mg_s_add(x, mg_s_or(mg_s_where(directed, cut), nearest)), right);
+    return mg_s_up(mg_s_or(kept, mg_s_of(r.jams & mg_s_some(mg_s_and(x, cut)))), left);
 }
 
 /* Whether x * 2^left needs more than `most` bits. */

@@ -84,6 +84,11 @@ static inline MG_BOTH mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift,
     case MG_ROUNDING_DOWN: up = sign && cut; break;
     case MG_ROUNDING_UP: up = !sign && cut; break;
     case MG_ROUNDING_TO_ODD: return kept | (cut != 0);
+    case MG_ROUNDING_NEAREST_UP: up = above || (tie && !sign); break;
+    case MG_ROUNDING_NEAREST_DOWN: up = above || (tie && sign); break;
+    case MG_ROUNDING_NEAREST_ZERO: up = above; break;
+    case MG_ROUNDING_NEAREST_ODD: up = above || (tie && !(kept & 1)); break;
+    case MG_ROUNDING_AWAY: up = cut != 0; break;
     default: break;
     }
     return kept + (mg_u128)up;

@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from golden.errors import CoreError
-from golden.model.kernels import Kernel, is_step, select_kernels
+from golden.model.kernels import OF_HARDWARE, Kernel, is_step, select_kernels
 from golden.model.layout import lower_format, number
 from golden.model.program_text import INTERPRETER, core_source, program_source
 from golden.number.formats import Format, Kind, get_format
@@ -326,7 +326,7 @@ def _fma(unit: Signature, operation: Operation) -> Kernel | None:
         or operation.operand_format is not None
     ):
         return None
-    if step.rounding == "nearest_away" or step.nan is None or f64.decode(step.nan).kind != Kind.NAN:
+    if step.rounding not in OF_HARDWARE or step.nan is None or f64.decode(step.nan).kind != Kind.NAN:
         return None
     return {"fast": "fma", "rounding": step.rounding, "nan": step.nan, "nan_order": step.nan_order}
 

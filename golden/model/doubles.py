@@ -32,6 +32,8 @@ from golden.program.steps import (
 if TYPE_CHECKING:
     from golden.program.signature import Signature
 
+_ROUNDINGS = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
+"""Of mg_round_units."""
 _SIGNIFICAND = 53
 _MOST_TERMS = 64
 _MOST_EXPONENT = 300
@@ -188,6 +190,7 @@ class _Walk:
             and step.nan is not None
             # where the word is read back, it has to be a NaN there, too
             and ((final and isinstance(step, Round)) or f.decode(step.nan).kind is Kind.NAN)
+            and step.rounding in _ROUNDINGS
             and (step.flush == "none" or step.rounding not in ("up", "down"))
             and (not final or f == self.operation.out_format)
         )
@@ -253,6 +256,7 @@ class _Walk:
         fields = ("of", "cut", "group", "fraction_bits", "rounding", "floor", "maximum", "spared", "window")
         if (
             not is_step(step, Align, *fields, "exponent")
+            or step.rounding not in _ROUNDINGS
             or any(isinstance(other, Multiply) and other.format for other in self.operation.steps)
             or any(abs(place or 0) > _MOST_EXPONENT for place in (step.floor, step.exponent))
             or not set(step.of) <= self.finite

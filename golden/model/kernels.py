@@ -401,7 +401,7 @@ def _subnormals_overflow(operation: Operation, unit: Signature, exponent: int | 
     return exponent is not None and (exponent <= 0 or reach >= exponent)
 
 
-_OF_HARDWARE = ("nearest_even", "toward_zero", "down", "up")
+OF_HARDWARE = ("nearest_even", "toward_zero", "down", "up")
 """Roundings of the host's own multiply-add."""
 
 
@@ -417,7 +417,7 @@ def _fma(operation: Operation, unit: Signature) -> Kernel | None:
         or unit.pattern is not None
         or out not in (get_format("f32"), get_format("f64"))
         or not is_step(step, Fma, "rounding", "nan", "nan_order", to="d", format=out)
-        or step.rounding not in _OF_HARDWARE
+        or step.rounding not in OF_HARDWARE
         or step.nan is None
         or out.decode(step.nan).kind is not Kind.NAN
         or operation.operand_format

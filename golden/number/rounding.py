@@ -7,14 +7,115 @@ MMA-Sim section IV-C step 5 (result rounding).
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from golden.errors import OperandError
 from golden.number.formats import Format, Kind, Number
 
-MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
+BELOW, TIE, ABOVE = 1, 2, 3
+"""What is cut, against half of the last place that is kept."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """One direction of rounding.
+
+    Attributes:
+        name: its word in YAML, and with the prefix MG_ROUNDING_ in the core.
+        short: as papers abbreviate it.
+        words, note: how text and pictures say it.
+        up: whether a magnitude of which something is cut becomes one unit longer, by its sign (1: negative),
+            by what is cut (BELOW, TIE, ABOVE) and by the last bit that is kept.
+    """
+
+    name: str
+    short: str
+    words: str
+    note: str
+    up: Callable[[int, int, int], bool]
+
+    @property
+    def nearest(self) -> bool:
+        """Whether only a tie is decided by a direction."""
+        ends = itertools.product((0, 1), (0, 1))
+        return all(self.up(sign, ABOVE, odd) and not self.up(sign, BELOW, odd) for sign, odd in ends)
+
+    def lengthens(self, sign: int) -> bool:
+        """Whether a number of this sign can become longer."""
+        return any(self.up(sign, cut, odd) for cut in (BELOW, TIE, ABOVE) for odd in (0, 1))
+
+    def carries(self, sign: int) -> bool:
+        """Whether a number of this sign that ends in a one can become longer, so that a carry runs up."""
+        return any(self.up(sign, cut, 1) for cut in (BELOW, TIE, ABOVE))
+
+    def keeps_largest(self, sign: int) -> bool:
+        """Whether a number past the largest one of a format, whose last bit is 1, is the largest instead of
+        an infinity (IEEE 754 7.4)."""
+        return not self.up(sign, ABOVE, 1)
+
+
+_TABLE = (
+    Rounding("toward_zero", "RZ", "toward zero (cut)", "toward zero (cut)", lambda sign, cut, odd: False),
+    Rounding(
+        "nearest_even",
+        "RNE",
+        "to nearest, ties to even",
+        "to nearest even",
+        lambda sign, cut, odd: cut == ABOVE or (cut == TIE and odd == 1),
+    ),
+    Rounding(
+        "nearest_away",
+        "RNA",
+        "to nearest, ties away from zero",
+        "to nearest, ties away",
+        lambda sign, cut, odd: cut >= TIE,
+    ),
+    Rounding("down", "RD", "down (toward minus infinity)", "down", lambda sign, cut, odd: sign == 1),
+    Rounding("up", "RU", "up (toward plus infinity)", "up", lambda sign, cut, odd: sign == 0),
+    Rounding(
+        "to_odd",
+        "RTO",
+        "to odd (the last bit is set where anything is cut)",
+        "to odd",
+        lambda sign, cut, odd: odd == 0,
+    ),
+    Rounding(
+        "nearest_up",
+        "RNU",
+        "to nearest, ties toward plus infinity (add half, cut the two's complement)",
+        "to nearest, ties up",
+        lambda sign, cut, odd: cut == ABOVE or (cut == TIE and sign == 0),
+    ),
+    Rounding(
+        "nearest_down",
+        "RND",
+        "to nearest, ties toward minus infinity",
+        "to nearest, ties down",
+        lambda sign, cut, odd: cut == ABOVE or (cut == TIE and sign == 1),
+    ),
+    Rounding(
+        "nearest_zero",
+        "RNZ",
+        "to nearest, ties toward zero",
+        "to nearest, ties to zero",
+        lambda sign, cut, odd: cut == ABOVE,
+    ),
+    Rounding(
+        "nearest_odd",
+        "RNO",
+        "to nearest, ties to odd",
+        "to nearest odd",
+        lambda sign, cut, odd: cut == ABOVE or (cut == TIE and odd == 0),
+    ),
+    Rounding("away", "RA", "away from zero", "away from zero", lambda sign, cut, odd: True),
+)
+ROUNDINGS = {one.name: one for one in _TABLE}
+"""All directions by name, in the order of the core's enum. IEEE 754-2019 4.3 has the first five."""
+MODES = tuple(ROUNDINGS)
 FLOAT_OVERFLOWS = ("infinity", "largest", "ieee", "nan")
 INTEGER_OVERFLOWS = ("wrap", "saturate")
 OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
@@ -23,21 +124,16 @@ OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
 def shift_right(sign: int, magnitude: int, shift: int, mode: str) -> int:
     """Returns round((-1)**sign * magnitude / 2**shift) as a magnitude; a negative shift moves left, exactly.
 
-    `mode` is one of MODES; "down" and "up" are toward minus and plus infinity, so they depend on the sign;
-    "to_odd" sets the last bit kept where anything was cut (von Neumann's jamming).
+    `mode` is one of MODES; "to_odd" sets the last bit kept where anything was cut (von Neumann's jamming).
     """
     if shift <= 0:
         return magnitude << -shift
     kept, cut = magnitude >> shift, magnitude & ((1 << shift) - 1)
+    if not cut:
+        return kept
     half = 1 << (shift - 1)
-    if mode == "nearest_even":
-        return kept + (cut > half or (cut == half and kept & 1 == 1))
-    if mode == "nearest_away":
-        return kept + (cut >= half)
-    if mode == "to_odd":
-        return kept | (cut != 0)
-    away = (mode == "down" and sign == 1) or (mode == "up" and sign == 0)
-    return kept + (away and cut != 0)
+    part = BELOW if cut < half else TIE if cut == half else ABOVE
+    return kept + ROUNDINGS[mode].up(sign, part, kept & 1)
 
 
 def round_to_code(
@@ -103,7 +199,7 @@ def round_to_code(
 def _overflow_code(fmt: Format, sign: int, mode: str, overflow: str, cut_bits: int) -> int:
     to_largest = overflow == "largest" or fmt.infinity is None
     if overflow == "ieee":
-        to_largest = to_largest or mode in ("toward_zero", "to_odd", "up" if sign else "down")
+        to_largest = to_largest or ROUNDINGS[mode].keeps_largest(sign)
     if not to_largest and fmt.infinity is not None:
         return fmt.infinity
     return fmt.largest >> (cut_bits + fmt.ignored_low) << (cut_bits + fmt.ignored_low)

@@ -19,6 +19,7 @@ from typing import assert_never
 
 from golden.number.formats import Format, Kind
 from golden.number.frozen import hashed_once, replace
+from golden.number.rounding import ROUNDINGS
 from golden.program.keys import Candidate
 from golden.program.program import NO_SEED, Operation
 from golden.program.steps import (
@@ -614,16 +615,16 @@ def _with_room(own: Bounds, places: int, least: int, reach: int, name: str, step
 
 def _rounds_away(rounding: str, sign: int) -> bool:
     """Whether a rounding can make a number of this sign longer."""
-    return rounding not in ("toward_zero", "down" if sign > 0 else "up")
+    return ROUNDINGS[rounding].lengthens(int(sign < 0))
 
 
 def _cut(most: Fraction, places: int, sign: int, step: Align | Normalize) -> Fraction:
     """The largest significand that is left of one up to `most` with bits below so many behind the point."""
     ceiling = -int(-most * power(places) // 1)
-    if step.rounding == "to_odd":
-        ceiling = ceiling - 1 | 1
-    elif not _rounds_away(step.rounding, sign):
+    if not _rounds_away(step.rounding, sign):
         ceiling -= 1
+    elif not ROUNDINGS[step.rounding].carries(int(sign < 0)):
+        ceiling = ceiling - 1 | 1
     sticky = isinstance(step, Align) and step.cut == "sticky_added"
     return max(ceiling + Fraction(sticky, 2), _NONE) * power(-places) if most > 0 else _NONE
 
@@ -934,8 +935,8 @@ def _in_format(total: Bounds, fmt: Format, step: RoundingStep, times: int = 1) -
     depth = min(held.depth, own.depth + own.above)
     if held.subnormal:
         depth = max(depth, fmt.min_exponent - lsb)
-    nearest = step.rounding in ("nearest_even", "nearest_away")
-    clamps = fmt.infinity is None or not nearest or (isinstance(step, Round) and step.overflow == "largest")
+    clamps = fmt.infinity is None or any(ROUNDINGS[step.rounding].keeps_largest(sign) for sign in (0, 1))
+    clamps = clamps or (isinstance(step, Round) and step.overflow == "largest")
     if clamps and (greatest > held.greatest or least < held.least):
         depth = held.depth  # the largest number has all digits, and an exponent of its own
         low, lsb = min(low, held.high), min(lsb, held.high - held.depth)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from golden.number.formats import Format
+from golden.number.rounding import ROUNDINGS
 from golden.program.keys import Candidate
 from golden.program.program import Program
 from golden.program.steps import (
@@ -24,14 +25,7 @@ from golden.program.steps import (
     overflow_of,
 )
 
-_MODES = {
-    "toward_zero": "toward zero (cut)",
-    "nearest_even": "to nearest, ties to even",
-    "nearest_away": "to nearest, ties away from zero",
-    "down": "down (toward minus infinity)",
-    "up": "up (toward plus infinity)",
-    "to_odd": "to odd (the last bit is set where anything is cut)",
-}
+_MODES = {name: rounding.words for name, rounding in ROUNDINGS.items()}
 _OVERFLOWS = {
     "infinity": "becomes infinity",
     "largest": "becomes the largest finite number",

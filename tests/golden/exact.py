@@ -110,6 +110,17 @@ def to_integer(x: Fraction, mode: str) -> int:
         return low + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and x > 0))
     if mode == "to_odd":  # what is not exact goes to the odd one of its two neighbours
         return low + (rest > 0 and low % 2 == 0)
+    half = Fraction(1, 2)
+    ties = {
+        "up": floor(x + half),
+        "down": -floor(half - x),
+        "zero": -floor(half - x) if x > 0 else floor(x + half),
+    }
+    ties["odd"] = low + (rest > half or (rest == half and low % 2 == 0))
+    if mode.removeprefix("nearest_") in ties and mode.startswith("nearest_"):
+        return ties[mode.removeprefix("nearest_")]
+    if mode == "away":
+        return low + (rest > 0 and x > 0)
     if mode == "up" or (mode == "toward_zero" and x < 0):
         return low + (rest > 0)
     return low

@@ -16,6 +16,7 @@ from functools import reduce
 from golden.cover.points.results import can_wrap, final_total, result_points
 from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
+from golden.number.rounding import ROUNDINGS
 from golden.program.bounds import Bounds, either, exponent_of, kept_bits, of_format, of_zero, result_of
 from golden.program.steps import Align, Multiply, Sum
 
@@ -72,14 +73,14 @@ def _stalls(unit: Instruction, most: Fraction) -> Fraction:
     last place and is rounded away; the format's largest, where small addends can have an effect all the
     same."""
     (operation, *more), fmt = unit.program.operations, unit.formats["d"]
-    final = operation.final
+    final, rounding = operation.final, ROUNDINGS[operation.final.rounding]
     aligns = operation.steps_of(Align)
     plain = all(
         (step.rounding, step.cut, step.shift_limit, step.exponent, step.maximum, step.left_out)
         == ("toward_zero", "dropped", None, None, (), ())
         for step in aligns
     ) and not any(step.complement != "none" or step.width is not None for step in operation.steps_of(Sum))
-    if more or not plain or final.rounding not in ("toward_zero", "nearest_even", "nearest_away") or not most:
+    if more or not plain or not (rounding.nearest or final.rounding == "toward_zero") or not most:
         return of_format(fmt, 1).greatest
     exponent = min(exponent_of(8 * most), fmt.max_exponent) + kept_bits(final, fmt) + 1
     return min(Fraction(2) ** exponent, of_format(fmt, 1).greatest)

@@ -15,6 +15,7 @@ from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
+from golden.number.rounding import BELOW, ROUNDINGS, TIE
 from golden.program.bounds import Bounds, group_sizes, groups_of, maximum_of, of_format
 from golden.program.program import Operation
 from golden.program.steps import Align, Fma, Multiply
@@ -121,14 +122,13 @@ def _cut_bins(step: Align, register: str, fraction: int, span: Bounds, most: int
         most = min(most, step.shift_limit)
     lost = most + span.depth > fraction
     gone = most + (span.depth if span.subnormal else 0) > fraction
-    bins = {}
+    bins, up = {}, ROUNDINGS[step.rounding].up
     for loss in ("nothing", "part", "everything"):
         for sign, can in (("+", span.greatest > 0), ("-", span.least < 0)):
             # A term that is shifted out leaves one unit where it is rounded away from zero, and its sticky
             # bit.
-            away = {"down": sign == "-", "up": sign == "+"}.get(step.rounding, False)
-            stays = away or (sticky and not step.sticky_gap)
-            left = stays or step.rounding == "nearest_away" or sticky
+            stays = up(int(sign == "-"), BELOW, 0) or (sticky and not step.sticky_gap)
+            left = stays or up(int(sign == "-"), TIE, 0) or sticky
             reach = {
                 "nothing": True,
                 "part": lost and (left or span.depth + span.above > 0),

@@ -14,6 +14,7 @@ from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format
+from golden.number.rounding import BELOW, ROUNDINGS, TIE
 from golden.program.bounds import Bounds, kept_bits, least_integer, rounded_total, special_words, terms_of
 from golden.program.program import Operation
 from golden.program.steps import (
@@ -50,7 +51,8 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
     most = max(total.greatest, -total.least)
     # A lone product of narrow factors never has all digits of the largest number; a clamp gives it.
     every_digit = total.depth + total.above >= kept
-    clamps = fmt.infinity is None or step.rounding not in ("nearest_even", "nearest_away")
+    rounding = ROUNDINGS[step.rounding]
+    clamps = fmt.infinity is None or rounding.keeps_largest(0) or rounding.keeps_largest(1)
     clamps = clamps or (isinstance(step, Round) and step.overflow == "largest")
     reach = {
         "-0": bins["-0"] and _negative_zero_result(ins, held),
@@ -119,9 +121,11 @@ def _infinities(ins: Instruction, held: Held | None, total: Bounds) -> tuple[boo
     step = ins.program.operations[-1].final
     over = overflows(total, ins.formats["d"], kept_bits(step, ins.formats["d"]), step)
     rule = "ieee" if isinstance(step, Fma) else step.overflow
-    always = rule == "infinity" or step.rounding in ("nearest_even", "nearest_away")
     signs = [
-        over and rule not in ("largest", "nan") and (always or step.rounding == way) for way in ("up", "down")
+        over
+        and rule not in ("largest", "nan")
+        and (rule == "infinity" or not ROUNDINGS[step.rounding].keeps_largest(sign))
+        for sign in (0, 1)
     ]
     if held is not None:
         turned = any(one.negate in ("c", "both") for one in ins.program.steps_of(Multiply))
@@ -230,10 +234,11 @@ def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Bounds]) -> boo
     """
     total = rounded_total(step, registers)
     if step.flush == "none":
-        lost = isinstance(step, Round) and step.subnormal_carry == "lost"
-        return total.least < 0 and total.lsb < fmt.min_exponent - kept_bits(step, fmt) - (
-            step.rounding == "nearest_away" and not lost
-        )
+        lost, up = isinstance(step, Round) and step.subnormal_carry == "lost", ROUNDINGS[step.rounding].up
+        if total.least >= 0 or (up(1, BELOW, 0) and not lost):
+            return False
+        unit = fmt.min_exponent - kept_bits(step, fmt)
+        return total.lsb < (unit if lost or not up(1, TIE, 0) else unit - 1)
     if step.flush == "positive" or total.lsb >= fmt.min_exponent:
         return False
     if isinstance(step, Round):

@@ -10,6 +10,7 @@ import numpy as np
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.model.registers import Numbers, Roundings, SeenStep
 from golden.number.formats import Format, Kind
+from golden.number.rounding import ABOVE, BELOW, ROUNDINGS, TIE
 from golden.program.bounds import (
     Bounds,
     addends,
@@ -175,7 +176,7 @@ def round_points(
     cut, tiny = total.depth + _carry(step, registers) - kept, fmt.min_exponent - kept - total.lsb
     return [
         Coverpoint("rounding", f"{name}: result and remainder", outcomes),
-        Coverpoint("rounding", f"{name}: increment", _increments(step, fmt, cut, tiny)),
+        Coverpoint("rounding", f"{name}: increment", _increments(step, fmt, kept, _signs(total), cut, tiny)),
         *([] if sticky else _lone_bit_points(name, step, fmt, total)),
     ]
 
@@ -209,37 +210,46 @@ def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Bounds, carry: 
     lost = step.flush != "none"
     if isinstance(step, Round):
         lost |= bool(step.sticky_gap) or step.subnormal_carry == "lost" or step.sticky == "left_out"
-    away = lost or step.rounding in ("down", "up", "toward_zero")
-    below = lost or step.rounding != "up" or total.least < 0
-    to_zero = (True, below, step.rounding != "nearest_away" or away, away)
+    up, signs = ROUNDINGS[step.rounding].up, _signs(total)
     bins = {}
-    for remainder, need, rounds in zip(REMAINDERS, needs, to_zero, strict=True):
-        bins[f"zero, {remainder}"] = tiny >= need and rounds if need else True
+    for part, (remainder, need) in enumerate(zip(REMAINDERS, needs, strict=True)):
+        to_zero = lost or not all(up(sign, part, 0) for sign in signs)
+        bins[f"zero, {remainder}"] = tiny >= need and to_zero if need else True
     for remainder, need in zip(REMAINDERS, needs, strict=True):
         bins[f"subnormal, {remainder}"] = (
             total.lsb < fmt.min_exponent and (not need or tiny >= need) and step.flush == "none" and kept > 0
         )
-    for remainder, need in zip(REMAINDERS, needs, strict=True):
-        up = step.rounding != "toward_zero" and cut >= 0 and tiny >= need  # to the least normal number
-        bins[f"normal, {remainder}"] = not need or cut >= need or up
+    for part, (remainder, need) in enumerate(zip(REMAINDERS, needs, strict=True)):
+        # A carry makes the largest subnormal number the least normal one.
+        carry = cut >= 0 and tiny >= need and any(up(sign, part, int(kept > 0)) for sign in signs)
+        bins[f"normal, {remainder}"] = not need or cut >= need or carry
     return bins | {"overflow": overflows(total, fmt, kept, step)}
 
 
-def _increments(step: RoundingStep, fmt: Format, cut: int, tiny: int) -> dict[str, bool]:
-    """Rounding adds one in the nearest modes from one cut bit on, in the directed ones for one sign; never
-    toward zero.
+def _signs(total: Bounds) -> list[int]:
+    """The signs that a total can have."""
+    return [0] * (total.greatest > 0) + [1] * (total.least < 0)
+
+
+def _increments(
+    step: RoundingStep, fmt: Format, kept: int, signs: list[int], cut: int, tiny: int
+) -> dict[str, bool]:
+    """Which increments the rounding knows, by what can be cut.
 
     A carry needs a total with one bit more than the result; `cut` and `tiny` are the bits that a normal and a
     tiny result cut at most.
     """
-    rounds = step.rounding != "toward_zero"
-    possible = rounds and cut >= 1
-    even = step.rounding == "nearest_even"
+    up, even = ROUNDINGS[step.rounding].up, step.rounding == "nearest_even"
+
+    def can(bits: int, *last: int) -> bool:
+        parts = (BELOW, TIE, ABOVE) if bits > 1 else (TIE,) * (bits == 1)
+        return any(up(sign, part, odd) for sign in signs for part in parts for odd in last)
+
     return {
         "none": True,
-        "up": rounds and max(cut, tiny) >= 1,
-        "up with a carry into the exponent": possible,
-        "subnormal up to the least normal": (rounds and tiny >= 1 and cut >= 0 and not fmt.lone_zero)
+        "up": can(max(cut, tiny), 0, 1),
+        "up with a carry into the exponent": can(cut, 1),
+        "subnormal up to the least normal": (can(tiny, int(kept > 0)) and cut >= 0 and not fmt.lone_zero)
         or (tiny >= 1 and not fmt.has_zero),
         "tie kept at even": even and cut >= 1,
         "tie up to even": even and cut >= 1,
@@ -257,12 +267,12 @@ def largest_result(fmt: Format, kept: int) -> Fraction:
 def overflows(total: Bounds, fmt: Format, kept: int, step: RoundingStep) -> bool:
     """Whether the largest total rounds past the format's largest number."""
     top, unit = largest_result(fmt, kept), Fraction(2) ** (fmt.max_exponent - kept)
-    mode = step.rounding
-    if mode in ("nearest_even", "nearest_away"):
-        return total.greatest >= top + unit / 2 or total.least <= -top - unit / 2
-    if total.greatest >= top + unit or total.least <= -top - unit:
-        return True
-    return (mode == "up" and total.greatest > top) or (mode == "down" and total.least < -top)
+    up, odd = ROUNDINGS[step.rounding].up, int(top / unit) & 1
+    for sign, most in enumerate((total.greatest - top, -total.least - top)):
+        reach = {BELOW: most > 0, TIE: most >= unit / 2, ABOVE: most > unit / 2}
+        if most >= unit or any(can and up(sign, part, odd) for part, can in reach.items()):
+            return True
+    return False
 
 
 def round_samples(name: str, step: RoundingStep, fmt: Format, seen: Roundings) -> Iterator[Sample]:

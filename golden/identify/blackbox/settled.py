@@ -14,6 +14,7 @@ from typing import Any
 from golden.identify.blackbox.candidates import Candidate
 from golden.number.formats import Format
 from golden.number.frozen import replace
+from golden.number.rounding import ROUNDINGS
 from golden.program.bounds import Bounds, Registers, either, follow, groups_of, maximum_of, operands_of
 from golden.program.keys import Candidate as Largest
 from golden.program.program import Operation
@@ -100,7 +101,7 @@ def _never(a: Format, b: Format, c: Format) -> Iterator[str]:
 
 
 def _nearest(mode: str) -> bool:
-    return mode.startswith("nearest")
+    return ROUNDINGS[mode].nearest
 
 
 # Alignments -------------------------------------------------------------------------------------------------

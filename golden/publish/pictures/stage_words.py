@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from golden.number.rounding import ROUNDINGS
 from golden.program.steps import Align, Sum
 from golden.program.widths import Node
 from golden.publish.pictures.sheet import Sheet
 
-MODES_SHORT = {
-    "toward_zero": "toward zero (cut)",
-    "nearest_even": "to nearest even",
-    "nearest_away": "to nearest, ties away",
-    "down": "down",
-    "up": "up",
-    "to_odd": "to odd",
-}
+MODES_SHORT = {name: rounding.note for name, rounding in ROUNDINGS.items()}
 OVERFLOW = {
     "infinity": "overflow becomes infinity",
     "largest": "overflow becomes the largest number",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from golden.number.rounding import ROUNDINGS
 from golden.program.steps import (
     Additions,
     Align,
@@ -360,7 +361,7 @@ def _round(sheet: Sheet, step: Round, written: dict[str, Node], before: dict[str
 def _kept_bar(sheet: Sheet, step: Round, kept: int, y: float) -> list[str]:
     """1 integer bit, the kept fraction, the round and sticky bits where the mode looks at them,
     the rest lost."""
-    nearest = step.rounding.startswith("nearest")
+    nearest = ROUNDINGS[step.rounding].nearest
     segments = [
         bars.Segment(1, "block2", ("±", "s")),
         bars.Segment(1, "accent", ("1",)),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
+
+from golden.number.rounding import ABOVE, BELOW, ROUNDINGS, TIE
 
 Array = Any
 """A NumPy array; significands are Python integers (dtype object), as long as they come."""
@@ -62,17 +65,14 @@ def shifted(sign: Array, magnitude: Array, cut: Array, mode: str) -> Array:
     right = np.maximum(cut, 0)
     kept = shr(shl(magnitude, np.maximum(-cut, 0)), right)
     rest = low_bits(magnitude, right)
-    if mode in ("nearest_even", "nearest_away"):
-        below = np.maximum(right - 1, 0)
-        half = (shr(magnitude, below) & 1 == 1) & (cut > 0)
-        away = (low_bits(magnitude, below) != 0) | (kept & 1 == 1) | (mode == "nearest_away")
-        return kept + (half & away).astype(np.int64)
-    if mode == "to_odd":
-        return kept | (rest != 0).astype(np.int64)
-    if mode == "toward_zero":
-        return kept
-    away = sign if mode == "down" else ~sign
-    return kept + (away & (rest != 0)).astype(np.int64)
+    below = np.maximum(right - 1, 0)
+    half = (shr(magnitude, below) & 1 == 1) & (cut > 0)
+    part = np.where(half, np.where(low_bits(magnitude, below) != 0, ABOVE, TIE), BELOW)
+    up = np.zeros(kept.shape, bool)
+    for negative, where, odd in product((0, 1), (BELOW, TIE, ABOVE), (0, 1)):
+        if ROUNDINGS[mode].up(negative, where, odd):
+            up |= (sign == negative) & (part == where) & (kept & 1 == odd)
+    return kept + (up & (rest != 0)).astype(np.int64)
 
 
 def held(total: Array, bits: Array, overflow: str = "wrap") -> Array:

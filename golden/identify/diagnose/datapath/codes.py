@@ -12,6 +12,7 @@ import numpy as np
 from golden.identify.diagnose.datapath.arrays import Array, low_bits, shifted
 from golden.identify.diagnose.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
+from golden.number.rounding import ROUNDINGS
 
 _FURTHEST = 16
 """Times around an exponent field that a number may be beyond it."""
@@ -182,7 +183,7 @@ def _as_seen(exact: Array, cut: Array, signals: RoundingSignals) -> Array:
     below = np.maximum(cut - 1, 0)  # bits below the round bit
     seen = below if signals.seen is None else np.minimum(np.maximum(signals.seen, 0), below)
     exact = exact - low_bits(exact, np.where(deep, below - seen, 0))
-    if not signals.round_bit and signals.mode not in ("nearest_even", "nearest_away"):
+    if not signals.round_bit and not ROUNDINGS[signals.mode].nearest:
         exact = exact - np.where(cut >= 1, low_bits(exact, below + 1) - low_bits(exact, below), 0)
     return exact
 
@@ -191,8 +192,8 @@ def _overflow_codes(signals: RoundingSignals) -> Array:
     fmt, mode = signals.fmt, signals.overflow_mode or signals.mode
     to_largest = np.full(signals.sign.shape, signals.overflow == "largest" or fmt.infinity is None)
     if signals.overflow == "ieee":
-        to_largest = to_largest | (mode in ("toward_zero", "to_odd"))
-        to_largest = to_largest | (signals.sign if mode == "up" else ~signals.sign & (mode == "down"))
+        positive, negative = (ROUNDINGS[mode].keeps_largest(sign) for sign in (0, 1))
+        to_largest = to_largest | np.where(signals.sign, negative, positive)
     low = fmt.fraction_bits - signals.kept + fmt.ignored_low
     return np.where(to_largest, fmt.largest >> low << low, fmt.infinity or 0)
 

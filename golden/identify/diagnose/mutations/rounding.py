@@ -25,7 +25,7 @@ from golden.identify.diagnose.mutations.mutation import (
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES
 from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
-from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES
+from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, ROUNDINGS
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -64,7 +64,11 @@ def program(ins: Instruction) -> Iterator[Mutation]:
         yield from _results(ins)
 
 
-_IEEE_OVERFLOWS = {"toward_zero": "largest", "nearest_even": "infinity", "nearest_away": "infinity"}
+_IEEE_OVERFLOWS = {
+    name: "largest" if rounding.keeps_largest(0) else "infinity"
+    for name, rounding in ROUNDINGS.items()
+    if rounding.keeps_largest(0) == rounding.keeps_largest(1)
+}
 """What too large numbers become in a mode, where that is the same for both signs (IEEE 754-2019, 7.4)."""
 
 

@@ -7,16 +7,10 @@ from dataclasses import replace
 
 from golden.identify.diagnose.mutations.mutation import Mutation
 from golden.instruction import Instruction
+from golden.number.rounding import ROUNDINGS
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-MODE_NAMES = {
-    "toward_zero": "RZ",
-    "nearest_even": "RNE",
-    "nearest_away": "RNA",
-    "down": "RD",
-    "up": "RU",
-    "to_odd": "RTO",
-}
+MODE_NAMES = {name: rounding.short for name, rounding in ROUNDINGS.items()}
 STEP_NAMES: dict[type[Step], str] = {
     Align: "the alignment",
     Additions: "each addition",
