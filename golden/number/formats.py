@@ -101,6 +101,14 @@ class Format:
         )
 
     @cached_property
+    def ignored(self) -> int:
+        """The bits of a code that do not count: those that a register has beside the format's own."""
+        if not self.is_float:
+            return 0
+        own = (1 << (self.bits - self.ignored_high)) - (1 << self.ignored_low)
+        return (1 << self.bits) - 1 & ~own
+
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """NumPy dtype of raw codes."""
         return np.dtype(f"u{self.storage // 8}")
@@ -410,8 +418,7 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
         high = raw.astype(np.uint64) << unused if fmt.integer_bits else np.zeros_like(raw, np.uint64)
         whole = high.view(np.int64) >> unused.astype(np.int64) if fmt.signed else high >> unused
         return np.asarray(whole, dtype=np.float64)
-    kept = (1 << (fmt.bits - fmt.ignored_high)) - (1 << fmt.ignored_low)
-    raw = raw & fmt.dtype.type(kept)
+    raw = raw & fmt.dtype.type((1 << fmt.bits) - 1 & ~fmt.ignored)
     if fmt.name in _ML_DTYPES or fmt.name in ("f64", "f32", "tf32", "f16"):
         with np.errstate(invalid="ignore"):
             return np.asarray(raw.view(native_dtype(fmt)).astype(np.float64))

@@ -30,7 +30,8 @@ def highest_exponent(fmt: Format) -> int:
 
 def tiniest_exponent(fmt: Format) -> int:
     """Exponent of the smallest positive number, subnormal where the format has them."""
-    return fmt.min_exponent - fmt.fraction_bits if fmt.is_float and fmt.has_zero else lowest_exponent(fmt)
+    subnormal = fmt.is_float and fmt.has_subnormals
+    return fmt.min_exponent - fmt.fraction_bits if subnormal else lowest_exponent(fmt)
 
 
 @cache
@@ -52,11 +53,11 @@ def encode(fmt: Format, sign: Bits | None, exponent: Ints, fraction: Bits | None
     if not fmt.is_float:
         return _encode_integer(fmt, sign, exponent, fraction)
     word = word_of(fmt).type
-    width, lowest, bits = 8 * word().itemsize, int(fmt.has_zero), word(fmt.fraction_bits)
+    width, lowest, bits = 8 * word().itemsize, int(fmt.has_subnormals), word(fmt.fraction_bits)
     hidden = word(1) << bits
     # Arrays are written again: searches make millions.
     biased = np.add(exponent, fmt.bias, dtype=f"i{width // 8}", casting="same_kind")
-    if not fmt.has_zero:
+    if not fmt.has_subnormals:
         np.maximum(biased, 0, out=biased)
     if fraction is None:
         codes = np.full(biased.shape, hidden)
@@ -88,11 +89,12 @@ def _within(numbers: Ints, low: int, high: int) -> Bits:
 def _encode_integer(fmt: Format, sign: Bits | None, exponent: Ints, fraction: Bits | None) -> Bits:
     width = np.clip(exponent, 0, highest_exponent(fmt))
     codes = np.uint64(1) << width.astype(np.uint64)
-    magnitude = (codes if fraction is None else codes | _top_bits(fraction, width)).astype(np.int64)
-    magnitude = np.where(exponent < 0, 0, magnitude)
+    magnitude = codes if fraction is None else codes | _top_bits(fraction, width)
+    magnitude = np.where(exponent < 0, np.uint64(0), magnitude)
     signed = fmt.signed and sign is not None
-    value = np.where(np.asarray(sign, bool), -magnitude, magnitude) if signed else magnitude
-    return np.asarray((value & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype))
+    # Words of 64 bits wrap as the two's complement does, so that integers of 64 bits need no wider ones.
+    value = np.where(np.asarray(sign, bool), np.uint64(0) - magnitude, magnitude) if signed else magnitude
+    return np.asarray((value & np.uint64((1 << fmt.integer_bits) - 1)).astype(fmt.dtype))
 
 
 def _top_bits(fraction: Bits, width: Ints) -> Bits:
@@ -106,7 +108,8 @@ def negate(fmt: Format, codes: Bits) -> Bits:
     if not fmt.signed:
         return codes
     if not fmt.is_float:
-        return np.asarray((-codes.astype(np.int64) & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype))
+        mask = np.uint64((1 << fmt.integer_bits) - 1)
+        return np.asarray((np.uint64(0) - codes.astype(np.uint64) & mask).astype(fmt.dtype))
     flipped = codes ^ fmt.dtype.type(1 << fmt.sign_shift)
     return np.where(codes == 0, codes, flipped) if fmt.specials == "negative_zero_nan" else flipped
 

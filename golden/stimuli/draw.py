@@ -239,13 +239,10 @@ class Draw:
     def with_ignored_bits(self, fmt: Format, codes: Bits) -> Bits:
         """Codes whose bits that the format ignores are random in half of the rows, whatever the code: a unit
         that looks at one of them before it drops them takes an infinity for a NaN, or a zero for a number."""
-        ignored = ((1 << fmt.ignored_low) - 1) | (
-            ((1 << fmt.ignored_high) - 1) << (fmt.bits - fmt.ignored_high)
-        )
-        if not ignored:
+        if not fmt.ignored:
             return codes
         rows = self.chance(0.5, (self.count,)).reshape(-1, *[1] * (codes.ndim - 1))
-        return np.where(rows, codes ^ (self.raw(fmt, codes.shape) & fmt.dtype.type(ignored)), codes)
+        return np.where(rows, codes ^ (self.raw(fmt, codes.shape) & fmt.dtype.type(fmt.ignored)), codes)
 
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
         """Adds scales and metadata and spreads the multiplied b over the columns

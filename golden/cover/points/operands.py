@@ -61,7 +61,7 @@ def _code_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
             points.append(Coverpoint("operands", f"class of {name}, position", bins))
     points.append(Coverpoint("operands", "class of c", c))
     for name, fmt in ins.formats.items():
-        if name != "d" and fmt.ignored_low + fmt.ignored_high:
+        if name != "d" and fmt.ignored:
             points.append(Coverpoint("operands", f"ignored bits of {name}", {"clear": True, "set": True}))
     if ins.pattern is not None:
         nibbles = {f"{nibble:#x}": True for nibble in ins.pattern.legal(ins.ordered_metadata)}
@@ -79,11 +79,8 @@ def _code_samples(
             yield "class of c", classes
         else:
             yield f"class of {name}, position", classes * 3 + _bucket_of(codes.shape[1])
-        if fmt.ignored_low + fmt.ignored_high:
-            ignored = ~(((1 << (fmt.bits - fmt.ignored_high)) - 1) & -(1 << fmt.ignored_low)) & (
-                (1 << fmt.bits) - 1
-            )
-            yield f"ignored bits of {name}", (codes & fmt.dtype.type(ignored) != 0).astype(np.int64)
+        if fmt.ignored:
+            yield f"ignored bits of {name}", (codes & fmt.dtype.type(fmt.ignored) != 0).astype(np.int64)
     if ins.pattern is not None:
         legal = ins.pattern.legal(ins.ordered_metadata)
         nibble = np.searchsorted(np.array(legal), operands["metadata"])
