@@ -11,9 +11,10 @@ import pytest
 from changed_steps import step_lists
 from faulty_units import any_unit
 from long_run import long_after
-from random_units import accepted, random_unit, wide_unit
+from random_units import accepted, load, random_unit, wide_unit
 
 from golden import stimuli
+from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.number.formats import Kind, Number
 from golden.program.bounds import KEPT_BITS, Bounds, follow, operands_of, seeds_of, walk
@@ -94,3 +95,26 @@ def test_random_units_keep_their_bounds(make: object, seed: int) -> None:
     for _ in range(3):
         found = list(outside(ins, rng.randrange(1 << 16)))
         assert found == [], text
+
+
+WRAPS = """\
+unit: whole
+shape: {{k: 2}}
+formats: {{a: f16, b: f16, c: f16, d: s8}}
+steps:
+  - align: {{of: c, fraction_bits: {bits}, rounding: toward_zero, exponent: 8}}
+  - sum: {{of: c, to: total}}
+  - round: {{of: total, rounding: toward_zero, overflow: wrap, zero: positive}}
+"""
+
+
+def test_a_float_total_that_is_a_whole_number_wraps() -> None:
+    """c cut to whole numbers keeps them modulo 2**8; with one bit behind the point it is refused."""
+    ins = load(WRAPS.format(bits=8))
+    values = np.array([0.75, -0.75, 127.5, 128.25, -129.0, 300.0, 65504.0, -65504.0, 2048.0, 3.0], np.float16)
+    ones = np.full((len(values), 2), 0x3C00, np.uint16)
+    d = ins.dot(ones, ones, values.view(np.uint16))
+    assert d.tolist() == [int(value) & 0xFF for value in values.tolist()]
+    assert [ins.reference_dot(ones[0], ones[0], code) for code in values.view(np.uint16)] == d.tolist()
+    with pytest.raises(SpecError, match="no exact low bits"):
+        load(WRAPS.format(bits=9))
