@@ -146,6 +146,7 @@ class Dissection:
         self.clean: dict[object, int] = {}  # rounds in which nothing was wrong
         self.recalled: object = None
         self.pace = 1.0  # seconds for a question of the last round
+        self.share = 0  # questions of each kind in the last round
         self.rivals: _Rivals | None = None
         self.other_orders: dict[str, list[Candidate]] = {}
         self.plainer: list[fitting.Fit] = []
@@ -509,7 +510,8 @@ class Dissection:
                 break
 
     def _checked(self, fit: fitting.Fit, _: float) -> fitting.Fit | None:
-        wrong = self._round(self._next_share())
+        self.share = self._next_share()
+        wrong = self._round(self.share)
         self.clean[fit.candidate.key] = 0 if wrong else self.clean.get(fit.candidate.key, 0) + 1
         return replace(fit, wrong=fitting.wrong_of(self.bank, fit.candidate)) if wrong else None
 
@@ -574,9 +576,7 @@ class Dissection:
         that: first its neighbours, then other programs. The candidate with what it is wrong on, or another
         one in its place."""
         candidate, turns = fit.candidate, self.told_apart.get(fit.candidate.key, 0)
-        ready = self.clean[candidate.key] >= (
-            POLICY.clean_rounds if self._next_share() > POLICY.last_round else 1
-        )
+        ready = self.clean[candidate.key] >= (POLICY.clean_rounds if self.share > POLICY.last_round else 1)
         if not ready or turns >= len(POLICY.drawn_for_rivals):
             return None
         self.told_apart[candidate.key] = turns + 1
