@@ -216,18 +216,24 @@ class Dissection:
         """All of it, or as much as the limits allow."""
         state = self.state
         try:
+            # A sound box first: after this an answer is that of its operands.
             self._ask_twice()
             if not self.remembered:
                 self._tell("finding the order of the sum", 0, 1)
+                # The tree says which terms meet before which; it stays None where masks show none.
                 state.tree = self._order()
                 self._first_questions()
                 self._begin_with(self.starts)
+            # A candidate that explains the bank, or the nearest that all starts led to.
             self._first_candidate()
             self._ask_laws()
+            # Counterexamples until none is found: then the candidate explains fresh operands, too.
             checked = self._check()
+            # What the report shows was asked as well; a question kept back for that may refute it.
             while self._shown_wrong() or self.kept_back:
                 self.kept_back = 0
                 checked = self._check() or checked
+            # The box still answers as it did in the beginning.
             self._ask_early_again()
         except BudgetEnded:
             checked = False
@@ -688,6 +694,7 @@ class Dissection:
         candidate = self.state.fit.candidate
         unit = as_taken(candidate.instruction, self.own)
         begun = time.monotonic()
+        # Ask: fresh operands, drawn for the candidate, which no earlier question was.
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
         self._tell("checking", self.turn, 0)
@@ -704,6 +711,7 @@ class Dissection:
             kinds = [kind for kind, _ in drawn for _ in range(share)]
             self.checked.add_each(kinds, selected(self.own, operands), answers)
         self.pace = max(time.monotonic() - begun, 1e-3) / len(answers)
+        # Keep: some counterexamples of each kind join the bank, and the simplest forms of a few.
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
             hits = np.flatnonzero(wrong[index * share : (index + 1) * share])

@@ -225,10 +225,12 @@ def one_change(
 
     `than`: what it has to be better than, where that is not what is changed.
     """
+    # Every mutation on the sample: what does not help there is not held against the whole bank.
     scored = _scored(sample, best.candidate, (than or best).candidate, tried, deadline)
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
+    # The best of them on the whole bank: what is found explains more of it than the candidate did.
     for _, _, _, move, new in scored[: max(POLICY.confirmed, min(alike, POLICY.confirmed_alike))]:
         if time.monotonic() > deadline:
             break
@@ -239,6 +241,7 @@ def one_change(
                 break
     if found is None:
         return None
+    # All others that still help with it: none of them would help alone any more.
     return _beside(sample, found, [move for _, _, _, move, _ in scored], deadline)
 
 

@@ -52,11 +52,13 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     """
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (POLICY.ranked_on, POLICY.first_ranked_on))
+    # All templates on a few questions, each with the best of a few other roundings.
     tried: list[Fit] = []
     for one in _directed(fewer, candidates, deadline):
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
+    # The best of both kinds, those that align and those that round at every addition, on all questions.
     ordered = sorted(tried, key=lambda fit: fit.wrong)
     best: list[Fit] = []
     for aligns in (False, True):
@@ -68,6 +70,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
         for one in _own_roundings(few, fit, deadline)
     ]
     fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
+    # The widths of the nearest one that aligns, fitted, as a guess for all that align.
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
     if aligned and fits[0].wrong:
         guess = _widths(bank, aligned[0], Hints(), deadline)
@@ -76,6 +79,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
             guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
             more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
         fits = _sorted([guess, *more, *fits])
+    # Widths of the nearest of both kinds: after this, ranks compare orders, not widths.
     found: list[Fit] = []
     for near in _both_kinds(fits, POLICY.fitted_widths, len(bank) // POLICY.ranked_near):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
