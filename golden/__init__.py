@@ -70,5 +70,5 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """`golden.dissect(f, ...)`, imported at its first use: the search costs the import of many modules."""
     if name == "dissect":
-        return import_module("golden.identify.blackbox.dissect").dissect
+        return import_module("golden.identify.blackbox.dissecting").dissect
     raise AttributeError(f"module 'golden' has no attribute '{name}'")

@@ -73,7 +73,7 @@ def dissect(
     from golden.catalog.lookup import resolve
     from golden.errors import OperandError
     from golden.files import output
-    from golden.identify.blackbox.dissect import dissect as search
+    from golden.identify.blackbox.dissecting import dissect as search
     from golden.identify.blackbox.recordings import open_recording
     from golden.identify.blackbox.sources import open_box, read_formats
     from golden.publish import dissection

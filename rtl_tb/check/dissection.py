@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from golden.identify.blackbox.dissect import dissect as search
+from golden.identify.blackbox.dissecting import dissect as search
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.report import Found
 from golden.instruction import Instruction

@@ -3,9 +3,7 @@
     found = golden.dissect(f, formats={"a": "f16", "b": "f16", "c": "f32", "d": "f32"}, k=8)
     found.instruction, found.yaml, found.undecided
 
-Reading order: `box` asks and keeps answers, `sum_order` finds which terms meet before which, `templates` are
-the programs of that order, `ranking` puts them in order, `mutations` are the neighbours of a candidate,
-`fitting` searches among those, `discriminate` finds questions between candidates that explain all answers,
-`dissection` is the whole of it, `evidence` and `report` say what it found. The numbers are in `policy`, the
-engine is golden.identify.search; `sources` opens black boxes by name.
+`box` asks and counts, `order` finds which terms meet before which, `skeletons` are the programs of that
+order, `moves` their neighbours, `fitting` the search among those, `dissecting` the whole of it, `found` what
+it says; `sources` opens black boxes by name.
 """

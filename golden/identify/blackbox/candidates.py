@@ -36,7 +36,7 @@ EVIDENCE = Evidence("derived", "found by questions to a black box (mmagold disse
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A program that may be the box's. `order`: its template in words."""
+    """A program that may be the box's. `order`: its skeleton in words."""
 
     takes: Signature
     operations: tuple[Operation, ...]

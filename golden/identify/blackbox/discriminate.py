@@ -16,12 +16,11 @@ from itertools import pairwise, takewhile
 import numpy as np
 
 from golden import stimuli
-from golden.identify.blackbox import fitting, ranking
+from golden.identify.blackbox import few_terms, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import Change
-from golden.identify.blackbox.mutations import Hints, Mutation, mutations, resets
-from golden.identify.blackbox.policy import POLICY
+from golden.identify.blackbox.evidence import Taken
+from golden.identify.blackbox.moves import Hints, Move, moves, resets
 from golden.identify.blackbox.questions import among_zeros, beside_overflow, vanishing
 from golden.identify.blackbox.settled import settled
 from golden.model.trials import Trials
@@ -37,6 +36,8 @@ _MAXIMUM = ": maximum"
 TIES = "beside_tie"
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
 """Kinds that tell least exponents, which few operands reach, and how many of each."""
+_OF_SCALED = 128
+"""Operands at the floor of either program of units with scales, which have one at few places."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
 """The same for what is tiny before a number is rounded and not after: of 148,695 questions of one
@@ -59,7 +60,24 @@ _AIMED = dict.fromkeys(
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds of which two products alone are asked, too."""
 _ALIGN = "align of "
+_MANY, _SOME = 12, 4
+"""How many times more of them, and of operands near overflow and between links."""
 _LINKS = "between_links"
+_OWN = 8
+"""Values of one key that have operands aimed at them; of least exponents all have."""
+_TAKEN, _ENOUGH = 8, 4
+"""Questions for one rival, and how many of those for others are enough for it, too."""
+_PARTS = (16, 4, 1)
+"""Shares of operands that a rival is held against one after the other, until some tell it."""
+_MORE_BITS = (6, 8)
+"""By how much alignments are wider that a candidate is told from on every kind of operands."""
+_OF_ORDERS = 4
+"""Of the operands that are drawn for the candidate, one of so many for another order."""
+_PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
+"""Time to fit a candidate without one of its keys, and how many of those are told apart."""
+_MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
+"""Starts of which those of each shape come first; other orders that are looked at, time to fit each, and
+what is too far off: wrong on one in so many."""
 
 
 ORDER = "order of the sum"
@@ -72,7 +90,7 @@ def is_extra(key: str) -> bool:
     return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key
 
 
-def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Mutation]:
+def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Move]:
     """Single changes of a candidate: all floors of exponents, others near what they are.
 
     Args:
@@ -80,12 +98,12 @@ def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = Fals
         causes: also tables of causes of NaNs with one more entry.
     """
     wide = _FLOORS + (_CAUSES,) * causes
-    floors = [m for m in mutations(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
-    return [*floors, *mutations(candidate, Hints(words, wide=False, faults=False))]
+    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
+    return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
 
 
 def alike(
-    candidate: Candidate, bank: Bank, changes: Iterable[Mutation], deadline: float
+    candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
 ) -> list[tuple[str, Candidate]]:
     """Neighbours that answer the whole bank right, by the key that they change; least exponents, and what
     every unit has, before what few have: the time may end."""
@@ -111,13 +129,13 @@ def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list
 def other_starts(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> list[fitting.Fit]:
-    """Templates of other orders as they are, or with the steps of the candidate that they share or that stand
+    """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
     in the same place, the best first. All, that of the candidate's own order, too, also with what they align
     to: a candidate that explained what was asked before may say that otherwise and be far from what does now.
     """
     seen, found = set[str](), list[fitting.Fit]()
-    for one in (fit.candidate for fit in ranking.various(ranked, POLICY.listed_orders)):
-        if time.monotonic() > deadline or len(seen) > POLICY.other_orders:
+    for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
+        if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
             break
         if one.order not in seen:
             seen.add(one.order)
@@ -129,23 +147,23 @@ def other_starts(
 
 
 def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
-    """A template as it is, and with steps of a candidate; of its own order what aligns otherwise."""
+    """A skeleton as it is, and with steps of a candidate; of its own order what aligns otherwise."""
     found = [_with_steps_of(one, candidate, aligned=False)]
     alike = len({o.steps for o in candidate.operations}) == 1
     if one.order != candidate.order:
         found += [_with_steps_of(one, candidate), one]
-        found += ranking.with_ends(one, candidate) if alike else ()
+        found += few_terms.with_ends(one, candidate) if alike else ()
     return [new for new in found if new is not None and new.operations != candidate.operations]
 
 
 def other_orders(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> Iterator[Candidate]:
-    """Templates of other orders that explain the whole bank, too, once they are fitted."""
+    """Skeletons of other orders that explain the whole bank, too, once they are fitted."""
     for start in other_starts(candidate, ranked, bank, deadline):
-        if time.monotonic() > deadline or start.wrong > len(bank) // POLICY.order_far:
+        if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
             break
-        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + POLICY.order_seconds))
+        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
         if not found.wrong:
             yield found.candidate
 
@@ -160,14 +178,14 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
-            told = [*fit.changes, Change(reset.text, fit.candidate, new)]
+            told = [*fit.told, Taken(reset.text, fit.candidate, new)]
             start = fitting.Fit(new, fitting.wrong_of(bank, new), told)
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
     for start in sorted(starts, key=_wrong):
-        if time.monotonic() > deadline or len(found) >= POLICY.plainer:
+        if time.monotonic() > deadline or len(found) >= _MOST_PLAINER:
             break
-        until = min(deadline, time.monotonic() + POLICY.plainer_seconds)
+        until = min(deadline, time.monotonic() + _PLAINER_SECONDS)
         for now in _instead(start, bank, until):
             if not now.wrong and words(now.candidate) <= most and now.candidate.key != fit.candidate.key:
                 found.setdefault(now.candidate.key, now)
@@ -178,7 +196,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
     """What explains the bank from a start: one for each key that alone does; where none does, what a fit
     leads to."""
     seen: set[str] = set()
-    if start.wrong <= len(bank) // POLICY.order_far:
+    if start.wrong <= len(bank) // _FAR:
         for key, one in fitting.explaining(bank, start, until):
             if key not in seen:
                 seen.add(key)
@@ -253,7 +271,7 @@ def questions(
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
-        if aimed[key] > POLICY.aimed_values and not key.endswith(_FLOORS):
+        if aimed[key] > _OWN and not key.endswith(_FLOORS):
             continue
         own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
         own = _joined(
@@ -263,7 +281,7 @@ def questions(
                 *_at_scaled_floors(key, target, candidate, rng),
             ]
         )
-        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: POLICY.asked_of_rival]
+        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
     found += [pool.taken for pool in pools if pool.chosen.any()]
     return _joined(found) if found else None
@@ -272,24 +290,18 @@ def questions(
 def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
     """Operands of every kind, with many terms, and those with few, where nothing else has a say."""
     others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
-    counts = {key: max(each // share, 1) for key, share in ((ORDER, POLICY.of_orders), (OTHER_WORDS, others))}
+    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
-        _aimed_at(
-            target,
-            dict.fromkeys(stimuli.KINDS, count) | {_LINKS: POLICY.special_factor * count},
-            partial(rng, place),
-        )
+        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: _SOME * count}, partial(rng, place))
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     takes = candidate.takes
-    few = _aimed_at(
-        candidate, dict.fromkeys(_AMONG_ZEROS, POLICY.few_term_factor * each), partial(rng, len(drawn))
-    )
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
     few = among_zeros(takes, few, rng(len(drawn), 1))
-    over = _aimed_at(candidate, {"near_overflow": POLICY.special_factor * each}, partial(rng, len(drawn), 2))
+    over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
     few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
-    none = vanishing(candidate.instruction, POLICY.special_factor * each, rng(len(drawn), 4))
+    none = vanishing(candidate.instruction, _SOME * each, rng(len(drawn), 4))
     few = few if none is None else _joined([few, none])
     pools = (_joined(drawn), few)
     return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
@@ -300,13 +312,13 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
     a unit that keeps more bits beside some operands shows it among those of one kind, and is no rival, as it
     does not beside others. None where there are no alignments."""
     found: list[Operands] = []
-    for place, more in enumerate(POLICY.wider_bits):
-        wider = ranking.widened(candidate, more)
+    for place, more in enumerate(_MORE_BITS):
+        wider = fitting.widened(candidate, more)
         if wider is None or wider.key == candidate.key:
             continue
         for index, kind in enumerate(stimuli.KINDS):
             drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
-            told = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[: POLICY.asked_of_rival]
+            told = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
             found += [{name: codes[told] for name, codes in drawn.items()}] if len(told) else []
     return _joined(found) if found else None
 
@@ -318,7 +330,7 @@ class _Pool:
         count = len(operands["a"])
         mixed = rng.permutation(count)
         self.operands = {name: codes[mixed] for name, codes in operands.items()}
-        ends = sorted({count // share for share in POLICY.pool_parts})
+        ends = sorted({count // share for share in _PARTS})
         self.parts = [slice(start, end) for start, end in pairwise((0, *ends))]
         self.trials = [
             Trials(candidate.takes, {name: codes[part] for name, codes in self.operands.items()})
@@ -335,9 +347,9 @@ class _Pool:
             some = np.flatnonzero(trials.answers(rival.program) != answers)
             chosen = self.chosen[part]
             told, asked = told + len(some), asked + int(chosen[some].sum())
-            if asked < POLICY.enough_of_rival:
-                chosen[rng.permutation(some)[: POLICY.asked_of_rival]] = True
-            if told >= POLICY.asked_of_rival:
+            if asked < _ENOUGH:
+                chosen[rng.permutation(some)[:_TAKEN]] = True
+            if told >= _TAKEN:
                 break
         return bool(told)
 
@@ -365,7 +377,7 @@ def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rn
     """Questions between floors of units with scales, aimed at that of either."""
     for place, one in enumerate((target, candidate) if key.endswith(_FLOORS) else ()):
         if one.instruction.scale_block is not None:
-            yield stimuli.generate(one.instruction, "floor_edge", POLICY.scaled_floors, rng(2000, place))
+            yield stimuli.generate(one.instruction, "floor_edge", _OF_SCALED, rng(2000, place))
 
 
 def _leasts_as_floors(one: Candidate) -> Candidate | None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.mutations import Mutation, settings
+from golden.identify.blackbox.moves import Move, settings
 from golden.identify.blackbox.sum_order import KIND
 from golden.identify.minimising import costs, minimise
 from golden.identify.probe.probes import Unreachable, exact_code
@@ -119,7 +119,7 @@ class _Weighed:
 def weigh(
     candidate: Candidate,
     bank: Bank,
-    neighbours: Iterable[Mutation],
+    neighbours: Iterable[Move],
     deadline: float,
     ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
     end: float = 0,
@@ -151,7 +151,7 @@ def weigh(
 
 
 def _weighed(
-    candidate: Candidate, bank: Bank, neighbours: Iterable[Mutation], deadline: float
+    candidate: Candidate, bank: Bank, neighbours: Iterable[Move], deadline: float
 ) -> tuple[dict[str, _Weighed], int, int]:
     """By key: what is refuted and what is not; how many neighbours were tried, of how many."""
     listed = list(neighbours)
@@ -220,14 +220,14 @@ def _simplified(
 Ask = Callable[[Operands], tuple[Operands, Bits]]
 
 
-class Change(str):
+class Taken(str):
     """A change in words, "key = value", with the candidates before and after it; None of a dissection that
     was continued from a file, which keeps the words alone."""
 
     before: Candidate | None
     after: Candidate | None
 
-    def __new__(cls, text: str, before: Candidate | None = None, after: Candidate | None = None) -> Change:
+    def __new__(cls, text: str, before: Candidate | None = None, after: Candidate | None = None) -> Taken:
         """The words are the string itself: they are compared and kept as such."""
         found = super().__new__(cls, text)
         found.before, found.after = before, after
@@ -264,7 +264,7 @@ def forced(told: Sequence[str], bank: Bank) -> list[Forced]:
     """The counterexamples of those changes that have any among the questions kept, in their order."""
     found = []
     for place, one in enumerate(told):
-        if isinstance(one, Change) and one.before is not None and one.after is not None:
+        if isinstance(one, Taken) and one.before is not None and one.after is not None:
             before = bank.answered(one.before.program).copy()
             hits = np.flatnonzero((before != bank.answers) & ~bank.wrong(one.after.program))
             if len(hits):
@@ -286,7 +286,7 @@ def shrunk(
     Args:
         deadline: on time.monotonic; no question is made simpler after it.
     """
-    taken = [one for one in (told[each.place] for each in found) if isinstance(one, Change)]
+    taken = [one for one in (told[each.place] for each in found) if isinstance(one, Taken)]
     pairs = [(one.before, one.after) for one in taken]
     least: list[Operands] = []
     for one, (before, after) in zip(found, pairs, strict=True):

@@ -1,45 +1,83 @@
 """Fitting: the candidate that answers a bank of questions as the box did, by changes that explain more.
 
-Each pass tries every neighbour of the best candidate on the questions that it gets wrong and on some that it
-gets right, takes the best change, and with it all others that still help. Where none helps, passes of more
-effort are tried: structure, replaced changes, restarts, and pairs of changes.
+Each round tries every neighbour of the best candidate on the questions that it gets wrong and on some that it
+gets right, takes the best change, and with it all others that still help. Where none helps, pairs of changes
+are tried.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
+from fractions import Fraction
 from functools import cached_property
-from itertools import chain
+from itertools import chain, zip_longest
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import Change
-from golden.identify.blackbox.hints import hints
-from golden.identify.blackbox.mutations import (
-    Hints,
-    Mutation,
-    in_one_operation,
-    mutations,
-    pairs_of_keys,
-    rare,
-    resets,
-)
-from golden.identify.blackbox.policy import POLICY
+from golden.identify.blackbox.evidence import Taken
+from golden.identify.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets, sticky
 from golden.identify.blackbox.questions import KINDS
+from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
+from golden.number.formats import Kind, Number, to_float
 from golden.number.frozen import replace
+from golden.number.rounding import MODES, encode_fraction
+from golden.program.keys import CUT
+from golden.program.program import Operation
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
+_WRONG, _GLANCE, _PART = 224, 48, 1024
+"""Questions of each half of a sample, those that are looked at first, and of the parts in which all others
+are held against a change."""
+_ROUNDS, _COARSE, _LEFT = 4, 96, 4
+"""Rounds in which starts are halved, questions of each sample for that, and how many are left at least."""
+_CONFIRMED, _ALIKE = 6, 96
+"""Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
+as one counterexample is explained by many a change that is wrong elsewhere."""
+_SIDES = ("toward_zero", "down", "up")
+"""Roundings that take each number to one side."""
+_BEAM, _BESIDE, _OF_A_KEY = 40, 40, 6
+"""First ones of two changes, changes that are tried beside the best one, and how many of those are of one
+key."""
+_FITTED = 10
+_FEW, _FEWER = 256, 160
+_RANKED = 40
+"""Skeletons that align, and others, that are held against all ordinary questions: the best on a few."""
+_MOST_ROUNDINGS = 4
+"""Steps of a skeleton that are rounded each its own way."""
+_RESTARTS = 24
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
-_CAUSES = ": nans"
-_Scored = tuple[int, int, int, Mutation, Candidate]
-"""Wrong on the sample, rank and place of a move; the move, and what it makes."""
+_OFTEN, _WORDS, _COMMON, _LEAST = 6, 2, 32, 200
+_CAUSES, _MOST_CAUSES = ": nans", 12
+_FAR = 8
+"""A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
+_GUESSES = (11, 17, 23, 29, 35, 41)
+"""Widths of alignments to begin with: those between them are near one."""
+_MORE_BITS = 5
+_NEAR = 200
+"""Starts are near each other that are apart by less than one in so many questions."""
+_ALONE = frozenset(("c alone",))
+_MASKS = frozenset((MASKS,))
+_BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
+"""Answers to c of each sign that show whether those are as far from it as these, the share of them that is
+compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
+_COARSE_BITS = 24
+"""Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
+_TOP = 1023
+"""The largest exponent of doubles."""
+_RESULTS = 200
+"""Normal results that show how many bits results have."""
+_WIDTH_KEYS = ("fraction_bits", "rounding")
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -48,8 +86,8 @@ class Fit:
 
     candidate: Candidate
     wrong: int
-    changes: list[str] = field(default_factory=list)
-    """The changes that were taken, in order (`Change`, but for those of a file)."""
+    told: list[str] = field(default_factory=list)
+    """The changes that were taken, in order (`Taken`, but for those of a file)."""
 
     @property
     def steps(self) -> int:
@@ -89,7 +127,7 @@ class Sample:
     @cached_property
     def glance(self) -> Bank:
         """A few of those that were missed: most changes explain none of them."""
-        return self.missed.part(np.arange(min(len(self.missed), POLICY.glance)))
+        return self.missed.part(np.arange(min(len(self.missed), _GLANCE)))
 
     @cached_property
     def _rest(self) -> list[Bank]:
@@ -101,7 +139,7 @@ class Sample:
 
 
 def sample_of(
-    bank: Bank, one: Candidate, seed: int, most: int = POLICY.sample, first: Set[str] = frozenset()
+    bank: Bank, one: Candidate, seed: int, most: int = _WRONG, first: Set[str] = frozenset()
 ) -> Sample:
     """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
     rng = np.random.default_rng(seed)
@@ -112,8 +150,339 @@ def sample_of(
     ]
     missed, right = (bank.part(index[:most]) for index in mixed)
     others = [index[most:] for index in mixed]
-    parts = [others[0], *np.split(others[1], range(POLICY.part, len(others[1]), POLICY.part))]
+    parts = [others[0], *np.split(others[1], range(_PART, len(others[1]), _PART))]
     return Sample(bank, missed, right, tuple(part for part in parts if len(part)))
+
+
+def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons by how near they come on a bank of ordinary operands once their widths and roundings fit, the
+    best first; one alone where it explains the whole bank as it is.
+
+    The widths of the nearest one are a first guess for all others.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(bank))
+    few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
+    tried: list[Fit] = []
+    for one in _directed(fewer, candidates, deadline, complemented(whole)):
+        tried.append(Fit(one, wrong_of(fewer, one)))
+        if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
+            return [Fit(one, 0)]
+    ordered = sorted(tried, key=lambda fit: fit.wrong)
+    best: list[Fit] = []
+    for aligns in (False, True):
+        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), _RANKED)
+    best += [
+        Fit(one, 0)
+        for fit in best
+        if not _aligns(fit.candidate)
+        for one in _own_roundings(few, fit, deadline)
+    ]
+    fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
+    aligned = [fit for fit in fits if _aligns(fit.candidate)]
+    if aligned and fits[0].wrong:
+        guess = _widths(bank, aligned[0], Hints(), deadline)
+        more: list[Fit] = []
+        if guess.wrong:
+            guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
+            more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
+        fits = _sorted([guess, *more, *fits])
+    found: list[Fit] = []
+    for fit in _both_kinds(fits, _FITTED, len(bank) // _NEAR):
+        if time.monotonic() > deadline or (found and found[-1].wrong == 0):
+            break
+        found.append(_widths(bank, fit, Hints(wide=False), deadline))
+    return _sorted([*found, *fits])
+
+
+def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> list[Fit]:
+    """Ranked starts after a few changes near what they are, of any key: in each round all that are left take
+    one, and the better half goes on. What is far off as it was made can be near with a word or two."""
+    going, done = list(fits), list[Fit]()
+    for turn in range(_ROUNDS):
+        moved: list[Fit] = []
+        for one in going:
+            if not one.wrong or time.monotonic() > deadline:
+                moved.append(one)
+                continue
+            sample = sample_of(bank, one.candidate, turn, _COARSE)
+            better = _step(sample, one, moves(one.candidate, hints), deadline)
+            moved.append(better or one)
+        moved = _sorted(moved)
+        going = moved[: max(len(moved) // 2, _LEFT)]
+        done += moved[len(going) :]
+    return _sorted([*going, *done])
+
+
+def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
+    """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
+    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, _RANKED)]
+    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.told) for one in fits]
+    return _sorted([*best, *own])
+
+
+def _directed(
+    few: Bank, candidates: Iterable[Candidate], deadline: float, complemented: Sequence[int] = ()
+) -> Iterator[Candidate]:
+    """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
+    show no order of those that round in a direction, and one rounding decides most results. `complemented`:
+    widths beside which a sum in one's complement is tried."""
+    for one in candidates:
+        yield one
+        if time.monotonic() > deadline:
+            continue
+        turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
+        turned += [_complemented(one, width) for width in complemented if _in_complement(one)]
+        turned += [_cut(one, word) for word in CUT.words] if _aligns(one) and _no_count(few, one) else []
+        found = [new for new in turned if new is not None]
+        best = min(found, key=lambda new: wrong_of(few, new), default=None)
+        if best is not None and wrong_of(few, best) < wrong_of(few, one):
+            yield best
+
+
+def _no_count(few: Bank, one: Candidate) -> bool:
+    """Whether a skeleton is wrong on most of what masks were answered: sticky bits leave more than what is
+    small in every order of the sum, so that no order that drops what is cut is nearer than others."""
+    masks = few.of_kinds(_MASKS)
+    return wrong_of(masks, one) > len(masks) // 2
+
+
+def _cut(one: Candidate, word: str) -> Candidate | None:
+    """A skeleton whose alignments keep so whether anything was cut."""
+    return one.with_each_step(lambda step: replace(step, cut=word) if isinstance(step, Align) else step)
+
+
+def _rounding(one: Candidate, mode: str) -> Candidate | None:
+    """A candidate that rounds every result this way."""
+
+    def changed(step: Step) -> Step:
+        if isinstance(step, Multiply):
+            return step if step.format is None else replace(step, rounding=mode)
+        return replace(step, rounding=mode) if isinstance(step, Additions | Fma | Round) else step
+
+    return one.with_each_step(changed)
+
+
+def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
+    """Some of ranked fits, of those that align and of the others in turns, the best of each shape first: what
+    is alike in most answers can differ in the few that show which one it is. Of those that are apart by fewer
+    than `near` questions, which one width can decide, those with fewer steps come first."""
+    fits = sorted(fits, key=lambda fit: (fit.wrong // max(near, 1), fit.steps))
+    parts = [[fit for fit in fits if bool(_aligns(fit.candidate)) == aligns] for aligns in (False, True)]
+    mixed = zip_longest(*(various(part, most) for part in parts))
+    return sorted(
+        [fit for pair in mixed for fit in pair if fit is not None][:most], key=lambda fit: fit.wrong
+    )
+
+
+def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
+    """A skeleton that aligns nothing with another rounding for each of its steps, one after the other."""
+    best = fit
+    steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
+    for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
+        now = list(
+            dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding"))
+        )
+        if index >= len(now) or time.monotonic() > deadline:
+            break
+        for mode in MODES:
+            changed: dict[str, Any] = {"rounding": mode}
+            new = replace(now[index], **changed)
+            one = best.candidate.with_operations(
+                o.with_steps([new if s == now[index] else s for s in o.steps])
+                for o in best.candidate.operations
+            )
+            if one is not None and (wrong := wrong_of(few, one)) < best.wrong:
+                best = Fit(one, wrong)
+    if best is not fit:
+        yield best.candidate
+
+
+def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
+    """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
+    counts what has not c's sign in one's complement; that cuts, too; one that keeps more bits, as a bit too
+    few decides many results, and some too many only few; one that cuts what it rounds before the result; and
+    one that adds c in a rounded addition with that alone rounded to a side."""
+    yield widened(one, _MORE_BITS)
+    yield _rounding(one, "to_odd")
+    yield _cut_on_the_way(one)
+    yield from (_adding(one, mode) for mode in _SIDES if isinstance(one.operations[-1].final, Additions))
+    for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
+
+        def changed(step: Step, last: Step, cut: bool = cut, complement: str = complement) -> Step:
+            if isinstance(step, Sum) and "c" in step.of:
+                return replace(step, complement=complement)
+            if step is last and isinstance(step, Round) and cut:
+                return replace(step, rounding="toward_zero")
+            return step
+
+        yield one.with_operations(
+            o.with_steps([changed(step, o.steps[-1]) for step in o.steps]) for o in one.operations
+        )
+
+
+def _cut_on_the_way(one: Candidate) -> Candidate | None:
+    """A candidate that cuts all but its last result; None where it rounds only that."""
+    last = one.operations[-1].steps[-1]
+
+    def changed(operation: Operation) -> Operation:
+        inner = operation is not one.operations[-1]
+        return operation.with_steps(
+            replace(s, rounding="toward_zero") if isinstance(s, Round) and (inner or s is not last) else s
+            for s in operation.steps
+        )
+
+    found = one.with_operations(map(changed, one.operations))
+    return None if found is None or found.operations == one.operations else found
+
+
+def _adding(one: Candidate, mode: str) -> Candidate | None:
+    """A candidate whose last step alone rounds this way."""
+    *head, last = one.operations
+    final: Step = replace(last.final, rounding=mode)
+    return one.with_operations((*head, last.with_steps((*last.steps[:-1], final))))
+
+
+def complemented(bank: Bank) -> list[int]:
+    """Widths of an alignment beside which a sum in one's complement takes from c alone what was taken from
+    it: one unit of the last place for each zero whose sign is not that of c, and nothing beside c of the
+    other sign. Empty where answers to c of both signs are as far from it: then it is cut, or nothing is."""
+    takes = bank.takes
+    if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
+        return []
+    asked = bank.is_of(_ALONE)
+    c, d = (
+        np.asarray(to_float(takes.formats[name], codes[asked]), np.float64)
+        for name, codes in (("c", bank.operands["c"]), ("d", bank.answers))
+    )
+    known = np.isfinite(c) & np.isfinite(d) & (c != 0)
+    c, d = c[known], d[known]
+    apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
+    if min(negative.sum(), (~negative).sum()) < _BOTH_SIGNS:
+        return []
+    far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
+    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < _A_PART:
+        return []
+    last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
+    widths = range(last, last + takes.stored_k.bit_length())
+    return [bits for bits in widths if 0 <= bits <= _MOST_WIDTH]
+
+
+def _complemented(one: Candidate, bits: int) -> Candidate | None:
+    """A skeleton that counts what has not c's sign in one's complement, with this width beside c."""
+
+    def changed(step: Step) -> Step:
+        if not (isinstance(step, Align) and "c" in step.of):
+            return step
+        return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
+
+    return one.with_each_step(changed)
+
+
+def _in_complement(one: Candidate) -> bool:
+    return any(step.complement == "c" for o in one.operations for step in o.steps_of(Sum))
+
+
+def bits_of_results(bank: Bank) -> int | None:
+    """Fraction bits that normal results have, where no special operand was asked, if those are fewer than
+    their format has; None where results say nothing of it. The highest binade is left out: what overflows can
+    be the format's largest number."""
+    d = bank.takes.formats["d"]
+    if not d.is_float:
+        return None
+    numbers = np.abs(np.asarray(to_float(d, bank.answers[~special_operands(bank)]), np.float64))
+    normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
+    whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
+    bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
+    most = int(bits.max()) if len(bits) >= _RESULTS else d.fraction_bits
+    return most if most < d.fraction_bits else None
+
+
+def _aligns(one: Candidate) -> list[Align]:
+    return [step for operation in one.operations for step in operation.steps_of(Align)]
+
+
+def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
+    """A candidate with the last rounding of a fitted one, and the best of its width and a few others."""
+    bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
+    made = (_like(fit.candidate, other, width) for width in (bits, *_GUESSES))
+    return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
+
+
+def _like(one: Candidate, other: Candidate, bits: int) -> Candidate | None:
+    """A candidate with the last rounding of another one and one width for all alignments."""
+    last = other.operations[-1].final
+
+    def changed(step: Step) -> Step:
+        if isinstance(step, Align):
+            return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
+        return replace(step, rounding=last.rounding) if isinstance(step, Round) else step
+
+    return one.with_each_step(changed)
+
+
+def widened(one: Candidate, more: int) -> Candidate | None:
+    """A candidate whose alignments keep more bits."""
+
+    def changed(step: Step) -> Step:
+        if not isinstance(step, Align):
+            return step
+        return replace(step, fraction_bits=tuple((name, bits + more) for name, bits in step.fraction_bits))
+
+    return one.with_each_step(changed)
+
+
+def _sorted(fits: Iterable[Fit]) -> list[Fit]:
+    """The best first, of equal ones those with fewer steps, each program once."""
+    seen: dict[object, Fit] = {}
+    for fit in sorted(fits, key=lambda fit: (fit.wrong, fit.steps)):
+        seen.setdefault(fit.candidate.key, fit)
+    return list(seen.values())
+
+
+def various(fits: Iterable[Fit], most: int) -> list[Fit]:
+    """Some of ranked fits, the best of each shape first: what differs in keys alone one change leads to."""
+    seen: dict[object, int] = {}
+    turns: list[tuple[int, int, Fit]] = []
+    for place, one in enumerate(fits):
+        shape = tuple(
+            (o.seed, o.addends, tuple((s.op, s.of, bool(getattr(s, "maximum", ()))) for s in o.steps))
+            for o in one.candidate.operations
+        )
+        seen[shape] = seen.get(shape, -1) + 1
+        turns.append((seen[shape], place, one))
+    return [one for *_, one in sorted(turns, key=lambda turn: turn[:2])[:most]]
+
+
+def of_both_kinds(fits: Sequence[Fit], most: int) -> list[Fit]:
+    """The best of ranked fits, of different shapes; in the place of the last of them the best of the other
+    kind where all round at every addition, or none does, and it is as near. Where formats have few binades
+    ordinary operands tell no exact sum from rounded ones, and the keys of one do not lead to the other."""
+    first = various(fits, most)
+    if len({_adds_rounded(one.candidate) for one in first}) != 1:
+        return first
+    kind = _adds_rounded(first[0].candidate)
+    near = (one for one in fits if _adds_rounded(one.candidate) != kind and one.wrong <= first[-1].wrong)
+    other = next(near, None)
+    return first if other is None else [*first[:-1], other]
+
+
+def _adds_rounded(one: Candidate) -> bool:
+    return any(isinstance(step, Additions | Fma) for operation in one.operations for step in operation.steps)
+
+
+def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
+    """Widths and roundings alone, a few rounds; of what is far off, sticky bits, too."""
+    for turn in range(4):
+        if fit.wrong == 0:
+            break
+        sample = sample_of(bank, fit.candidate, turn)
+        tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
+        far = not turn and fit.wrong > len(bank) // _FAR
+        better = _step(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
+        if better is None:
+            break
+        fit = better
+    return fit
 
 
 class Effort(IntEnum):
@@ -132,7 +501,7 @@ class Effort(IntEnum):
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    if effort is Effort.FEW and start.wrong > len(bank) // POLICY.far_from_few_terms:
+    if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
         start = _on_few_terms(bank, start, deadline)
     return Fitting(bank).to(start, deadline, effort)
 
@@ -144,7 +513,7 @@ def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
     seen, best = hints(bank), start
     while best.wrong and time.monotonic() < deadline and best.candidate.operations not in bank.spent:
         sample = sample_of(bank, best.candidate, 1)
-        better = one_change(sample, best, mutations(best.candidate, seen), deadline)
+        better = _step(sample, best, moves(best.candidate, seen), deadline)
         if better is None:
             break
         before, best = best.wrong, _more_causes(bank, better, seen, deadline)
@@ -159,47 +528,153 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
         yield "", start
         return
     sample = sample_of(bank, start.candidate, 1)
-    for move in mutations(start.candidate, hints(bank)):
+    for move in moves(start.candidate, hints(bank)):
         if time.monotonic() > deadline:
             break
         new = move.apply(start.candidate)
         if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
-            yield move.key, Fit(new, 0, [*start.changes, Change(move.text, start.candidate, new)])
+            yield move.key, Fit(new, 0, [*start.told, Taken(move.text, start.candidate, new)])
+
+
+def hints(bank: Bank) -> Hints:
+    """What values are worth a try, as far as answers say: words of NaNs, and those that stand for them."""
+    found = bank.read_off.get(Hints)
+    if not isinstance(found, Hints):
+        found = bank.read_off[Hints] = _hints(bank)
+    return found
+
+
+def _hints(bank: Bank) -> Hints:
+    d = bank.takes.formats["d"]
+    if not d.is_float:
+        return Hints(_often(bank))
+    found = (*nan_words(d, bank.answers.tolist()), *_other_words(bank), *_added_words(bank))
+    return Hints(tuple(dict.fromkeys(found)), last_bit=_last_bit(bank))
+
+
+def _last_bit(bank: Bank) -> int | None:
+    """The exponent of the last bit of which all answers to c alone are multiples; None where it is among the
+    last that the format has."""
+    d = bank.takes.formats["d"]
+    numbers = np.asarray(to_float(d, bank.answers[bank.is_of(_ALONE)]), np.float64)
+    significands, exponents = np.frexp(numbers[np.isfinite(numbers) & (numbers != 0)])
+    whole = np.abs(significands * 2.0**53).astype(np.int64)
+    ends = exponents - 54 + np.frexp(whole & -whole)[1]
+    least = int(ends.min()) if len(ends) else None
+    return None if least is None or least < d.min_exponent - d.fraction_bits + _COARSE_BITS else least
+
+
+def _often(bank: Bank) -> tuple[int, ...]:
+    """Integers that are common answers: what a unit gives for products that it takes for infinite."""
+    codes, counts = np.unique(bank.answers, return_counts=True)
+    common = [place for place in np.argsort(-counts, kind="stable") if counts[place] > len(bank) // _COMMON]
+    return tuple(int(codes[place]) for place in common if codes[place])[:_WORDS]
+
+
+def _other_words(bank: Bank) -> list[int]:
+    """Numbers that are common answers where operands are special: a unit may give any word for a NaN. A word
+    that is a small number shows as it is where nothing else is added to it, whatever was asked there."""
+    d = bank.takes.formats["d"]
+    codes, counts = np.unique(bank.answers[special_operands(bank)], return_counts=True)
+    common = [int(codes[place]) for place in np.argsort(-counts, kind="stable") if counts[place] >= _OFTEN]
+    return [code for code in common if d.decode(code).kind == Kind.FINITE and d.decode(code).value][:_WORDS]
+
+
+def _added_words(bank: Bank) -> list[int]:
+    """Words for NaNs of a or b that are numbers for what comes later, where such NaNs have finite answers:
+    the least number, as it may be lost beside all else, what answers are above the least c that is not
+    flushed, and zero, where that is the answer whatever c is."""
+    c, d = (bank.takes.formats[name] for name in "cd")
+    pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _beside_nans(bank)]
+    finite = [(abs(x.value), y.value - x.value) for x, y in pairs if max(x.kind, y.kind) < Kind.INFINITY]
+    if len(finite) < _OFTEN:
+        return []
+    lost = sum(abs(more) == size for size, more in finite if size)
+    above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
+    codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
+    words = [1, *(code for code, value in codes if _is(d.decode(code), value))][: _WORDS + 1]
+    return [0, *words] if lost > len(finite) // 2 else words
+
+
+def _is(number: Number, value: Fraction) -> bool:
+    """Whether a number is this value; infinities, which values out of range become, are none."""
+    return number.kind < Kind.INFINITY and number.value == value
+
+
+def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:
+    """c and the answer of questions with a NaN in a or b, or infinite products of both signs, those with each
+    c once."""
+    asked = _opposite(bank)
+    for name in "ab":
+        fmt = bank.takes.formats[name]
+        nans = [code for code in stimuli.special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
+        asked |= np.isin(bank.operands[name], nans).any(axis=1)
+    pairs = np.stack([bank.operands["c"][asked], bank.answers[asked]], axis=1)
+    yield from ((int(given), int(answer)) for given, answer in np.unique(pairs, axis=0))
+
+
+def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
+    """The questions in which an infinite product meets one of the other sign, or one that d has no room for,
+    and no product is a NaN."""
+    factors = [(bank.takes.formats[name], bank.operands[name]) for name in "ab"]
+    a, b = (np.asarray(to_float(fmt, codes), np.float64) for fmt, codes in factors)
+    with np.errstate(all="ignore"):
+        products = a * b
+    infinite = np.isinf(a) | np.isinf(b)
+    large = np.abs(products) >= 2.0 ** min(bank.takes.formats["d"].max_exponent + 1, _TOP)
+    found = np.zeros(len(bank), bool)
+    for sign in (1, -1):
+        own = (infinite & (products * sign > 0)).any(axis=1)
+        found |= own & (large & (products * sign < 0)).any(axis=1)
+    return found & ~np.isnan(products).any(axis=1)
+
+
+def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
+    """The questions with infinities or NaNs in a, b or c; of formats without, with the largest number."""
+    found = np.zeros(len(bank), bool)
+    for name in "abc":
+        codes = bank.operands[name].reshape(len(bank), -1)
+        found |= np.isin(codes, stimuli.special_codes(bank.takes.formats[name])).any(axis=1)
+    return found
 
 
 def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
     """A candidate that is far off, fitted to the questions with few terms alone: what they show depends on no
     order of the sum, and is not covered up by a wrong one."""
     few = bank.of_kinds(KINDS)
-    own = Fit(start.candidate, wrong_of(few, start.candidate), start.changes)
+    own = Fit(start.candidate, wrong_of(few, start.candidate), start.told)
     found = Fitting(few).to(own, deadline, Effort.ANY)
     wrong = wrong_of(bank, found.candidate)
-    return Fit(found.candidate, wrong, found.changes) if wrong < start.wrong else start
+    return Fit(found.candidate, wrong, found.told) if wrong < start.wrong else start
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     """After a change of the causes of NaNs, more of them: a table is found entry by entry, and nothing else
     has to be tried in between."""
-    if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
+    if not best.told[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
-    for turn in range(POLICY.causes):
+    for turn in range(_MOST_CAUSES):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
-        tried = (m for m in mutations(best.candidate, hints) if m.key.endswith(_CAUSES))
-        better = one_change(sample, best, tried, deadline) if best.wrong else None
+        tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
+        better = _step(sample, best, tried, deadline) if best.wrong else None
         if better is None:
             break
         best = better
     return best
 
 
+_Scored = tuple[int, int, int, Move, Candidate]
+"""Wrong on the sample, rank and place of a move; the move, and what it makes."""
+
+
 def _scored(
-    sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Mutation], deadline: float
+    sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Move], deadline: float
 ) -> list[_Scored]:
-    """The mutations that help on a sample: those that explain something of a small part of it, where there
-    are any; else of all of it."""
+    """The moves that help on a sample: those that explain something of a small part of it, where there are
+    any; else of all of it."""
     base, glance = sample.wrong(than), wrong_of(sample.glance, than)
     scored: list[_Scored] = []
-    later: list[tuple[int, Mutation, Candidate]] = []
+    later: list[tuple[int, Move, Candidate]] = []
     for index, move in enumerate(tried):
         if time.monotonic() > deadline:
             break
@@ -218,44 +693,41 @@ def _scored(
     return scored
 
 
-def one_change(
-    sample: Sample, best: Fit, tried: Iterable[Mutation], deadline: float, than: Fit | None = None
+def _step(
+    sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
 ) -> Fit | None:
     """The best single change, with all others that still help; None where none helps.
 
     `than`: what it has to be better than, where that is not what is changed.
     """
-    # Every mutation on the sample: what does not help there is not held against the whole bank.
     scored = _scored(sample, best.candidate, (than or best).candidate, tried, deadline)
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
-    # The best of them on the whole bank: what is found explains more of it than the candidate did.
-    for _, _, _, move, new in scored[: max(POLICY.confirmed, min(alike, POLICY.confirmed_alike))]:
+    for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
         if time.monotonic() > deadline:
             break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
-            found = Fit(new, wrong, [*best.changes, Change(move.text, best.candidate, new)])
+            found = Fit(new, wrong, [*best.told, Taken(move.text, best.candidate, new)])
             if not wrong:
                 break
     if found is None:
         return None
-    # All others that still help with it: none of them would help alone any more.
     return _beside(sample, found, [move for _, _, _, move, _ in scored], deadline)
 
 
-def _beside(sample: Sample, found: Fit, more: Sequence[Mutation], deadline: float) -> Fit:
+def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -> Fit:
     """What was found with those of more changes that still help, the best first: one that explains a part of
     what another one explains whole would stand in its way. Of each key a few: any number of its values can be
     about as good."""
-    taken = {found.changes[-1].partition(" = ")[0]}
+    taken = {found.told[-1].partition(" = ")[0]}
     seen: Counter[str] = Counter()
-    few: list[Mutation] = []
+    few: list[Move] = []
     for move in more:
         seen[move.key] += 1
-        few += [move] if seen[move.key] <= POLICY.helping_of_key and move.key not in taken else []
-    more = few[: POLICY.helping]
+        few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
+    more = few[:_BESIDE]
     while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
@@ -263,7 +735,7 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Mutation], deadline: floa
         if not helping:
             break
         wrong, move, both = min(helping, key=lambda one: one[0])
-        found = Fit(both, wrong, [*found.changes, Change(move.text, found.candidate, both)])
+        found = Fit(both, wrong, [*found.told, Taken(move.text, found.candidate, both)])
         taken.add(move.key)
         more = [move for _, move, _ in helping]
     return found
@@ -309,21 +781,21 @@ class Fitting:
             self._sample = best.candidate, sample_of(self.bank, best.candidate, 1)
         return self._sample[1]
 
-    def _one_change(self, best: Fit, tried: Iterable[Mutation], deadline: float) -> Fit | None:
-        better = one_change(self._of(best), best, tried, deadline)
+    def _step(self, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
+        better = _step(self._of(best), best, tried, deadline)
         return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
 
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, mutations(best.candidate, self.hints), deadline)
+        return self._step(best, moves(best.candidate, self.hints), deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, pairs_of_keys(best.candidate), deadline)
+        return self._step(best, joint(best.candidate), deadline)
 
     def _steps(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, rare(best.candidate), deadline)
+        return self._step(best, rare(best.candidate), deadline)
 
     def _alone(self, best: Fit, deadline: float) -> Fit | None:
-        return self._one_change(best, in_one_operation(best.candidate, self.hints), deadline)
+        return self._step(best, alone(best.candidate, self.hints), deadline)
 
     def _instead(self, best: Fit, deadline: float) -> Fit | None:
         """Another change in the place of one that was taken before: the first that helps."""
@@ -331,9 +803,9 @@ class Fitting:
             start = reset.apply(best.candidate)
             if start is None or time.monotonic() > deadline:
                 continue
-            changes = [*best.changes, Change(reset.text, best.candidate, start)]
-            tried = chain(mutations(start, self.hints), pairs_of_keys(start))
-            better = one_change(self._of(best), Fit(start, best.wrong, changes), tried, deadline, best)
+            told = [*best.told, Taken(reset.text, best.candidate, start)]
+            tried = chain(moves(start, self.hints), joint(start))
+            better = _step(self._of(best), Fit(start, best.wrong, told), tried, deadline, best)
             if better is not None:
                 return better
         return None
@@ -344,8 +816,7 @@ class Fitting:
         back = list(resets(best.candidate))
         rng = np.random.default_rng(len(back))
         pairs = [
-            tuple(rng.choice(len(back), 2, replace=False))
-            for _ in range(POLICY.restarts if len(back) > 1 else 0)
+            tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)
         ]
         for given_up in (*((index,) for index in range(len(back))), *pairs):
             start: Candidate | None = best.candidate
@@ -353,27 +824,26 @@ class Fitting:
                 start = None if start is None else back[index].apply(start)
             if start is None or time.monotonic() > deadline:
                 continue
-            resets_made = (Change(back[index].text, best.candidate, start) for index in given_up)
-            changes = [*best.changes, *resets_made]
-            found = self.to(Fit(start, wrong_of(self.bank, start), changes), deadline, Effort.SINGLE)
+            told = [*best.told, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
+            found = self.to(Fit(start, wrong_of(self.bank, start), told), deadline, Effort.SINGLE)
             if found.wrong < best.wrong:
                 return found
         return None
 
     def _pairs(self, best: Fit, deadline: float) -> Fit | None:
         """Two changes together, where one alone does not help: the first among those that harm least."""
-        firsts: list[tuple[int, int, Mutation, Candidate]] = []
+        firsts: list[tuple[int, int, Move, Candidate]] = []
         near = replace(self.hints, wide=False)
-        for index, move in enumerate(mutations(best.candidate, Hints(self.hints.words))):
+        for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
             if time.monotonic() > deadline:
                 return None
             new = move.apply(best.candidate)
             if new is not None and not self._of(best).alike(new, best.candidate):
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
-        for _, _, move, new in firsts[: POLICY.pairs_first]:
-            changes = [*best.changes, Change(move.text, best.candidate, new)]
-            better = one_change(self._of(best), Fit(new, best.wrong, changes), mutations(new, near), deadline)
+        for _, _, move, new in firsts[:_BEAM]:
+            told = [*best.told, Taken(move.text, best.candidate, new)]
+            better = _step(self._of(best), Fit(new, best.wrong, told), moves(new, near), deadline)
             if better is not None and better.wrong < best.wrong:
                 return better
         return None

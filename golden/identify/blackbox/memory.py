@@ -34,15 +34,17 @@ _HEAD = (
     "asked",
     "turn",
     "order",
-    "changes",
+    "told",
     "text",
     "tree",
+    "groups",
+    "end",
     "kinds",
     "differing",
 )
 _KINDS = {
-    **{"asked": int, "turn": int, "order": str, "changes": list},
-    **{"text": str | None, "kinds": list},
+    **{"asked": int, "turn": int, "order": str, "told": list},
+    **{"text": str | None, "groups": list, "end": int | None, "kinds": list},
 }
 
 
@@ -53,20 +55,24 @@ class Memory:
     Attributes:
         bank: the questions kept, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
+        groups: the products that are added before they are cut, as questions showed them (`partners`).
+        end: the exponent from which on products overflow, where most questions showed it.
         text: YAML of the candidate; None where there was none that could be written.
-        order, changes: its template in words and the changes that made it.
+        order, told: its skeleton in words and the changes that made it.
         differing: the checks that it went through.
         asked: dot products that the box had answered. turn: rounds of checking so far.
     """
 
     bank: Bank
     tree: Node | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
     text: str | None = None
     order: str = ""
-    changes: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     differing: dict[str, tuple[int, int]] = field(default_factory=dict)
     asked: int = 0
     turn: int = 0
+    end: int | None = None
 
     def candidate(self) -> Candidate | None:
         """The candidate; None where there was none."""
@@ -113,9 +119,11 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "asked": memory.asked,
         "turn": memory.turn,
         "order": memory.order,
-        "changes": memory.changes,
+        "told": memory.told,
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
+        "groups": memory.groups,
+        "end": memory.end,
         "kinds": bank.kinds,
         "differing": memory.differing,
     }
@@ -163,10 +171,11 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
             bank.add(kind, takes.check_named(operands), arrays["answers"][rows])
         differing = {kind: (int(wrong), int(count)) for kind, (wrong, count) in head["differing"].items()}
         tree = None if head["tree"] is None else _node(head["tree"])
+        groups = tuple(tuple(map(int, one)) for one in head["groups"])
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
-    known = head["text"], head["order"], head["changes"], differing, head["asked"], head["turn"]
-    return Memory(bank, tree, *known)
+    known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
+    return Memory(bank, tree, groups, *known, end=head["end"])
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:

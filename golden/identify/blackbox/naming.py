@@ -15,7 +15,7 @@ from golden.catalog.unit_text import unit_text
 from golden.errors import SpecError
 from golden.files.escape import one_line
 from golden.identify.blackbox.candidates import with_word
-from golden.identify.blackbox.mutations import settings
+from golden.identify.blackbox.moves import settings
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.frozen import replace

@@ -26,6 +26,8 @@ _DRAWN = (
     *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
     *("corner_pairs", "half_ulp"),
 )
+ALONE = (("c alone", "c"), ("one product", "products"))
+"""Kinds of one term, and which it is."""
 _SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
 _CAUSES, _MORE = ("special_values", "special_pairs"), 8
@@ -253,8 +255,6 @@ def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
     codes = np.arange(1 << fmt.bits).astype(fmt.dtype)
     return np.isfinite(np.asarray(to_float(fmt, codes), np.float64))
 
-
-# Questions that vanish --------------------------------------------------------------------------------------
 
 _PAIR, _ALONE = slice(0, 2), 2
 """Columns of two products that cancel, and of one that c cancels."""

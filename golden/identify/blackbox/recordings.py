@@ -21,17 +21,16 @@ from golden.catalog.relatives import Relative, relatives
 from golden.catalog.unit_text import unit_text
 from golden.errors import FileFormatError, OperandError
 from golden.files.npyfile import read_arrays
-from golden.identify.blackbox import fitting, ranking
+from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
-from golden.identify.blackbox.mutations import Hints, Mutation, mutations, nan_words
+from golden.identify.blackbox.moves import Hints, Move, moves, nan_words
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
-from golden.identify.blackbox.templates import templates
+from golden.identify.blackbox.templates import skeletons
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
 from golden.identify.comparing import compare
 from golden.identify.minimising import costs
@@ -148,6 +147,16 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
 
 Progress = Callable[[str, int, int], None]
 USED, HELD = "used by the search", "held back from it"
+_MOST_USED, _SHARE_USED = 6_000, 0.6
+"""Dot products that the search sees at first."""
+_TAKEN = 400
+"""Counterexamples of the part that was held back that join the search at a time."""
+_STARTS, _ORDERS, _ROUNDS = 4, 6, 8
+_WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
+_TOLD = 20_000
+"""Dot products tried to tell a rival from the candidate."""
+_MOST_VALUES, _OF_ONE_KEY = 24, 1
+"""Values of single keys for which operands that tell are looked for, in all and of one key."""
 
 
 def dissect_recording(
@@ -176,7 +185,7 @@ class _Passive:
         self.used = np.zeros(len(recording), np.bool_)
         different = int(self.same.max()) + 1
         order = np.random.default_rng(seed).permutation(different)
-        self._use(order[: min(math.ceil(POLICY.recorded_used_share * different), POLICY.recorded_used)])
+        self._use(order[: min(math.ceil(_SHARE_USED * different), _MOST_USED)])
 
     # The search ---------------------------------------------------------------------------------------------
 
@@ -184,13 +193,13 @@ class _Passive:
         """All of it."""
         known = self._known()
         fit = self._fitted(known)
-        for _ in range(POLICY.recorded_rounds):
+        for _ in range(_ROUNDS):
             if fit is None or time.monotonic() > self.deadline:
                 break
             wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
-            self._use(self.same[wrong[: POLICY.recorded_counterexamples]])
+            self._use(self.same[wrong[:_TAKEN]])
             fit = self._fitted([fit.candidate, *known[:1]])
         return self._found(fit, known)
 
@@ -212,7 +221,7 @@ class _Passive:
 
     def _empty(self) -> Instruction:
         """An instruction with these operands, for whom relatives are looked for."""
-        one = next(iter(templates(self.takes, None)))
+        one = next(iter(skeletons(self.takes, None)))
         return as_taken(one.instruction, self.recording.takes)
 
     def _known(self) -> list[Candidate]:
@@ -229,13 +238,13 @@ class _Passive:
     def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
         """The candidate that explains what the search sees; else the nearest."""
         bank = self.bank
-        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[: POLICY.recorded_starts]]
+        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
         if best is None or best.wrong:
             self._tell("fitting orders of the sum")
-            ranked = ranking.rank(bank, bank, templates(self.takes, None), self.deadline)
+            ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
-            best = self._best(bank, [*more, *ranked[: POLICY.recorded_orders]], fitting.Effort.SINGLE)
+            best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:
             best = self._best(bank, [best], fitting.Effort.PAIRS)
         return best
@@ -265,8 +274,8 @@ class _Passive:
         unit = as_taken(candidate.instruction, self.recording.takes)
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
-        neighbours = list(mutations(candidate, Hints(words, wide=False, faults=False)))
-        limit = time.monotonic() + POLICY.recorded_evidence_seconds
+        neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
+        limit = time.monotonic() + _WEIGHED_SECONDS
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         named = any(one.key == candidate.key for one in known)
@@ -282,9 +291,9 @@ class _Passive:
             text,
             differing,
             tuple(self._undecided(candidate, differing, evidence)),
-            rules=(candidate.order, *fit.changes),
+            rules=(candidate.order, *fit.told),
             laws=() if explained else broken(self.whole),
-            forced=tuple(forced(fit.changes, self.whole)),
+            forced=tuple(forced(fit.told, self.whole)),
             example=None if explained else self._example(candidate, wrong),
             alternatives=alternatives,
             fresh=differing[HELD][1],
@@ -330,22 +339,20 @@ class _Passive:
             yield f"of {evidence.neighbours:,} changes of one key, {left:,} were not tried, as the time ended"
 
     def _rivals(
-        self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Mutation]
+        self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Move]
     ) -> Iterator[Rival]:
         """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
-        end = time.monotonic() + POLICY.recorded_rivals_seconds
+        end = time.monotonic() + _RIVAL_SECONDS
         for one in known:
             if one.key != candidate.key and not self.whole.wrong(one.program).any():
-                yield self._told(candidate, one, one.order, POLICY.recorded_rival_trials)
-        some = {one.key: one.undecided[: POLICY.recorded_values_of_key] for one in evidence.properties}
+                yield self._told(candidate, one, one.order, _TOLD)
+        some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]
-        for move in left[: POLICY.recorded_values]:
+        for move in left[:_MOST_VALUES]:
             new = move.apply(candidate)
             if new is None or time.monotonic() > end:
                 continue
-            told = self._told(
-                candidate, new, f"the candidate with {move.text}", POLICY.recorded_rival_trials // 10
-            )
+            told = self._told(candidate, new, f"the candidate with {move.text}", _TOLD // 10)
             if told.operands is not None:
                 yield told
 

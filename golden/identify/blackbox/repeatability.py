@@ -14,15 +14,24 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.explain.numbers import hex_text
 from golden.identify.blackbox.box import Box, BudgetEnded
-from golden.identify.blackbox.policy import POLICY
 from golden.identify.blackbox.report import operands_text
 from golden.identify.sample import evenly
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands, Signature
 
 Tile = Callable[..., Bits]
-_COPIED = ("wide", "cancelling", "half_ulp", "special_values")
+_OF_EACH_KIND, _OF_ASKS = 16, 600
+"""Questions of each kind; of so many that may be asked, one at most is one of those of a kind."""
+_ALONE, _FEW = 2, 10
+"""Questions that are asked alone, and those in the first batches, by whose times the others are planned."""
+_COPIES, _COPIED = 64, ("wide", "cancelling", "half_ulp", "special_values")
 """Places of a batch that one question of each of these kinds is asked at."""
+_SHARE_OF_COPIES, _SHARE = 20, 4
+"""Of so many questions that may be asked, one at most is such a copy; one at most is asked here at all."""
+_TILES = 4
+"""Of each of these kinds, tiles that one question fills."""
+_AGAIN = 64
+"""Early questions that are asked once more later."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +89,10 @@ def asked_again(box: Box, rng: Callable[..., np.random.Generator]) -> Repeated:
     Raises:
         BudgetEnded, OperandError: as `Box.ask`.
     """
-    whole = _questions(box.takes, max(1, min(POLICY.repeated, box.asks // POLICY.repeated_share)), rng)
-    parts = [np.arange(turn, turn + 1) for turn in range(POLICY.repeated_alone)] + [
-        np.arange(POLICY.repeated_alone, POLICY.repeated_few)
-    ]
+    whole = _questions(box.takes, max(1, min(_OF_EACH_KIND, box.asks // _OF_ASKS)), rng)
+    parts = [np.arange(turn, turn + 1) for turn in range(_ALONE)] + [np.arange(_ALONE, _FEW)]
     few = [box.ask(_at(whole, part)) for part in parts]
-    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // POLICY.repeated_part // 2))
+    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // _SHARE // 2))
     asked, first = box.ask(whole)
     count = len(first)
     turned = np.arange(count)[::-1]
@@ -106,7 +113,7 @@ def asked_again(box: Box, rng: Callable[..., np.random.Generator]) -> Repeated:
 def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator]) -> Repeated:
     """The same questions at many places of a batch, then of a tile."""
     kinds = [stimuli.KINDS.index(kind) for kind in _COPIED]
-    copies = min(POLICY.copies, box.can_answer() // POLICY.copies_share // len(kinds))
+    copies = min(_COPIES, box.can_answer() // _SHARE_OF_COPIES // len(kinds))
     if copies > 1:
         few = _questions(box.takes, 1, lambda place: rng(place, 1), kinds)
         batch = {name: np.repeat(codes, copies, axis=0) for name, codes in few.items()}
@@ -121,9 +128,9 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
             return replace(clean, differ=len(np.unique(block[other])), changed=cause_of(box, found))
         clean = replace(clean, places=copies)
     tile = box.tile
-    if tile is None or box.can_answer() < len(kinds) * POLICY.tiles * POLICY.copies_share:
+    if tile is None or box.can_answer() < len(kinds) * _TILES * _SHARE_OF_COPIES:
         return clean
-    few = _questions(box.takes, POLICY.tiles, lambda place: rng(place, 2), kinds)
+    few = _questions(box.takes, _TILES, lambda place: rng(place, 2), kinds)
     moved = at_every_place(box.takes, few, tile)
     changed = next((one for one in moved if one is not None), None)
     elements = box.takes.m * box.takes.n
@@ -198,7 +205,7 @@ def _questions(
 def _spaced(count: int, most: int) -> npt.NDArray[np.int64]:
     """The first few of so many, and of all others every second, third, ... so that all kinds stay."""
     step = max(1, -(-count // max(most, 1)))
-    return np.union1d(np.arange(min(POLICY.repeated_few, count)), np.arange(0, count, step))
+    return np.union1d(np.arange(min(_FEW, count)), np.arange(0, count, step))
 
 
 def _at(operands: Operands, index: Any) -> Operands:
@@ -206,6 +213,14 @@ def _at(operands: Operands, index: Any) -> Operands:
     return {name: codes[index] for name, codes in operands.items()}
 
 
+_IN_A_ROW, _LONGEST_PERIOD = 64, 32
+"""Times that a question is asked alone; the longest period that repeats often enough in those to be one."""
+_BEFORE, _TURNS = 8, 2
+"""Questions that it is asked after, and how often each."""
+_ALIKE = 512
+"""Places of a batch of nothing else, at most."""
+_SHARE_OF_DRIFT = 20
+"""Where one in so many early questions has another answer or more, it is no accident."""
 CHANCE = "the box is not deterministic"
 STATE = "what the box answers depends on what it was asked before"
 COUNT = "what the box answers depends on how many questions it answered before"
@@ -293,14 +308,14 @@ class _Experiments:
         return self._ask(_copies(self.one.operands, 1))[0]
 
     def _in_a_row(self) -> list[int]:
-        return [self._alone() for _ in range(POLICY.in_a_row)]
+        return [self._alone() for _ in range(_IN_A_ROW)]
 
     def _periodic(self, alone: list[int]) -> Cause | None:
         """Answers that come again after a few questions, whatever those are."""
-        for period in range(2, POLICY.longest_period + 1):
+        for period in range(2, _LONGEST_PERIOD + 1):
             if alone[period:] == alone[:-period]:
                 other = next(code for code in alone if code != alone[0])
-                said = f"asked {POLICY.in_a_row} times alone, its answers repeat after {period}"
+                said = f"asked {_IN_A_ROW} times alone, its answers repeat after {period}"
                 return COUNT, said, (alone[0], other)
         return None
 
@@ -309,9 +324,9 @@ class _Experiments:
         if self.one.batch is None:
             return None
         count = len(self.one.batch["a"])
-        others = evenly(np.arange(count), POLICY.asked_before).tolist()
+        others = evenly(np.arange(count), _BEFORE).tolist()
         told: dict[int, set[int]] = {}
-        for _ in range(POLICY.cause_turns):
+        for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers
             for other in others:
                 self._ask({name: codes[[other]] for name, codes in self.one.batch.items()})
@@ -325,13 +340,13 @@ class _Experiments:
     def _at_random(self, alone: list[int]) -> Cause:
         often = Counter(alone).most_common()
         counts = " and ".join(f"{count} times" for _, count in often[:2])
-        said = f"asked {POLICY.in_a_row} times alone, it had {len(often)} answers, the first two {counts}"
+        said = f"asked {_IN_A_ROW} times alone, it had {len(often)} answers, the first two {counts}"
         return CHANCE, said, (often[0][0], often[1][0])
 
     def _in_copies(self, alone: int) -> Cause | None:
         """A batch of nothing else, twice, with another number of questions before it."""
-        size = len(self.one.batch["a"]) if self.one.batch is not None else POLICY.batch_alike
-        size = max(1, min(POLICY.batch_alike, size, self.box.can_answer() // 2 - 1))
+        size = len(self.one.batch["a"]) if self.one.batch is not None else _ALIKE
+        size = max(1, min(_ALIKE, size, self.box.can_answer() // 2 - 1))
         first = self._ask(_copies(self.one.operands, size))
         self._alone()
         if first != self._ask(_copies(self.one.operands, size)):
@@ -350,7 +365,7 @@ class _Experiments:
         """The batch in which it was answered first, twice more."""
         if self.one.batch is None:
             return None
-        told = {self._ask(self.one.batch)[self.one.place] for _ in range(POLICY.cause_turns)}
+        told = {self._ask(self.one.batch)[self.one.place] for _ in range(_TURNS)}
         if told != {alone} and len(told) == 1:
             size = len(self.one.batch["a"])
             said = f"in a batch of {size} it has the same other answer each time"
@@ -364,10 +379,10 @@ class _Experiments:
             operands, answers = self.early
             told, now = self.box.ask(operands)
             other = int(((now != answers) & (told["c"] == operands["c"])).sum())
-            if other * POLICY.drift_share > len(answers):
+            if other * _SHARE_OF_DRIFT > len(answers):
                 said = f"of {len(answers)} questions of then {other} have another answer now"
                 return DRIFT, said, (self.told[0], alone)
-        said = f"asked {POLICY.in_a_row} times alone, it always had the same answer"
+        said = f"asked {_IN_A_ROW} times alone, it always had the same answer"
         return CHANCE, f"another answer is rare: {said}", self.told
 
 

@@ -469,9 +469,9 @@ def _rule(text: str) -> str:
 
 
 def _rules(found: Found, formats: Mapping[str, Format]) -> Iterator[str]:
-    """The template, then each change with the counterexample that forced it."""
+    """The skeleton, then each change with the counterexample that forced it."""
     by_place = {one.place: one for one in found.forced}
-    for place, rule in enumerate(found.rules, -1):  # the template is no change
+    for place, rule in enumerate(found.rules, -1):  # the skeleton is no change
         yield f"- {_rule(rule)}{_why(by_place[place], formats) if place in by_place else ''}"
 
 

@@ -7,14 +7,15 @@ it, and what a step needs to be put in is one plain value for each key without a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
 from golden.identify.blackbox.candidates import Candidate, with_results
 from golden.number.formats import Format, get_format
 from golden.number.frozen import replace
-from golden.program.keys import FLUSH, ORDER, Registers, declared
+from golden.program.compiling import holds
+from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -38,6 +39,8 @@ _MODES = ("toward_zero", "nearest_even")
 _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
 _TABLES = ("fraction_bits",)
 _SCALED = ("products", "groups", "dot")
+_NARROWED, _WHOLE = "narrowed", "whole"
+_F32_BITS = 23
 
 
 # Registers --------------------------------------------------------------------------------------------------
@@ -287,6 +290,175 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
                 if fmt != operation.out_format and fmt.is_float == one.formats["d"].is_float:
                     changed = with_results(operation, fmt)
                     yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
+
+
+def uncounted(one: Candidate, name: str, linked: bool = False) -> Candidate | None:
+    """A candidate whose sums leave c out, or all that they add to c: what it does with special values, and
+    what it aligns to, stays. `linked`: what stands in the place of c, too."""
+
+    def changed(step: Step) -> Step:
+        if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
+            return step
+        return with_registers(step, tuple(n for n in step.of if n != "c") if name == "c" else ("c",))
+
+    return _where_c_is_read(one, changed, linked)
+
+
+def _where_c_is_read(one: Candidate, changed: Callable[[Step], Step], linked: bool) -> Candidate | None:
+    """A candidate with other steps in the operations that read c; `linked`: in those with products that read
+    c, or an earlier result in its place. None where that is no other unit."""
+    seeds = {"c", *(o.to for o in one.operations)} if linked else {"c"}
+    operations = (
+        o.with_steps(map(changed, o.steps)) if o.seed in seeds and (o.k_index or not linked) else o
+        for o in one.operations
+    )
+    found = one.with_operations(operations)
+    return None if found is None or found.operations == one.operations else found
+
+
+def overflowing(one: Candidate, end: int | None = None) -> Candidate | None:
+    """A candidate whose products are infinite from 2^end on; by default all but zeros."""
+    least = _all_products(one) if end is None else end
+
+    def changed(step: Step) -> Step:
+        return replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
+
+    return one.with_each_step(changed)
+
+
+def _all_products(one: Candidate) -> int:
+    """The exponent of the least product."""
+    factors = (one.takes.formats[name] for name in "ab")
+    return sum(fmt.min_exponent - fmt.fraction_bits for fmt in factors if fmt.is_float)
+
+
+def in_complement(one: Candidate) -> Iterator[Candidate]:
+    """A candidate that subtracts what has not c's sign in one's complement, in every exact sum, or in one of
+    them alone."""
+    sums = dict.fromkeys(step for operation in one.operations for step in operation.steps_of(Sum))
+    found: dict[object, Candidate] = {}
+    for those in (tuple(sums), *((step,) for step in sums)):
+
+        def changed(step: Step, those: Steps = those) -> Step:
+            return replace(step, complement="c") if isinstance(step, Sum) and step in those else step
+
+        new = one.with_each_step(changed)
+        if those and new is not None:
+            found.setdefault(new.operations, new)
+    yield from found.values()
+
+
+def in_complement_without_c(one: Candidate) -> Candidate | None:
+    """A candidate whose exact sums are in one's complement where c does not enter: what is negative is taken
+    for that. None where c enters everywhere."""
+
+    def changed(step: Step, seed: str) -> Step:
+        return replace(step, complement="c") if isinstance(step, Sum) and seed != "c" else step
+
+    found = one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
+    return None if found is None or found.operations == one.operations else found
+
+
+def dropped_above(one: Candidate, linked: bool = False) -> Candidate | None:
+    """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
+    their maximum has a floor, below which no result is. None where c is aligned with nothing. `linked`: what
+    stands in the place of c, too."""
+    return _left_out(one, "dropped", _least(one), linked)
+
+
+def unshifted(one: Candidate, floor: int | None) -> Candidate | None:
+    """A candidate whose alignments add c, or what stands in its place, where it stands when it lies above all
+    that it is aligned with: alone, at a floor, by default one that no result shows. None where c is aligned
+    with nothing."""
+    least = min(_least(one) - 2, _all_products(one)) if floor is None else floor
+    return _left_out(one, "unshifted", least, linked=True)
+
+
+def _least(one: Candidate) -> int:
+    """The exponent of the least number that a result is."""
+    d = one.formats["d"]
+    return d.min_exponent - d.fraction_bits if d.is_float else 0
+
+
+def _left_out(one: Candidate, rule: str, floor: int, linked: bool) -> Candidate | None:
+    rest: dict[str, Any] = {"maximum": (), "left_out": (("c", rule),), "floor": floor}
+
+    def changed(step: Step) -> Step:
+        return replace(step, **rest) if isinstance(step, Align) and {"c"} < set(step.of) else step
+
+    return _where_c_is_read(one, changed, linked)
+
+
+def twins(one: Candidate) -> Iterator[Candidate]:
+    """The same in more operations, which have keys for special values and results of their own: what a unit
+    does between two of them one operation cannot say."""
+    yield from filter(None, (_apart(one), *converted(one)))
+
+
+def _apart(one: Candidate) -> Candidate | None:
+    """The sum of products, which is rounded before c is added to it, and that addition."""
+    whole, *others = one.operations
+    body, ends = whole.steps[:-2], whole.steps[-2:]
+    if others or len(ends) < 2:
+        return None
+    first, last = ends
+    if not isinstance(first, Round) or not isinstance(last, Additions) or set(last.of) != {"c", first.to}:
+        return None
+    if any("c" in step.of for step in body if isinstance(step, Align | Sum | Additions)):
+        return None
+    inner: list[Step] = [
+        with_registers(step, tuple(name for name in step.of if name != "c")) if "c" in step.of else step
+        for step in body
+        if step.of != ("c",)
+    ]
+    operands = (s for s in body if "c" in s.of and not isinstance(s, SpecialValues))
+    dot = replace(whole.with_steps((*inner, replace(first, to="d"))), seed="zero", to="r0")
+    add = _exact(("c", "addends"), last.format, last.rounding, last.nan)
+    steps = (*(with_registers(step, ("c",)) for step in operands), *add)
+    both = replace(whole.with_steps(steps), k_index=(), addends=("r0",))
+    return one.with_operations((replace(dot, out_format=first.format), both))
+
+
+def converted(one: Candidate) -> Iterator[Candidate]:
+    """The same with c and the result converted by operations of their own, from and to c's format or f32."""
+    inner = dict.fromkeys((one.takes.formats["c"], get_format("f32")))
+    yield from filter(None, (_converted(one, fmt) for fmt in inner))
+
+
+def _converted(one: Candidate, inner: Format) -> Candidate | None:
+    """c converted by an operation of its own before anything reads it, and the result by another one, with
+    all between them in one format."""
+    c, d = (one.takes.formats[name] for name in "cd")
+    used = {operation.to for operation in one.operations} | {operation.seed for operation in one.operations}
+    if not (c.is_float and d.is_float and holds(inner, c)) or used & {_NARROWED, _WHOLE}:
+        return None
+    *head, last = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+    alone = replace(last.with_steps(_exact(("c",), inner, "nearest_even")), k_index=(), addends=())
+    first = replace(alone, seed="c", out_format=inner, to=_NARROWED)
+    end = replace(alone.with_steps(_exact(("c",), d, "nearest_even")), seed=_WHOLE, out_format=d, to="d")
+    middle = [*head, replace(last, to=_WHOLE)]
+    return one.with_operations((first, *(with_results(o, inner) for o in middle), end))
+
+
+def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:
+    """The steps of an exact sum of numbers that are there, rounded once."""
+    last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
+    return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)
+
+
+def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """c converted by an operation of its own before anything reads it, and rounded to fewer bits in that."""
+    c = one.takes.formats["c"]
+    if not c.is_float or _NARROWED in {operation.to for operation in one.operations}:
+        return
+    for fmt in dict.fromkeys((c, get_format("f32"))) if c.fraction_bits <= _F32_BITS else (c,):
+        for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
+            *body, last = _exact(("c",), fmt, mode)
+            assert isinstance(last, Round)
+            steps: Steps = (*body, replace(last, result_fraction_bits=bits))
+            first = replace(one.operations[0].with_steps(steps), k_index=(), seed="c", addends=())
+            rest = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+            yield f"{bits} bits of {fmt.name}, {mode}", (replace(first, out_format=fmt, to=_NARROWED), *rest)
 
 
 def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[Operation, ...]:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box, dense_view
-from golden.identify.blackbox.policy import POLICY
 from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
 from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, terms_of, tree_of
 from golden.number.formats import Kind
@@ -23,6 +22,16 @@ from golden.program.signature import Operands, Signature
 from golden.unit import Unit
 
 Counts = npt.NDArray[np.int64]
+_HIGHEST = 60
+"""Exponent of M, where the formats reach farther."""
+_WIDEST = 120
+"""Binades between M and y."""
+_MOST_PAIRS = 9000
+"""Of more terms than have so many pairs, not all pairs are asked."""
+_CHECKED_PAIRS, _OF_CHECKED = 1000, 16
+"""Pairs that are asked to check a tree; of so many questions that may be asked, one at most is of those."""
+_MOST_KEPT = 300
+"""Of the questions for the order, so many stay to be fitted to: they are much alike."""
 KIND = "masks"
 _WITHOUT_LIMITS = 1 << 30
 _SCALES = ("scale_a", "scale_b")
@@ -83,7 +92,7 @@ def _marks(
     takes: Signature,
     tiny: bool,
     slots: Sequence[int] | None = None,
-    highest: int = POLICY.mask_highest,
+    highest: int = _HIGHEST,
     shift: int = 0,
 ) -> _Marks | None:
     """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers. `slots`: where
@@ -96,10 +105,7 @@ def _marks(
         sum(map(stimuli.highest_exponent, wide)) + min(shift, 0), c.max_exponent, d.max_exponent, highest
     )
     low = max(
-        sum(map(lowest, near)) + max(shift, 0),
-        lowest(c),
-        d.min_exponent - d.fraction_bits,
-        top - POLICY.mask_widest,
+        sum(map(lowest, near)) + max(shift, 0), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST
     )
     if top - low < 8:
         return None
@@ -145,7 +151,7 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
     operands, answers = box.ask(operands)
     if (operands["c"] != wanted).any():
         return None
-    kept = slice(None, None, max(len(pairs) // POLICY.mask_kept, 1))
+    kept = slice(None, None, max(len(pairs) // _MOST_KEPT, 1))
     bank.add(KIND, {name: codes[kept] for name, codes in operands.items()}, answers[kept])
     codes, places_of = np.unique(answers, return_inverse=True)
     sizes = np.zeros(len(codes), np.int64)
@@ -178,7 +184,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         best = _best(box, bank, slots, shift)
     if best is None:
         return None
-    if best[2].terms * (best[2].terms - 1) > POLICY.mask_kept:
+    if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
         _ask_each_node(box, bank, best[2], best[1])
     return best[1].relabelled(dict(enumerate(slots or ())))
 
@@ -329,14 +335,14 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             raise _Unreadable
         return found
 
-    most = min(POLICY.mask_pairs, box.can_answer() // 2)  # twice, for two M
+    most = min(_MOST_PAIRS, box.can_answer() // 2)  # twice, for two M
     try:
         if n * (n - 1) <= most:
             ask([(i, j) for i in terms for j in terms if i != j])
             trees: Iterator[Node | None] = (make(terms, ask) for make in (tree_of, exact_tree_of))
         else:
             trees = iter([tree_of(terms, ask)])
-            checked = min(POLICY.mask_checked, box.can_answer() // POLICY.mask_checked_share)
+            checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)
             drawn = np.random.default_rng(n).integers(n, size=(checked, 2))
             ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
     except _Unreadable:

@@ -1,6 +1,6 @@
 """What a tree of the sum can be: programs with that order, their widths and roundings still to be found.
 
-A template says which terms meet in which step and nothing that one question could decide. Where masks showed
+A skeleton says which terms meet in which step and nothing that one question could decide. Where masks showed
 no tree (integers, formats of few binades, units that keep sticky bits), the orders that datapaths have are
 all of them candidates.
 """
@@ -29,6 +29,7 @@ _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
 _INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
+_PLAIN_END = "exact, one sum"
 Group = tuple[str, int]
 Forms = dict[str, list[Step]]
 _Levels = Callable[[int, bool], Forms]
@@ -36,9 +37,11 @@ _Levels = Callable[[int, bool], Forms]
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all templates of one unit share."""
+    """What all skeletons of one unit share."""
 
     takes: Signature
+    first: tuple[Format, str] | None = None
+    """How products, or chains of them, are rounded, where that is known."""
 
     @property
     def d(self) -> Format:
@@ -146,6 +149,13 @@ def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tupl
     yield "c by its leading bit", found
     if products == "products":
         yield "both by leading bits", (*found, Largest((products,), True, -2, None))
+
+
+def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, ...]]:
+    """What terms can be aligned to: the largest exponent that they carry, and what those look at that see
+    leading bits."""
+    first, *others = of
+    return [(), *(widest for _, widest in _leading(_Frame(takes), first, tuple(others)))]
 
 
 def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
@@ -267,6 +277,42 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
     ]
 
 
+def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Every head, alignment and end of a sum with c beside each other, also those that no datapath is known
+    to have: terms that were rounded before an exact sum, terms that are aligned before rounded additions."""
+    for name, head, term in _heads(f):
+        of = (term, "c")
+        start = [*head, *f.specials(*of)]
+        for cut, middle in {
+            "exact": [],
+            "aligned": [align(of)],
+            "aligned before c": [align((term,))],
+            "aligned, and with c": [align((term,)), align(of)],
+        }.items():
+            for end, steps in _ends(f, of):
+                yield f"{name}, {cut}, {end}", [*start, *middle, *steps]
+
+
+def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
+    """(what, steps, register of the terms): products, rounded ones, and chains of multiply-adds."""
+    scaled, (inner, mode) = bool(f.takes.scale_block), f.first or (f.inner, _RNE)
+    rounded = Multiply(to="products", format=inner, rounding=mode)
+    if f.first is None:
+        yield "products", f.products, "products"
+    yield "rounded products", [rounded, *f.products[1:]], "products"
+    for start in ("product", "zero"):
+        chain = Fma(to="dot", format=inner, rounding=mode, start=start)
+        yield f"multiply-adds from {start}", [chain, *([Scale(of=("dot",))] if scaled else [])], "dot"
+
+
+def _ends(f: _Frame, of: tuple[str, ...]) -> Iterator[tuple[str, list[Step]]]:
+    """An exact sum that is rounded, and additions that are each, alone and with one more rounding."""
+    yield "one sum", [Sum(of=of, to="total"), f.last()]
+    for order in ("sequential", "tree"):
+        yield f"{order} additions", [f.adds(of, order)]
+        yield f"{order} additions, rounded", [f.adds(of, order, "total"), replace(f.last(), zero="signed")]
+
+
 # Operations one after the other -----------------------------------------------------------------------------
 
 
@@ -383,12 +429,36 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
 # All of them ------------------------------------------------------------------------------------------------
 
 
-def templates(takes: Signature, tree: Node | None) -> list[Candidate]:
+def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
     """The candidates for a unit, those that the tree suggests first; each can be run."""
     f = _Frame(takes)
     if not f.d.is_float:
         return list(filter(None, _of_integers(f)))
     return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
+
+
+def uncommon(
+    takes: Signature, first: tuple[Format, str] | None = None, plain: bool = False
+) -> list[Candidate]:
+    """Candidates of one operation that are worth a try where no other is near; `first`: those alone whose
+    products, or chains of them, are rounded so; `plain`: those that are summed exactly with c."""
+    f = _Frame(takes, first)
+    everything = tuple(range(takes.stored_k))
+    forms = (one for one in _uncommon(f) if not plain or one[0].endswith(_PLAIN_END))
+    return list(filter(None, (_one(f, name, steps, everything) for name, steps in forms)))
+
+
+def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
+    """Those that sum the products of these groups first, with an exponent left of a sum that cancels and
+    without."""
+    f, everything = _Frame(takes), tuple(range(takes.stored_k))
+    found: list[Candidate | None] = []
+    for group in _divisions(takes.stored_k):
+        if sorted(_members(takes.stored_k, group)) == sorted(groups):
+            found += _both(f, _grouped(f, group), everything)
+            for met in (("dot",), ("groups", "dot")):
+                found += _both(f, _without_trace(_grouped(f, group), met), everything)
+    return list(filter(None, found))
 
 
 def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = None) -> Candidate | None:

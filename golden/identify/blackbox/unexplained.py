@@ -54,7 +54,7 @@ def without_invented_words(fit: Fit, bank: Bank) -> Fit:
     new = fit.candidate.with_each_step(changed)
     if new is None or new.operations == fit.candidate.operations:
         return fit
-    told = [one for one in fit.changes if not _names_a_number(one, d)]
+    told = [one for one in fit.told if not _names_a_number(one, d)]
     return Fit(new, wrong_of(bank, new), told)
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
-from golden.identify.blackbox import dissection
+from golden.identify.blackbox import dissecting
 
 BOXES = Path(__file__).parents[1] / "identify" / "black_boxes"
 FORMATS = ("--formats", "a=f16,b=f16,c=f32,d=f32", "--k", "4")
@@ -37,7 +37,7 @@ def test_yaml_report_and_json_are_written(tmp_path: Path) -> None:
 
 def test_a_unit_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the report, with status 2, on standard error."""
-    monkeypatch.setattr(dissection, "unit_text", lambda *given, **more: None)
+    monkeypatch.setattr(dissecting, "unit_text", lambda *given, **more: None)
     out = tmp_path / "unit.yaml"
     words = ("ampere:mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "--asks", "600", "--out", out)
     done = CliRunner().invoke(app, ["dissect", *map(str, words)])

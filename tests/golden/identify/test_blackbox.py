@@ -19,7 +19,7 @@ from long_run import long_after
 import golden
 from golden import stimuli
 from golden.errors import DTypeError, OperandError, UnknownNameError
-from golden.identify.blackbox import dissection, repeatability, sum_order
+from golden.identify.blackbox import dissecting, repeatability, sum_order
 from golden.identify.blackbox.box import Bank, Box, BudgetEnded
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sources import open_box, read_formats
@@ -303,7 +303,7 @@ def test_a_candidate_that_nothing_was_held_against_is_not_called_explained(
     def ended(search: Any) -> bool:
         raise BudgetEnded
 
-    monkeypatch.setattr(dissection.Dissection, "_check", ended)
+    monkeypatch.setattr(dissecting._Search, "_check", ended)
     found = golden.dissect(box("ieee.py:pairwise"), **FAST)
     assert found.wrong == 0 and found.compared > 1000 and found.fresh == 0
     assert not found.explains and "was not checked" in found.sentence()

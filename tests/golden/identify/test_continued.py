@@ -12,7 +12,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.errors import FileFormatError, OperandError
-from golden.identify.blackbox import dissection, memory
+from golden.identify.blackbox import dissecting, memory
 from golden.identify.blackbox.box import BudgetEnded
 from golden.unit import FunctionUnit
 
@@ -41,15 +41,15 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
         raise BudgetEnded
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dissection.Dissection, "_check", stop)
+        patch.setattr(dissecting._Search, "_check", stop)
         return path, golden.dissect(unit(wrapping), resume=path, **LIMITS)
 
 
 def test_it_goes_on_with_what_it_knew(ended: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     path, first = ended
     assert not first.explains and first.wrong == 0
-    monkeypatch.setattr(dissection, "find_order", None)  # what is known is not looked for again
-    monkeypatch.setattr(dissection.ranking, "rank", None)
+    monkeypatch.setattr(dissecting, "find_order", None)  # what is known is not looked for again
+    monkeypatch.setattr(dissecting.fitting, "rank", None)
     before = path.read_bytes()
     found = golden.dissect(unit(wrapping), resume=path, **LIMITS)
     assert found.explains and found.fresh > 3000 and found.asked > first.asked + 3000
@@ -84,7 +84,7 @@ def test_another_version_or_file_is_refused(ended: tuple[Path, Any], tmp_path: P
         golden.dissect(unit(wrapping), resume=path, **LIMITS)
     checked = json.loads(bytes(arrays["head"])) | {"differing": {"wide": [0, 1_000_000]}}
     forged = {name: code for name, code in arrays.items() if name != "sum"}
-    for bad in ({"text": 5}, {"changes": "x"}, {"kinds": {}}, {"turn": "x"}):
+    for bad in ({"text": 5}, {"told": "x"}, {"kinds": {}}, {"groups": 4}):
         wrong = json.loads(bytes(arrays["head"])) | bad
         whole = forged | {"head": np.frombuffer(json.dumps(wrong).encode(), np.uint8)}
         np.savez(path, **whole | {"sum": memory._sum(whole)})
@@ -120,15 +120,17 @@ def test_a_file_that_cannot_be_written_is_told_before_the_search(tmp_path: Path)
     assert not asked
 
 
-def test_a_file_that_was_edited_is_refused(tmp_path: Path) -> None:
+def test_the_groups_that_were_asked_for_are_known_again(tmp_path: Path) -> None:
+    """Nothing but their questions shows them, and those are not asked again."""
     path, box = tmp_path / "kept.npz", unit(wrapping, k=4)
-    first, again = (dissection.Dissection(box, 60, 8_000, 0, None) for _ in range(2))
+    first, again = (dissecting._Search(box, 60, 8_000, 0, None) for _ in range(2))
+    first.groups = (0, 2), (1, 3)
     first.bank.add("masks", *first.dense.ask(stimuli.generate(first.takes, "wide", 8, first._rng(1))))
     first.keep(path)
     again.remember(path)
-    assert len(again.bank) == 8
+    assert again.groups == ((0, 2), (1, 3))
     edited = dict(np.load(path))
-    head = head_of(edited) | {"kinds": [["x"]]}
+    head = head_of(edited) | {"groups": [["x"]]}
     edited = {k: v for k, v in edited.items() if k != "sum"} | {
         "head": np.frombuffer(json.dumps(head).encode(), np.uint8)
     }

@@ -15,7 +15,7 @@ import golden
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import meant
-from golden.identify.blackbox.evidence import Change, meetings
+from golden.identify.blackbox.evidence import Taken, meetings
 from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.report import Found
@@ -153,10 +153,10 @@ def test_words_for_nans_that_are_numbers_go_where_numbers_are_wrong(finite_wrong
     )
     assert made is not None
     told = ["special_values of products and c: nans = a 2147483647, factor 1", "round of total: nan = 1"]
-    found = without_invented_words(Fit(made, wrong_of(bank, made), [Change(one) for one in told]), bank)
+    found = without_invented_words(Fit(made, wrong_of(bank, made), [Taken(one) for one in told]), bank)
     words = {step.nans for one in found.candidate.operations for step in one.steps_of(SpecialValues)}
     assert words == ({nans[:1]} if finite_wrong else {nans})
-    assert found.changes == (told[1:] if finite_wrong else told)
+    assert found.told == (told[1:] if finite_wrong else told)
     assert found.wrong == wrong_of(bank, found.candidate)
 
 

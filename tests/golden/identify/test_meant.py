@@ -11,7 +11,7 @@ import pytest
 import golden
 from golden.catalog.relatives import arithmetic
 from golden.errors import OperandError
-from golden.identify.blackbox import dissection
+from golden.identify.blackbox import dissecting
 from golden.identify.blackbox.candidates import meant
 from golden.program.steps import Multiply
 from golden.unit import FunctionUnit, signature_of
@@ -41,13 +41,13 @@ def minus(a: Any, b: Any, c: Any) -> Any:
 
 
 def test_a_fault_is_a_change_of_the_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    ranked, rank = list[int](), dissection.ranking.rank
+    ranked, rank = list[int](), dissecting.fitting.rank
 
     def counted(*given: Any) -> Any:
         ranked.append(len(rank(*given)))
         return rank(*given)
 
-    monkeypatch.setattr(dissection.ranking, "rank", counted)
+    monkeypatch.setattr(dissecting.fitting, "rank", counted)
     found = golden.dissect(FunctionUnit.like(INTEGERS, minus), near=INTEGERS, **LIMITS)
     assert found.explains and found.instruction is not None and found.rules[0] == MEANT
     assert len(ranked) == 1 and ranked[0] > 0, "other orders are its rivals, and no start is needed"

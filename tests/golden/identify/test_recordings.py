@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +63,8 @@ def test_an_archive_of_dot_products_is_explained(tmp_path: Path) -> None:
 
 def test_what_a_recording_does_not_decide_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small integers show no rounding: units of every width explain them."""
-    fewer = replace(recordings.POLICY, recorded_rival_trials=4000, recorded_values=2)
-    monkeypatch.setattr(recordings, "POLICY", fewer)
+    monkeypatch.setattr(recordings, "_TOLD", 4000)
+    monkeypatch.setattr(recordings, "_MOST_VALUES", 2)
     rng = np.random.default_rng(1)
     values = {
         "a": rng.integers(-8, 8, (300, 4)),
@@ -102,9 +101,9 @@ def test_what_was_recorded_twice_is_not_held_back_from_a_search_that_saw_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of one dot product nothing is left to hold a candidate against, however often it was recorded."""
-    seconds = {"recorded_rivals_seconds": 0.0, "recorded_evidence_seconds": 0.0}
-    fewer = replace(recordings.POLICY, recorded_rival_trials=400, **seconds)
-    monkeypatch.setattr(recordings, "POLICY", fewer)
+    monkeypatch.setattr(recordings, "_TOLD", 400)
+    monkeypatch.setattr(recordings, "_RIVAL_SECONDS", 0)
+    monkeypatch.setattr(recordings, "_WEIGHED_SECONDS", 0)
     arrays = asked(VOLTA, ("narrow",), 5)
     one = {name: np.repeat(codes[:1], 50, axis=0) for name, codes in arrays.items()}
     found = golden.dissect(opened(tmp_path / "one.npz", one, 4), seconds=20)

@@ -16,7 +16,7 @@ from golden import stimuli
 from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.blackbox.candidates import meant
-from golden.identify.blackbox.evidence import Change, Forced, forced, meetings, shrunk
+from golden.identify.blackbox.evidence import Forced, Taken, forced, meetings, shrunk
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sum_order import find_order
 from golden.kernels.sum_tree import C, Node
@@ -114,8 +114,8 @@ def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
     wrong = right.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
     assert wrong is not None
     fit = fitting.fit(bank, fitting.Fit(wrong, fitting.wrong_of(bank, wrong)), time.monotonic() + 60)
-    assert fit.wrong == 0 and all(isinstance(one, Change) for one in fit.changes)
-    found, asked = shrunk(forced(fit.changes, bank), fit.changes, bank, time.monotonic() + 60, box.ask)
+    assert fit.wrong == 0 and all(isinstance(one, Taken) for one in fit.told)
+    found, asked = shrunk(forced(fit.told, bank), fit.told, bank, time.monotonic() + 60, box.ask)
     assert asked is not None
     (first,) = found
     assert first.rule == "round of total: rounding = toward_zero" and first.old == "up"
@@ -123,7 +123,7 @@ def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
     operands = {name: codes[None] for name, codes in first.operands.items()}
     assert int(box.unit.dot(**operands)[0]) == first.box
     assert np.count_nonzero(first.operands["a"]) <= 2
-    assert forced([str(one) for one in fit.changes], bank) == []  # of a file: words alone
+    assert forced([str(one) for one in fit.told], bank) == []  # of a file: words alone
 
 
 def test_the_report_and_its_json_have_the_questions_that_show_order_and_changes() -> None:

@@ -14,7 +14,7 @@ import golden
 from golden import stimuli
 from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.mutations import Hints, mutations
+from golden.identify.blackbox.moves import Hints, moves
 from golden.identify.blackbox.settled import _never, settled
 from golden.program.steps import Align, Round, SpecialValues, Step, Sum
 from golden.unit import signature_of
@@ -138,7 +138,7 @@ def test_programs_that_are_changed_at_random_answer_as_their_settled_forms() -> 
         assert base is not None
         some = [
             m
-            for m in mutations(base, Hints())
+            for m in moves(base, Hints())
             if m.key.startswith(("align", "sum", "normal", "round", "special"))
         ]
         for first, then in zip(rng.choices(some, k=4), rng.choices(some, k=4), strict=True) if some else ():

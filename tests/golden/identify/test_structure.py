@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,19 @@ from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.errors import SpecError
-from golden.identify.blackbox import ranking, sum_order
+from golden.identify.blackbox import fitting, structure, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.fitting import Effort, Fit, fit, wrong_of
-from golden.identify.blackbox.mutations import Hints, mutations, pairs_of_keys, rare
+from golden.identify.blackbox.few_terms import counted
+from golden.identify.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
+from golden.identify.blackbox.held import held
+from golden.identify.blackbox.moves import Hints, joint, moves, rare
 from golden.identify.blackbox.naming import differences
+from golden.identify.blackbox.partners import partners
 from golden.identify.blackbox.questions import simple
-from golden.identify.blackbox.ranking import various
-from golden.identify.blackbox.templates import templates
+from golden.identify.blackbox.rounded import as_rounded
+from golden.identify.blackbox.templates import grouped, skeletons
+from golden.identify.blackbox.unshown import losing
 from golden.instruction import Instruction
 from golden.kernels import sum_tree
 from golden.model import trials
@@ -106,7 +111,7 @@ def test_a_step_more_or_another_register_is_one_change(name: str) -> None:
 
 def test_every_change_is_a_unit_that_the_loader_takes() -> None:
     start, bank, texts = as_candidate(unit(PLAIN)), asked(unit(PLAIN), 2), 0
-    for index, move in enumerate((*rare(start), *mutations(start, Hints((0x7FFFFFFF,))))):
+    for index, move in enumerate((*rare(start), *moves(start, Hints((0x7FFFFFFF,))))):
         one = move.apply(start) if index % 23 == 0 else None
         if one is None:
             continue
@@ -136,9 +141,7 @@ def test_another_format_brings_its_own_word_of_a_nan() -> None:
     box = changed("  - multiply: {to: products}\n", rounded)
     bank, start = asked(box), as_candidate(unit(PLAIN))
     assert wrong_of(bank, start) > 0
-    made = [
-        move.apply(start) for move in mutations(start, Hints(wide=False)) if move.key == "multiply: format"
-    ]
+    made = [move.apply(start) for move in moves(start, Hints(wide=False)) if move.key == "multiply: format"]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
@@ -159,6 +162,29 @@ steps:
 """
 
 
+def test_groups_are_changed_in_all_steps_that_have_them() -> None:
+    box = unit(GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent"))
+    start = as_candidate(unit(GROUPED.format(group="{contiguous: 4}", cancelled="keeps_exponent")))
+    bank = asked(box)
+    assert wrong_of(bank, start) > 0
+    made = [move.apply(start) for move in joint(start) if move.key == "groups of contiguous 4"]
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_which_products_are_added_before_they_are_cut_shows_below_the_last_bit() -> None:
+    """Masks show no groups where all terms are aligned to the largest of them."""
+    boxes = [
+        unit(GROUPED.format(group=group, cancelled="keeps_exponent"))
+        for group in ("{interleaved: 2}", "{contiguous: 4}", "{contiguous: 8}")
+    ]
+    asked = [(Box(box, 50_000, time.monotonic() + 60), Bank(signature_of(box))) for box in boxes]
+    found = [partners(box, bank, None) for box, bank in asked]
+    assert found == [((0, 2, 4, 6), (1, 3, 5, 7)), ((0, 1, 2, 3), (4, 5, 6, 7)), ()]
+    made = grouped(signature_of(boxes[0]), found[0])
+    steps = [step.op for step in boxes[0].program.operations[0].steps]
+    assert any([step.op for step in one.operations[0].steps] == steps for one in made)
+
+
 def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() -> None:
     """c meets the sum of all products, and an exponent that is left of them would cut it."""
     box = unit(GROUPED.format(group="{interleaved: 2}", cancelled="zero"))
@@ -167,7 +193,7 @@ def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() ->
     assert tree is not None and tree.brackets() == "(c + (0 + 1 + 2 + 3 + 4 + 5 + 6 + 7))"
     found = [
         one
-        for one in templates(takes, tree)
+        for one in skeletons(takes, tree)
         if [step.op for step in one.operations[0].steps]
         == [step.op for step in box.program.operations[0].steps]
     ]
@@ -185,13 +211,35 @@ def test_each_floor_is_tried_where_a_register_is_left_out() -> None:
     box, start = left_out("unshifted", ", floor: -131"), as_candidate(left_out("unshifted"))
     bank = asked(box, 2)
     assert wrong_of(bank, start) > 0
-    made = [move.apply(start) for move in mutations(start, Hints()) if move.key.endswith(": floor")]
+    made = [move.apply(start) for move in moves(start, Hints()) if move.key.endswith(": floor")]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_where_c_alone_does_not_show_it_may_be_dropped_above_the_products() -> None:
+    """Of c alone and of a c that no sum counts the answers are the same: of both there is a start."""
+    box = left_out("dropped", ", floor: -131")
+    bank = asked(box, 4)
+    found = counted(bank, list(skeletons(bank.takes, None)))
+    near = min(found, key=lambda one: wrong_of(bank, one))
+    assert dict(near.operations[0].steps[2].left_out) == {"c": "dropped"}  # type: ignore[attr-defined]
+    assert not all("c" in step.of for one in found for o in one.operations for step in o.steps_of(Sum))
+
+
+def test_products_that_are_all_infinite_may_be_added() -> None:
+    """No finite answer shows whether they are; that a unit which looks at c alone answers them does."""
+    text = PLAIN.replace("{to: products}", "{to: products, overflow_exponent: -60}")
+    bank = asked(unit(text.replace("special_values: {of: [products, c]}", "special_values: {of: c}")), 4)
+    found = counted(bank, [one for one in skeletons(bank.takes, None) if one.order == "one aligned sum"])
+    sums = {step.of for one in found for o in one.operations for step in o.steps_of(Sum)}
+    assert sums == {("products", "c"), ("c",)}
+    changes = [move for one in found for move in moves(one, Hints()) if move.key == "special_values: of"]
+    made = [move.apply(one) for one in found for move in changes]
+    assert any(one is not None and wrong_of(bank, one) < len(bank) // 50 for one in made)
 
 
 def test_earlier_results_can_have_any_format() -> None:
     chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
-    made = [move.apply(chain) for move in mutations(chain, Hints()) if move.key == "earlier results: format"]
+    made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
     found = {one.operations[0].out_format.name for one in made if one is not None}
     assert found == {"f16", "bf16", "f64"}
 
@@ -243,7 +291,7 @@ def test_keys_of_every_kind_are_fitted(old: str, new: str) -> None:
     bank = asked(changed(old, new), 8 if "nans" not in new else 40)
     start = as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
-    assert found.wrong == 0, found.changes
+    assert found.wrong == 0, found.told
 
 
 def test_of_ranked_programs_the_best_of_each_shape_come_first() -> None:
@@ -340,7 +388,7 @@ def test_a_result_can_be_rounded_twice_each_time_in_its_own_way() -> None:
             operands = stimuli.generate(start.instruction, kind, 60, np.random.default_rng(index))
             bank.add(kind, operands, (wide.dot(**operands) >> 16).astype(np.uint16))
         least = min(
-            (wrong_of(bank, new) for move in pairs_of_keys(start) if (new := move.apply(start)) is not None),
+            (wrong_of(bank, new) for move in joint(start) if (new := move.apply(start)) is not None),
             default=0,
         )
         assert wrong_of(bank, start) > 60 and least == 0
@@ -361,7 +409,7 @@ def test_where_all_results_are_multiples_of_a_number_a_sum_may_be_normalised_no_
     )
     bank, start = asked(box), as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
-    assert found.wrong == 0, found.changes
+    assert found.wrong == 0, found.told
 
 
 def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -> None:
@@ -375,9 +423,75 @@ def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -
     assert sum_order.find_order(Box(box, 50_000, time.monotonic() + 60), Bank(takes)) is None
     wanted = [step for step in box.program.operations[0].steps if isinstance(step, Align | Sum)][:4]
     made = (
-        [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in templates(takes, None)
+        [s for s in one.operations[0].steps if isinstance(s, Align | Sum)] for one in skeletons(takes, None)
     )
     assert any(steps[:4] == wanted for steps in made)
+
+
+def test_a_sticky_bit_can_stand_in_the_place_of_a_last_bit_that_is_rounded_to_odd() -> None:
+    """One change of cut, rounding and width: with fewer of them more is wrong than before."""
+    aligned = "fraction_bits: 12, rounding: down, cut: sticky_added"
+    true = as_candidate(changed("fraction_bits: 24, rounding: toward_zero", aligned))
+    start = as_candidate(changed("24, rounding: toward_zero", "13, rounding: to_odd"))
+    made = [move.apply(start) for move in joint(start) if move.key == "align of products and c: cut"]
+    assert true.operations in [one.operations for one in made if one is not None]
+
+
+def test_signs_that_are_turned_and_bits_that_no_result_has_are_seen_before_orders_are_compared() -> None:
+    """With either of them unknown every order is wrong on nearly all that was asked."""
+    kept = "rounding: nearest_even, fraction_bits: 6,"
+    text = PLAIN.replace("to: products}", "to: products, negate: both}").replace(
+        "c: f32, d: f32", "c: f16, d: f16"
+    )
+    true = unit(text.replace("{of: total, rounding: toward_zero,", "{of: total, " + kept))
+    bank = asked(true, 4)
+    made = counted(bank, list(skeletons(bank.takes, None)))
+    with_c = [o for one in made for o in one.operations if o.seed == "c"]
+    assert {s.negate for o in with_c for s in o.steps_of(Multiply)} == {"both"}
+    sums = [one for one in made if one.order.startswith("one ")]
+    first = rank(bank, bank, sums, time.monotonic() + 60)[0]
+    assert first.candidate.operations[-1].final.result_fraction_bits == 6  # type: ignore[union-attr]
+    assert first.wrong < len(bank) // 10
+
+
+def test_in_a_chain_that_turns_the_sum_so_far_each_product_has_a_sign_of_its_own() -> None:
+    """Products of the first operation come out as they are, those of the second one turned; no program of one
+    operation does that."""
+    made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
+    two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
+    true = two.with_each_step(lambda s: replace(s, negate="both") if isinstance(s, Multiply) else s)
+    assert true is not None
+    found = counted(asked(true.instruction), made)
+    assert true.operations in [one.operations for one in found]
+    assert all(sum(bool(o.k_index) for o in one.operations) > 1 for one in found)
+    assert counted(asked(two.instruction), made) == made
+
+
+def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answer_shows() -> None:
+    """Those of the first operation: what stands in the place of c is left out, dropped or not shifted."""
+    made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
+    two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
+    rules = (structure.uncounted(two, "c", linked=True), structure.dropped_above(two, linked=True))
+    for true in (*rules, structure.unshifted(two, -60)):
+        assert true is not None
+        found = losing(asked(true.instruction), made)
+        assert true.operations in [one.operations for one in found]
+        assert all(one.operations[0].k_index == two.operations[0].k_index for one in found)
+    assert not losing(asked(two.instruction), made)
+
+
+def test_one_term_shows_how_results_are_rounded_before_orders_are_compared() -> None:
+    narrow = PLAIN.replace("c: f32, d: f32", "c: f32, d: f16")
+    for mode in ("down", "to_odd"):
+        bank = asked(unit(narrow.replace("total, rounding: toward_zero", f"total, rounding: {mode}")), 4)
+        made = as_rounded(bank, list(skeletons(bank.takes, None)))
+        last = [one.operations[-1].final for one in made]
+        assert {step.rounding for step in last if isinstance(step, Round)} == {mode}
+    exact = asked(
+        unit(PLAIN.replace("a: f16, b: f16", "a: e4m3, b: e4m3")), 4
+    )  # no term lies between results
+    made = list(skeletons(exact.takes, None))
+    assert as_rounded(exact, made) == made
 
 
 def test_where_masks_leave_more_than_what_is_small_alignments_keep_sticky_bits_to_begin_with() -> None:
@@ -387,10 +501,156 @@ def test_where_masks_leave_more_than_what_is_small_alignments_keep_sticky_bits_t
     bank = Bank(signature_of(box))
     assert sum_order.find_order(Box(box, 50_000, time.monotonic() + 60), bank) is None
     start = as_candidate(unit(wide))
-    best = [one for one in ranking._directed(bank, [start], time.monotonic() + 60) if one is not start]
+    best = [one for one in fitting._directed(bank, [start], time.monotonic() + 60) if one is not start]
     assert [step.cut for one in best for o in one.operations for step in o.steps_of(Align)] == [
         "sticky_added"
     ]
+
+
+def test_an_alignment_to_leading_bits_can_stand_in_the_place_of_a_normalized_sum() -> None:
+    """Both cut 26 bits below the highest bit; the key of either alone is no better than what is there."""
+    to = "{of: products, exponent: leading, plus: -2}, {of: c, exponent: carried}"
+    true = as_candidate(changed("fraction_bits: 24", f"fraction_bits: 24, maximum: [{to}]"))
+    normal = TOTAL + "  - normalize: {of: total, fraction_bits: 26, rounding: down}\n"
+    start = as_candidate(changed(TOTAL, normal))
+    made = [move.apply(start) for move in joint(start) if move.text.endswith("not normalized")]
+    assert true.operations in [one.operations for one in made if one is not None]
+
+
+def test_a_window_and_what_is_spared_stand_in_for_each_other() -> None:
+    down = "fraction_bits: 24, rounding: down, "
+    spared, window = (
+        as_candidate(changed("fraction_bits: 24, rounding: toward_zero", down + key))
+        for key in ("spared: {c: -126}", "window: {c: 25}")
+    )
+    for one, other in ((spared, window), (window, spared)):
+        made = [move.apply(one) for move in joint(one) if move.key.endswith((": window", ": spared"))]
+        assert other.operations in [new.operations for new in made if new is not None]
+
+
+INTEGERS = """\
+unit: integers
+shape: {k: 2}
+formats: {a: s16, b: s16, c: s32, d: s32}
+steps:
+  - multiply: {to: products}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+
+
+def test_products_are_normalised_together_with_the_width_of_their_sum() -> None:
+    """The width is counted from the exponent that they carry then: one alone explains next to nothing."""
+    text = INTEGERS.replace("{to: products}", "{to: products, normalize: true}")
+    bank = asked(unit(text.replace("to: total}", "to: total, width: 3}")), 2)
+    start = as_candidate(unit(INTEGERS))
+    assert wrong_of(bank, start) > len(bank) // 5
+    made = (move.apply(start) for move in joint(start) if move.key.endswith("normalize"))
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_a_narrow_register_stands_in_for_a_window() -> None:
+    """Both lose small products; only those with the largest exponent are left in a window of 0."""
+    end = "fraction_bits: 24, rounding: toward_zero"
+    box = changed(end, f"{end}, window: {{products: 0}}")
+    bank, start = asked(box, 1), as_candidate(unit(PLAIN))
+    narrow = as_candidate(changed("fraction_bits: 24", "fraction_bits: {products: 6, c: 24}"))
+    for one, tried in ((start, moves(start, Hints())), (narrow, joint(narrow))):
+        assert wrong_of(bank, one) > 0
+        made = (move.apply(one) for move in tried if "window" in move.text)
+        assert any(new is not None and wrong_of(bank, new) == 0 for new in made)
+
+
+@pytest.mark.parametrize(
+    ("register", "shown"),
+    [
+        ("width: 2", {"width": 2}),
+        ("exponent: 0, width: 5", {"exponent": 0, "width": 5, "overflow": "wrap"}),
+        (
+            "exponent: -3, width: 5, overflow: saturate",
+            {"exponent": 0, "width": 2, "overflow": "saturate"},
+        ),
+        ("cancelled: zero", {}),
+    ],
+)
+def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, shown: dict[str, Any]) -> None:
+    """In every order of the sum: it is in all skeletons before they are compared, and where c and the result
+    are converted alone."""
+    text = PLAIN.replace("c: f32, d: f32", "c: f16, d: f16")
+    box = unit(text.replace("to: total}", f"to: total, {register}}}"))
+    bank = Bank(signature_of(box))
+    for kind, operands in islice(simple(bank.takes, 8, np.random.default_rng(2)), 2):
+        bank.add(kind, operands, box.dot(**operands))
+    made, *converted = held(bank, [as_candidate(unit(text))])
+    (total,) = made.operations[0].steps_of(Sum)
+    assert {key: getattr(total, key) for key in shown} == shown
+    assert (total.width is None) == (not shown)
+    sums = [[s.width for o in one.operations for s in o.steps_of(Sum)] for one in converted]
+    assert sums == ([[total.width, None, total.width]] * 2 if "exponent" in shown else [])  # c shows it
+
+
+def test_no_register_is_too_narrow_for_the_largest_of_all_formats() -> None:
+    """The number above the highest place of FP64 is none."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
+    made = [as_candidate(ins)]
+    assert held(asked(ins), made) == made
+
+
+def test_groups_may_meet_c_in_one_sum_in_the_place_of_two() -> None:
+    inner = "  - sum: {of: products, to: groups, group: {contiguous: 2}}\n"
+    keys = "fraction_bits: 24, rounding: down, zeros: maximum}\n"
+    ends = "  - round: {of: total, rounding: toward_zero, overflow: infinity, zero: positive}\n"
+    aligned, total = PLAIN.index("  - align"), TOTAL.replace("products", "groups")
+    one = f"  - align: {{of: [groups, c], {keys}{total}"
+    dot = "  - align: {of: groups, fraction_bits: 30, rounding: down}\n  - sum: {of: groups, to: dot}\n"
+    two = dot + one.replace("groups", "dot")
+    made, start = (
+        as_candidate(unit(PLAIN[:aligned].replace("k: 2", "k: 4") + inner + rest + ends))
+        for rest in (one, two)
+    )
+    found = [move.apply(start) for move in joint(start) if move.key == "groups and c"]
+    assert made.operations in [new.operations for new in found if new is not None]
+    assert not [move for move in joint(made) if move.key == "groups and c"]
+
+
+def test_some_operands_are_flushed_in_the_place_of_all_that_is_done_to_them_first() -> None:
+    """a that is normalised is flushed no more: what takes both steps for a flush of b and c is one change
+    from that, and neither step alone."""
+    head = "  - multiply: {to: products}\n"
+    both = "  - normalize: {of: [a, c], fraction_bits: {a: 10, c: 23}, rounding: toward_zero}\n"
+    both += "  - flush: {of: [a, b, c], sign: signed}\n"
+    start = as_candidate(changed(head, both + head))
+    true = as_candidate(changed(head, "  - flush: {of: [b, c], sign: signed}\n" + head))
+    made = [move.apply(start) for move in joint(start) if move.key == "operands first"]
+    assert true.operations in [one.operations for one in made if one is not None]
+    assert as_candidate(unit(PLAIN)).operations in [one.operations for one in made if one is not None]
+
+
+def test_an_alignment_by_other_groups_than_those_that_are_summed_comes_with_its_width_and_rounding() -> None:
+    """With the groups of the sum what is cut fits none of the two, and others that hide it stand there."""
+    total = "  - sum: {of: products, to: groups, group: {interleaved: 2}}\n"
+    rest = total + "  - align: {of: [groups, c], fraction_bits: 24, rounding: down}\n"
+    text = PLAIN.replace("{k: 2}", "{k: 8}").replace(TOTAL, TOTAL.replace("products", "groups"))
+    cut = "  - align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}\n"
+    start, true = (
+        as_candidate(unit(text.replace(cut, f"  - align: {{of: products, {keys}}}\n{rest}")))
+        for keys in (
+            "fraction_bits: 29, rounding: down, group: {interleaved: 2}",
+            "fraction_bits: 24, rounding: toward_zero, group: {contiguous: 2}",
+        )
+    )
+    made = [move.apply(start) for move in joint(start) if move.key == "align of products: group"]
+    assert true.operations in [one.operations for one in made if one is not None]
+
+
+def test_a_sticky_bit_may_need_another_width_of_one_register() -> None:
+    both = "fraction_bits: 24, rounding: toward_zero"
+    wide, true = (
+        as_candidate(changed(both, f"fraction_bits: {{products: {bits}, c: 24}}, rounding: down{cut}"))
+        for bits, cut in ((42, ""), (32, ", cut: sticky_or"))
+    )
+    made = [move.apply(wide) for move in joint(wide) if move.key == "align of products and c: cut"]
+    assert true.operations in [one.operations for one in made if one is not None]
 
 
 POINT = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent, exponent: 0")
@@ -400,7 +660,15 @@ def test_where_c_meets_all_products_their_sum_may_be_in_fixed_point() -> None:
     box = unit(POINT)
     takes = signature_of(box)
     tree = sum_tree.Node((sum_tree.C, sum_tree.Node(tuple(range(8)))))
-    found = [one.operations[0].steps for one in templates(takes, tree)]
+    found = [one.operations[0].steps for one in skeletons(takes, tree)]
     wanted = [step.op for step in box.program.operations[0].steps]
     shown = [steps[5].exponent for steps in found if [step.op for step in steps] == wanted]  # type: ignore[union-attr]
     assert 0 in shown
+
+
+def test_a_sum_in_fixed_point_is_found_with_the_width_of_what_it_meets() -> None:
+    """From one that leaves nothing where it cancels, at another width, no single key leads there."""
+    start = as_candidate(unit(GROUPED.format(group="{interleaved: 2}", cancelled="zero")))
+    wanted = as_candidate(unit(POINT.replace("fraction_bits: 32", "fraction_bits: {dot: 32, c: 20}")))
+    made = (move.apply(start) for move in joint(start) if ": exponent" in move.key)
+    assert any(one is not None and one.key == wanted.key for one in made)

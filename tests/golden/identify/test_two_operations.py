@@ -3,27 +3,30 @@ them from units of one, and the changes that lead there."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import hints, mutations
+from golden.identify.blackbox import few_terms, fitting, moves, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.hints import hints as hints_of
-from golden.identify.blackbox.mutations import Hints, Mutation
+from golden.identify.blackbox.dissecting import _Search
+from golden.identify.blackbox.held import one_sided
+from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import tree_of_unit
-from golden.identify.blackbox.templates import templates
+from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import get_format
 from golden.program.program import Program
-from golden.program.steps import Multiply, SpecialValues, Step, Sum
-from golden.unit import signature_of
+from golden.program.steps import Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
+from golden.unit import FunctionUnit, signature_of
 
 BULK = golden.instruction("riscv", "vfwdota.vv.n8")
 DOT, ADD = 0, 1
@@ -47,7 +50,7 @@ def made(operations: Iterable[Any]) -> Candidate:
     return found
 
 
-def lead_to(tried: Iterable[Mutation], start: Candidate, true: Candidate) -> bool:
+def lead_to(tried: Iterable[Move], start: Candidate, true: Candidate) -> bool:
     """Whether one of some changes makes one unit of the other."""
     return any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
@@ -64,19 +67,67 @@ def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() ->
     start = bulk()
     assert next(s for s in start.operations[DOT].steps if isinstance(s, SpecialValues)).nan == 0x7FC00000
     rounded = bulk(kind=Multiply, format=get_format("f16"), nan=None)
-    assert lead_to(mutations.mutations(start, Hints()), start, rounded)
+    assert lead_to(moves.moves(start, Hints()), start, rounded)
     slices = golden.instruction("ampere", "HMMA.16816.F32")
     chain = Candidate(signature_of(slices), slices.program.operations, "given")
-    results = {
-        new.operations[0] for move in mutations.mutations(chain, Hints()) if (new := move.apply(chain))
-    }
+    results = {new.operations[0] for move in moves.moves(chain, Hints()) if (new := move.apply(chain))}
     half = [one for one in results if one.out_format == get_format("f16")]
     assert [(one.final.format, one.final.nan) for one in half] == [(get_format("f16"), 0x7E00)]
 
 
 def test_a_word_that_shows_without_c_alone_is_one_to_try() -> None:
     """9 is a number that c is added to: it is the answer where nothing else is there."""
-    assert 9 in hints_of(few(bulk(kind=SpecialValues, nans=(("b", 9),)))).words
+    assert 9 in fitting.hints(few(bulk(kind=SpecialValues, nans=(("b", 9),)))).words
+
+
+def test_an_alignment_is_put_in_with_its_width_and_rounding_at_once() -> None:
+    true, (dot, add) = bulk(), BULK.program.operations
+    exact = made([dot.with_steps(step for step in dot.steps if not isinstance(step, Align)), add])
+    assert lead_to(moves.joint(exact), exact, true)
+
+
+def test_products_that_are_normalised_are_aligned_to_another_width_at_once() -> None:
+    start = bulk(kind=Align, fraction_bits=(("products", 33),))
+    assert lead_to(moves.joint(start), start, bulk(kind=Multiply, normalize=True))
+
+
+def test_one_operation_as_more_answers_alike() -> None:
+    orders = skeletons(signature_of(BULK), None)
+    one = next(one for one in orders if one.order == "aligned dot product, rounded, plus c")
+    two, converted = structure.twins(one)
+    assert [len(found.operations) for found in (one, two, converted)] == [1, 2, 3]
+    narrow = golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16")
+    chain = candidate(signature_of(narrow), narrow.program.operations, "given")  # with all words of NaNs
+    assert chain is not None
+    (f32,) = (
+        found.operations for found in structure.twins(chain) if found.operations[0].out_format.bits > 16
+    )
+    assert [o.out_format.name for o in f32] == ["f32"] * (len(f32) - 1) + ["f16"]
+    for kind in ("narrow", "wide", "cancelling", "subnormal", "tie"):
+        operands = stimuli.generate(BULK, kind, 20, np.random.default_rng(1))
+        for found in (two, converted):
+            assert np.array_equal(found.dot(**operands), one.dot(**operands))
+
+
+def test_what_no_finite_answer_shows_is_left_out_of_the_sums_to_begin_with() -> None:
+    orders = skeletons(signature_of(BULK), None)
+    for added, lost in ((("c",), "addends"), (("addends",), "c")):
+        true = bulk(ADD, Sum, of=added)
+        found = few_terms.counted(few(true), orders)
+        assert any(lost not in step.of for o in found[0].operations for step in o.steps_of(Sum))
+    assert few_terms.counted(few(bulk()), orders) == orders
+
+
+def test_another_order_is_found_with_the_ends_of_the_best_one() -> None:
+    """All that the unit rounds, it rounds to odd: every order as it was made is far off."""
+    true = bulk()
+    bank, orders = few(true), skeletons(true.takes, None)
+    near = fitting._rounding(next(one for one in orders if one.order == "one exact sum"), "to_odd")
+    assert near is not None
+    best = fitting.Fit(near, fitting.wrong_of(bank, near))
+    assert 0 < best.wrong < min(fitting.wrong_of(bank, one) for one in orders)
+    found = few_terms.reordered(bank, best, orders, time.monotonic() + 60)
+    assert found and found[0].wrong < best.wrong
 
 
 def test_masks_show_the_order_where_products_overflow_early() -> None:
@@ -96,7 +147,7 @@ def test_slices_that_masks_show_beside_each_other_may_be_one_after_the_other() -
     beside = Node((C, Node((Node(low), Node(high)))))
     chains = [
         [(o.seed, o.k_index, o.addends) for o in one.operations]
-        for one in templates(signature_of(true), beside)
+        for one in skeletons(signature_of(true), beside)
         if one.order == "chain of 3 operations: one aligned sum"
     ]
     assert [("zero", low, ()), ("r0", high, ()), ("c", (), ("r1",))] in chains
@@ -114,9 +165,9 @@ def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c()
         hidden = few(true)
         operands = stimuli.generate(true.takes, "special_values", 200, np.random.default_rng(3))
         hidden.add("special_values", operands, true.dot(**operands))
-        assert word not in hidden.answers and {1, word} <= set(hints_of(hidden).words)
+        assert word not in hidden.answers and {1, word} <= set(fitting.hints(hidden).words)
     plain = few(bulk())
-    assert hints_of(plain).words == mutations.nan_words(plain.takes.formats["d"], plain.answers.tolist())
+    assert fitting.hints(plain).words == moves.nan_words(plain.takes.formats["d"], plain.answers.tolist())
 
 
 def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
@@ -127,21 +178,57 @@ def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
     given = [replace(s, nans=nans) if isinstance(s, SpecialValues) else s for s in dot.steps]
     true = candidate(signature_of(flushing), [dot.with_steps(given), add], "given")
     assert true is not None
-    assert 1 in hints_of(few(true)).words
+    assert 1 in fitting.hints(few(true)).words
     bank, takes = Bank(true.takes), true.takes
     operands = stimuli.generate(takes, "zeros", 8, np.random.default_rng(3))
     operands["a"][:], operands["b"][:] = [0x7F80, 0x7F00], [0x3F80, 0xFF00]  # infinity, and -2^254
     operands["c"] = (0x00800000 + np.arange(8)).astype(np.uint32)
     bank.add("special_values", operands, true.dot(**operands))
-    assert not (bank.answers == 0x7FC00000).any() and 9 in hints_of(bank).words
+    assert not (bank.answers == 0x7FC00000).any() and 9 in fitting.hints(bank).words
 
 
 def test_rounded_products_may_be_added_before_c_where_masks_show_no_order() -> None:
     """Two of them are one group, as more are in groups."""
     pair = golden.instruction("armv9", "bfdot.4s")
-    made = [one for one in templates(signature_of(pair), None) if "rounded products" in one.order]
+    made = [one for one in skeletons(signature_of(pair), None) if "rounded products" in one.order]
     sums = [[s.of for s in one.operations[DOT].steps if isinstance(s, Sum)] for one in made]
     assert [("groups",)] in sums
+
+
+def test_products_that_overflow_and_a_sum_seen_by_one_bit_are_found_where_rounded_ones_stood_in() -> None:
+    """Each stands in for one of the two, but for subnormal numbers; alone neither explains more."""
+    dot = BULK.program.operations[DOT]
+    rounded = [
+        replace(s, sticky="left_out") if isinstance(s, Round) else s
+        for s in bulk(kind=Multiply, overflow_exponent=128).operations[DOT].steps
+    ]
+    true = made([dot.with_steps(rounded), BULK.program.operations[ADD]])
+    first = bulk(kind=Multiply, format=get_format("f32"), rounding="nearest_even")
+    *body, last = first.operations[DOT].steps
+    normal = Normalize(of=("total",), fraction_bits=(("total", 24),), rounding="toward_zero")
+    start = made([dot.with_steps((*body, normal, last)), BULK.program.operations[ADD]])
+    assert lead_to(moves.joint(start), start, true)
+
+
+def test_sums_of_few_bits_that_are_less_show_a_complement_where_c_does_not_enter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No rounding changes such a sum; with c's own sign those of both signs change."""
+    rng = np.random.default_rng(3)
+    operands = stimuli.generate(bulk().takes, "zeros", 96, rng)
+    for name, dtype, last in (("a", np.uint16, 0), ("b", np.uint16, 0), ("c", np.uint32, 16)):
+        codes = rng.choice([0x3F80, 0x4000, 0xBF80, 0xC000], operands[name].shape)  # +-1 and +-2
+        operands[name] = codes.astype(dtype) << last
+    dot, add = (bulk(place, Sum, complement="c") for place in (DOT, ADD))
+    for one, shown in ((dot, True), (add, False), (bulk(kind=Round, rounding="down"), False)):
+        bank = Bank(one.takes)
+        bank.add("given", operands, one.dot(**operands))
+        assert one_sided(bank) == shown
+        unit = FunctionUnit(one.instruction.dot, BULK.formats, BULK.k, "unit")
+        search = _Search(unit, seconds=60, asks=60_000, seed=0, progress=None)
+        search.bank = bank
+        monkeypatch.setattr(search, "_made", lambda: [bulk()])
+        assert [new.key for new in search._made_in_complement([])] == [dot.key] * shown
 
 
 def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
@@ -152,7 +239,7 @@ def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:
         bank = Bank(takes)
         answers = np.where(np.arange(40) < lost, 0, operands["c"]).astype(np.uint32)
         bank.add("special_values", operands, answers)
-        assert hints._added_words(bank) == words
+        assert fitting._added_words(bank) == words
 
 
 def test_what_answers_are_above_c_can_be_out_of_range_and_is_no_word_then() -> None:
@@ -162,7 +249,7 @@ def test_what_answers_are_above_c_can_be_out_of_range_and_is_no_word_then() -> N
     operands["c"] = np.arange(0xFF7FFFF8, 0xFF800000, dtype=np.uint32)
     bank = Bank(takes)
     bank.add("special_values", operands, np.full(8, 0x7F7FFFFF, np.uint32))
-    assert hints._added_words(bank) == [1]
+    assert fitting._added_words(bank) == [1]
 
 
 def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_had_it_for_all() -> None:
@@ -172,4 +259,4 @@ def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_ha
     dot, add = bulk(DOT, SpecialValues, nan=words[0], nans=(("factor", 0),)).operations
     last = [replace(s, nan=words[0]) if isinstance(s, SpecialValues) else s for s in add.steps]
     true = made([dot, add.with_steps(last)])
-    assert lead_to(mutations.mutations(start, Hints(words=words)), start, true)
+    assert lead_to(moves.moves(start, Hints(words=words)), start, true)

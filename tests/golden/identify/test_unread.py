@@ -13,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
-from golden.identify.blackbox.unread_bits import Unread, bits_text, not_read
+from golden.identify.blackbox.unread import Unread, bits_text, not_read
 from golden.unit import FunctionUnit
 
 VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations, product
+from itertools import combinations, dropwhile, pairwise, permutations, product
 from typing import Any
 
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate, with_results
-from golden.identify.blackbox.templates import START_BITS, align, has_special, inner_formats
+from golden.identify.blackbox.templates import START_BITS, align, has_special, inner_formats, leading_bits
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
 from golden.program import keys
@@ -61,21 +61,28 @@ _MOST_BITS = 60
 _NEAR = (-3, -2, -1, 1, 2, 3)
 _MOST_GROUPED = 16
 """Of more products, only groups of equal size are tried."""
+_CUT_BITS = (-1, 0, 1)
 _WINDOWS = (0, *range(4, 50, 3))
 _WIDTHS_TRIED = range(10, 41)
+_HELD_BITS = range(1, 25)
+_TOPS = range(-24, 49)
+"""Where the sign of a register that holds a sum can be."""
 _FLOORS = range(-200, 64)
 """Of an alignment that leaves a register out, every floor: what is left out alone lies there unshifted, so
 that each value has results of its own, and none is near another."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
+_FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
 """Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
+_SIDES = ("toward_zero", "down", "up")
+"""Roundings that cut, and where a small number goes."""
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
 
 @dataclass(frozen=True)
-class Mutation:
+class Move:
     """One change. `key`: what it changes, "align.fraction_bits"; `value`: to what; `rank`: plain ones first.
 
     `only`: the operation that it is made in; None: in all that have such a step.
@@ -128,7 +135,7 @@ class Hints:
     last_bit: int | None = None
 
 
-def mutations(one: Candidate, hints: Hints) -> Iterator[Mutation]:
+def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Every single change of the keys of a candidate, and of steps that many units have."""
     seen: dict[Step, int] = {}
     for operation in one.operations:
@@ -143,7 +150,7 @@ def mutations(one: Candidate, hints: Hints) -> Iterator[Mutation]:
     yield from _outs(one)
 
 
-def rare(one: Candidate) -> Iterator[Mutation]:
+def rare(one: Candidate) -> Iterator[Move]:
     """Changes that few units need: other registers, any step put in at any place or taken out, rounded
     additions for exact ones, other links between operations."""
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
@@ -151,12 +158,12 @@ def rare(one: Candidate) -> Iterator[Mutation]:
         yield from _rounded_to(one, step)
     for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
         for label, steps, changed in make(one):
-            yield Mutation(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
+            yield Move(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
     for label, operations in structure.linked(one):
         yield _Whole(label, "", lambda steps: steps, 1, whole=operations)
 
 
-def _rounded_to(one: Candidate, step: Step) -> Iterator[Mutation]:
+def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
     """Any format that something is rounded to before the result, with how: a wrong one of the two hides that
     the other is right."""
     now = getattr(step, "format", None)
@@ -166,13 +173,33 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Mutation]:
         if fmt != now:
             new: dict[str, Any] = {"format": fmt, "rounding": mode, "nan": None}
             label = f"{step.op} of {' and '.join(step.of)}: format"
-            yield Mutation(label, f"{fmt.name}, {mode}", _replacing(step, replace(step, **new)), 1)
+            yield Move(label, f"{fmt.name}, {mode}", _replacing(step, replace(step, **new)), 1)
 
 
-def pairs_of_keys(one: Candidate) -> Iterator[Mutation]:
-    """Two keys of one step at once: any two words, and the width of an alignment with how it cuts. What is
-    cut and how it is rounded are seen together."""
+def joint(one: Candidate) -> Iterator[Move]:
+    """Two words of one step at once: what is cut and how it is rounded are seen together."""
+    yield from {move.text: move for move in _cuts(one)}.values()
+    yield from _everywhere(one)
+    yield from _flushed_alone()
     yield from _widths_and_roundings(one)
+    yield from _sticky(one)
+    yield from _led(one)
+    yield from _far_below(one)
+    yield from _in_one(one)
+    yield from _aligned_first(one)
+    yield from _carried(one)
+    yield from _regrouped(one)
+    yield from _aligned_by_groups(one)
+    yield from _evened_and_small(one)
+    yield from _small_and_rounded(one)
+    yield from _zeros_of_products(one)
+    yield from _held(one)
+    yield from _fixed(one)
+    yield from _results(one)
+    yield from _twice(one)
+    yield from _not_rounded(one)
+    for said, operations in structure.narrowed(one):
+        yield _Whole("c: converted first", said, lambda steps: steps, 1, whole=operations)
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         defaults = {name: default for name, _, default in declared(step)}
         words = [
@@ -189,10 +216,10 @@ def pairs_of_keys(one: Candidate) -> Iterator[Mutation]:
                 if both and applies(key, held, defaults) and applies(other, held, defaults):
                     label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
                     said = f"{_shown(value)}, {key_name(second, other)} {_shown(beside)}"
-                    yield Mutation(label, said, _replacing(step, changed), key.fault + other.fault)
+                    yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
 
 
-def _widths_and_roundings(one: Candidate) -> Iterator[Mutation]:
+def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
     """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone. Also
     of the plain alignment, without what was found at a wrong width beside them."""
     for step in dict.fromkeys(
@@ -206,10 +233,25 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Mutation]:
                 if changed.rounding != step.rounding or base != step:
                     label = f"align of {' and '.join(step.of)}: fraction_bits"
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
-                    yield Mutation(label, said, _replacing(step, changed), 1)
+                    yield Move(label, said, _replacing(step, changed), 1)
 
 
-def sticky(one: Candidate) -> Iterator[Mutation]:
+def _sticky(one: Candidate) -> Iterator[Move]:
+    """How an alignment keeps whether anything was cut, together with where it cuts and how: the last bit kept
+    that is rounded to odd stands where a sticky bit does below one bit less, and of two that say nearly the
+    same, one key of the three changed alone explains less than what is there."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        for cut, mode, more in product(keys.CUT.words, keys.ROUNDING.words, _CUT_BITS):
+            bits = tuple((name, n + more) for name, n in step.fraction_bits)
+            changed = replace(step, cut=cut, rounding=mode, fraction_bits=bits)
+            if cut != step.cut and more:
+                label = f"align of {' and '.join(step.of)}: cut"
+                yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
+        yield from _sticky_at(step)
+    yield from sticky(one)
+
+
+def sticky(one: Candidate) -> Iterator[Move]:
     """A sticky bit below one width of all registers, as they are cut otherwise: at any other width than the
     right one it explains nothing where many terms leave a bit each."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
@@ -217,7 +259,139 @@ def sticky(one: Candidate) -> Iterator[Mutation]:
             changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
             if cut not in (step.cut, "dropped"):
                 label = f"align of {' and '.join(step.of)}: cut"
-                yield Mutation(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
+                yield Move(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
+
+
+def _sticky_at(step: Align) -> Iterator[Move]:
+    """A sticky bit at another width of one register: where the others have their own, a wide one is as good
+    as any until what is cut of it is seen."""
+    for cut, name, bits in product(keys.CUT.words, step.of, _WIDTHS_TRIED):
+        table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
+        if cut not in (step.cut, "dropped") and table != step.fraction_bits:
+            changed = replace(step, cut=cut, fraction_bits=table)
+            label = f"align of {' and '.join(step.of)}: cut"
+            yield Move(label, f"{cut}, {name} {bits} bits", _replacing(step, changed), 1)
+
+
+def _led(one: Candidate) -> Iterator[Move]:
+    """An alignment to the leading bit of a term, in the place of a sum that is normalized: both cut so many
+    places below the highest bit, and differ where the term and the sum do not have the same."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        for place, (step, total) in enumerate(pairwise(steps)):
+            if not (isinstance(step, Align) and isinstance(total, Sum) and total.of == step.of):
+                continue
+            rest = _normalizing(steps[place + 2 :], total.to)
+            for maximum in dict.fromkeys(m for normal in rest for m in _by_leading_bits(step, normal)):
+                led: Step = replace(step, **_beside(step, "maximum", maximum), maximum=maximum)
+                by = (*steps[:place], led, total, *steps[place + 2 + len(rest) :])
+                label = f"align of {' and '.join(step.of)}: maximum"
+                yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
+
+
+def _normalizing(steps: Steps, name: str) -> list[Normalize]:
+    """The steps that normalize a register before any other."""
+    found: list[Normalize] = []
+    for step in steps:
+        if not isinstance(step, Normalize) or step.of != (name,):
+            break
+        found.append(step)
+    return found
+
+
+def _far_below(one: Candidate) -> Iterator[Move]:
+    """A window in the place of what is spared, and the other way round: both make zero of what lies far below
+    the last bit kept, so that either explains most of what the other does and stands in its way."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        label = f"align of {' and '.join(step.of)}: "
+        for name, _ in step.spared:
+            for bits in _WIDTHS_TRIED:
+                changed = replace(step, spared=(), window=((name, bits),))
+                yield Move(f"{label}window", f"{name} {bits}, not spared", _replacing(step, changed), 1)
+        for name, _ in step.window:
+            for fmt in dict.fromkeys(fmt for fmt in one.formats.values() if fmt.is_float):
+                changed = replace(step, window=(), spared=((name, fmt.min_exponent),))
+                said = f"{name} {fmt.min_exponent}, no window"
+                yield Move(f"{label}spared", said, _replacing(step, changed), 1)
+
+
+def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf, ...]]:
+    """What an alignment is to with the leading bit of one more of its candidates, about as many places up as
+    cut where a sum is cut that is normalized."""
+    places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
+    apart = tuple(MaximumOf((name,), False, 0, None) for name in step.of)
+    for now in dict.fromkeys((step.maximum or (MaximumOf(step.of, False, 0, None),), step.maximum or apart)):
+        for index, one in enumerate(now):
+            least = one.least if normal.min_exponent is None else normal.min_exponent
+            for more in (0, *_NEAR):
+                led = MaximumOf(one.of, True, places + more, least)
+                yield (*now[:index], led, *now[index + 1 :])
+
+
+def _aligned_first(one: Candidate) -> Iterator[Move]:
+    """An alignment before a sum of products that has none, with its width and how it cuts: where a sum keeps
+    sticky bits, an alignment that drops them explains no more than none."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        aligned = {step.of for step in steps if isinstance(step, Align)}
+        for step in steps:
+            if isinstance(step, Sum) and "products" in step.of and step.of not in aligned:
+                for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
+                    new = replace(align(step.of, step.group, bits), rounding=mode)
+                    yield Move("align before sum", f"put in, {bits}, {mode}", _before(step, new), 1)
+
+
+def _carried(one: Candidate) -> Iterator[Move]:
+    """Whether products are normalised together with the width of their alignment, or of the register of their
+    sum: both are counted from the exponent that they carry then."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        first = next((s for s in steps if isinstance(s, Multiply)), None)
+        if first is None:
+            continue
+        other: Step = replace(first, normalize=not first.normalize)
+        for said, now, wide in _counted_from_products(steps):
+            both = tuple({first: other, now: wide}.get(step, step) for step in steps)
+            label = f"{not first.normalize}, {said}"
+            yield Move("multiply of a and b: normalize", label, _swapping(steps, both), 1)
+
+
+def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
+    """The first step that aligns products, and the first that sums them exactly, with other widths."""
+    aligned = next((s for s in steps if isinstance(s, Align) and "products" in s.of), None)
+    total = next((s for s in steps if isinstance(s, Sum) and "products" in s.of), None)
+    if aligned is not None:
+        for bits in _WIDTHS_TRIED:
+            wide = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
+            yield f"aligned to {bits} bits", aligned, wide
+    if total is not None:
+        for bits in _HELD_BITS:
+            yield f"summed in {bits} bits", total, replace(total, width=bits)
+
+
+def _regrouped(one: Candidate) -> Iterator[Move]:
+    """Other groups in all steps that have the same: what is aligned by groups is summed by them."""
+    steps = dict.fromkeys(s for operation in one.operations for s in operation.steps)
+    by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
+    for step in steps:
+        if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
+            by_group.setdefault(step.group, []).append(step)
+    for now, those in by_group.items():
+        for group in filter(None, _groups(one)) if len(those) > 1 else ():
+            changed: dict[Step, Step] = {step: replace(step, group=group) for step in those}
+            label = f"groups of {now[0]} {now[1]}"
+            yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
+
+
+def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
+    """Other groups of an alignment alone, together with where and how it cuts: with groups that are not those
+    of the unit what is cut fits no width and no rounding, and any that hides it is as good."""
+    steps = [s for o in one.operations for s in o.steps if isinstance(s, Align)]
+    widths = sorted({bits for step in steps for _, bits in step.fraction_bits})
+    for step in dict.fromkeys(step for step in steps if step.group is not None):
+        for group, bits, mode in product(_groups(one), widths, keys.ROUNDING.words):
+            table = tuple((name, bits) for name in step.of)
+            changed = replace(step, group=group, fraction_bits=table, rounding=mode)
+            if group != step.group:
+                said = f"{'none' if group is None else f'{group[0]} {group[1]}'}, {bits}, {mode}"
+                yield Move(f"align of {' and '.join(step.of)}: group", said, _replacing(step, changed), 1)
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
@@ -228,7 +402,229 @@ def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
             yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
 
 
-def in_one_operation(one: Candidate, hints: Hints) -> Iterator[Mutation]:
+def _evened_and_small(one: Candidate) -> Iterator[Move]:
+    """One width for all registers together with what is spared, or with a window: a wider register loses no
+    small numbers either, and a narrower one loses them as a window does; either stands in for that where
+    little is asked of it."""
+    for step, bits, even in _evened(one):
+        for name in ("spared", "window"):
+            for small in dict.fromkeys(_windows(one, step, getattr(step, name), name)):
+                if small:
+                    label = f"align of {' and '.join(step.of)}: fraction_bits"
+                    said = f"{bits}, {name} {_shown(small)}"
+                    given: dict[str, Any] = {name: small}
+                    yield Move(label, said, _replacing(step, replace(even, **given)), 1)
+
+
+def _small_and_rounded(one: Candidate) -> Iterator[Move]:
+    """What is spared together with the side that numbers are cut to: one far below the last bit that is cut
+    towards zero is a zero, as one that is spared is, and one that is cut down or up is not."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        for mode in _SIDES if step.rounding in _SIDES else ():
+            for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
+                changed = replace(step, spared=small, rounding=mode)
+                label = f"align of {' and '.join(step.of)}: rounding"
+                yield Move(label, f"{mode}, spared {_shown(small)}", _replacing(step, changed), 1)
+
+
+def _zeros_of_products(one: Candidate) -> Iterator[Move]:
+    """Zeros that take part in the largest exponent together with the format of products, which says what
+    exponent a zero has, and nothing else where products are exact in it."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        first = next((s for s in steps if isinstance(s, Multiply)), None)
+        aligned = [s for s in steps if isinstance(s, Align) and "products" in s.of and not s.maximum]
+        if first is None or not aligned:
+            continue
+        step = aligned[0]
+        for fmt in _formats(one):
+            rounded: Step = replace(first, format=fmt, rounding="toward_zero", nan=None)
+            for floor in dict.fromkeys((step.floor, None)):
+                counted: Step = replace(step, zeros="maximum", exponent=None, floor=floor)
+                by = tuple({first: rounded, step: counted}.get(s, s) for s in steps)
+                label = f"align of {' and '.join(step.of)}: zeros"
+                yield Move(label, f"maximum, products in {fmt.name}", _swapping(steps, by), 2)
+
+
+def _held(one: Candidate) -> Iterator[Move]:
+    """A sum in a fixed-point register: where its highest bit is shows with its point and its width alone."""
+    for step in dict.fromkeys(
+        s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.to != "d"
+    ):
+        for top, overflow in product(_TOPS, ("wrap", "saturate")):
+            point = min(top - 1, 0)
+            changed = replace(step, exponent=point, width=top - point, overflow=overflow)
+            if changed != step:
+                label = f"sum of {' and '.join(step.of)}: width"
+                said = f"{top - point} above 2^{point}, {overflow}"
+                yield Move(label, said, _replacing(step, changed), 1)
+
+
+def _fixed(one: Candidate) -> Iterator[Move]:
+    """A sum that shows the exponent of its point to the alignment behind it, whatever it holds, a zero, too,
+    together with the width of what it meets there: that is counted from the same exponent then."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        for total, meet in pairwise(steps):
+            if not (isinstance(total, Sum) and isinstance(meet, Align) and total.to in meet.of):
+                continue
+            point = replace(total, exponent=0, cancelled="keeps_exponent")
+            own = {total.to: dict(meet.fraction_bits)[total.to]} if len(meet.of) > 1 else {}
+            for bits in _WIDTHS_TRIED:
+                wide = replace(meet, fraction_bits=tuple((name, own.get(name, bits)) for name in meet.of))
+                both: dict[Step, Step] = {total: point, meet: wide}
+                label = f"sum of {' and '.join(total.of)}: exponent"
+                by = tuple(both.get(step, step) for step in steps)
+                yield Move(label, f"0, met at {bits} bits", _swapping(steps, by), 1)
+
+
+def _results(one: Candidate) -> Iterator[Move]:
+    """How many bits a result keeps together with how it is rounded to them: with the other rounding fewer
+    bits are as wrong as all of them. Of several operations also the last one alone: what comes before it is
+    often kept whole."""
+    last = len(one.operations) - 1
+    for step in dict.fromkeys(
+        s for operation in one.operations for s in operation.steps if isinstance(s, Round)
+    ):
+        if not step.format.is_float:
+            continue
+        if step.result_fraction_bits is not None:
+            whole = _replacing(step, replace(step, result_fraction_bits=None))
+            yield _Earlier("earlier results: fraction_bits", "none", whole, 1)
+        alone = (None, last) if last and step == one.operations[last].final else (None,)
+        for only, bits, mode in product(alone, range(step.format.fraction_bits), keys.ROUNDING.words):
+            changed = replace(step, result_fraction_bits=bits, rounding=mode)
+            if (step.rounding != mode or only is not None) and step.result_fraction_bits != bits:
+                label = f"round of {' and '.join(step.of)}: fraction_bits"
+                label = label if only is None else f"d: {label}"
+                yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1, only=only)
+
+
+def _twice(one: Candidate) -> Iterator[Move]:
+    """The result rounded to f32 first, each time in any way, in the place of whatever stands between the sum
+    and it: what another rounding, or a sum that is normalised, stands in for."""
+    wide = get_format("f32")
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        last, body = steps[-1], steps[:-1]
+        if not isinstance(last, Round) or last.format == wide or not holds(wide, last.format):
+            continue
+        of = last.of
+        while body and isinstance(body[-1], Round | Normalize):
+            of, body = body[-1].of, body[:-1]
+        for mode, then in product(keys.ROUNDING.words, repeat=2):
+            first = replace(
+                last, to="partial", of=of, format=wide, rounding=mode, nan=None, result_fraction_bits=None
+            )
+            both = (*body, first, replace(last, of=("partial",), rounding=then))
+            yield Move("round", f"first to f32, {mode}, then {then}", _swapping(steps, both), 1)
+
+
+def _not_rounded(one: Candidate) -> Iterator[Move]:
+    """What products and sums that are rounded once more stand in for, each alone and both together: products
+    that overflow where those of a format do, and a result that sees the highest bit alone of what is cut, as
+    a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        exact = tuple(_overflowing(step) for step in steps)
+        both = ((exact, "products"), (_seeing_one_bit(steps), "the sum"), (_seeing_one_bit(exact), "either"))
+        said: dict[Steps, str] = {}
+        for by, what in both:
+            said.setdefault(by, what)
+        for by, what in said.items():
+            if by != steps:
+                yield Move("rounded once", what, _swapping(steps, by), 1)
+
+
+def _overflowing(step: Step) -> Step:
+    """Products that are not rounded to a format and overflow as it does, in the place of those that are."""
+    if not isinstance(step, Multiply) or step.format is None:
+        return step
+    end = step.format.max_exponent + 1
+    return replace(step, format=None, nan=None, rounding="toward_zero", overflow_exponent=end)
+
+
+def _seeing_one_bit(steps: Steps) -> Steps:
+    """Steps whose result is rounded by the highest bit alone of what is cut, in the place of a sum that is
+    normalized first."""
+    last = steps[-1]
+    if not isinstance(last, Round):
+        return steps
+    rest = tuple(s for s in steps[:-1] if not (isinstance(s, Normalize) and s.of == last.of))
+    return steps if len(rest) == len(steps) - 1 else (*rest, replace(last, sticky="left_out"))
+
+
+def _everywhere(one: Candidate) -> Iterator[Move]:
+    """One word of a key in every step that has it: a unit treats zeros, say, alike wherever it rounds."""
+    steps = list(dict.fromkeys(s for operation in one.operations for s in operation.steps))
+    found: dict[tuple[str, Any], None] = {}
+    for step in steps:
+        for name, key, _ in declared(step):
+            if isinstance(key, Choice):
+                found |= dict.fromkeys((name, word) for word in key.words)
+    for name, word in found:
+        changed = {step: new for step in steps if (new := _with_key(step, name, word)) != step}
+        if len(changed) > 1:
+
+            def change(now: Steps, changed: dict[Step, Step] = changed) -> Steps:
+                return tuple(changed.get(step, step) for step in now)
+
+            yield Move(f"every step: {name}", str(word), change, 1)
+
+
+def _with_key(step: Step, name: str, word: str) -> Step:
+    """The step with a word of a key that it knows as it is, or itself."""
+    defaults = {other: default for other, _, default in declared(step)}
+    values = {other: getattr(step, other) for other in defaults}
+    for other, key, _ in declared(step):
+        if other == name and isinstance(key, Choice) and word in key.words and applies(key, values, defaults):
+            return replace(step, **{name: word})
+    return step
+
+
+def _cuts(one: Candidate) -> Iterator[Move]:
+    """What terms are aligned to, how wide, and how what is negative is counted: the three say where the last
+    unit of a sum lies, and one alone may explain nothing."""
+    for operation in one.operations:
+        for step, total in zip(operation.steps, operation.steps[1:], strict=False):
+            if not (isinstance(step, Align) and isinstance(total, Sum)) or "c" not in step.of:
+                continue
+            rest = operation.steps[operation.steps.index(total) + 1 :]
+            words = product(
+                keys.COMPLEMENT.words, leading_bits(one.takes, step.of), _CUT_BITS, _rounded(one, rest)
+            )
+            for complement, to, more, (how, rounds) in words:
+                bits = tuple((name, max(dict(step.fraction_bits).values()) + more) for name in step.of)
+                aligned = replace(step, **_beside(step, "maximum", to), maximum=to, fraction_bits=bits)
+                by = aligned, replace(total, complement=complement), *rounds
+                said = f"{_shown(to)}, {more:+d} bits, complement {complement}{how}"
+                label = f"align of {' and '.join(step.of)}: maximum"
+                yield Move(label, said, _instead_of((step, total, *rest), by), 1)
+
+
+def _rounded(one: Candidate, rest: Steps) -> Iterator[tuple[str, Steps]]:
+    """The roundings of a sum as they are; of two, to nearest and cut; of one, f32's before it, that one cut,
+    too."""
+    yield "", rest
+    if len(rest) == 2 and isinstance(rest[0], Round) and isinstance(rest[1], Round):
+        first, last = rest[0], rest[1]
+        cut = replace(first, rounding="nearest_even"), replace(last, rounding="toward_zero")
+        yield ", then cut", cut
+    inner = get_format("f32")
+    if (
+        len(rest) == 1
+        and isinstance(rest[0], Round)
+        and holds(inner, rest[0].format)
+        and inner != rest[0].format
+    ):
+        first = replace(rest[0], to="partial", format=inner, rounding="nearest_even", nan=None)
+        last = replace(rest[0], of=("partial",))
+        yield ", rounded to f32 first", (first, last)
+        yield ", rounded to f32 first, then cut", (first, replace(last, rounding="toward_zero"))
+
+
+def _instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
+    """The last steps of operations in another form."""
+    return lambda now: (*now[: -len(steps)], *by) if now[-len(steps) :] == steps else now
+
+
+def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
     """The same changes in one operation alone, where there are several."""
     for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
         part = replace(one, operations=(operation,))
@@ -242,21 +638,23 @@ def in_one_operation(one: Candidate, hints: Hints) -> Iterator[Mutation]:
             yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
 
 
-def resets(one: Candidate) -> Iterator[Mutation]:
+def resets(one: Candidate) -> Iterator[Move]:
     """Every key that was given a value, back to its default, one width for all registers of an alignment,
-    and numbers that are not normalised on the way: what helped once can stand in the way later."""
+    numbers that are not normalised on the way, and one sum in the place of two: what helped once can stand in
+    the way later."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
-        yield Mutation(label, f"{bits} for all", _replacing(align_, even))
+        yield Move(label, f"{bits} for all", _replacing(align_, even))
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         for name, key, default in declared(step):
             now = getattr(step, name)
             if default is MISSING or now in (default, None) or isinstance(key, FormatName | Target):
                 continue
             label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
-            yield Mutation(label, _shown(default), _replacing(step, replace(step, **{name: default})))
+            yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
     for of in dict.fromkeys(s.of for o in one.operations for s in o.steps if isinstance(s, Normalize)):
-        yield Mutation(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
+        yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
+    yield from _in_one(one)
 
 
 def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
@@ -264,7 +662,7 @@ def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
-    """The value of every key by the name that mutations give it; of steps that differ in it, all values."""
+    """The value of every key by the name that moves have for it; of steps that differ in it, all values."""
     found: dict[str, dict[str, None]] = {}
     for step in dict.fromkeys(s for operation in operations for s in operation.steps):
         for name, key, _ in declared(step):
@@ -276,7 +674,7 @@ def settings(operations: Iterable[Operation]) -> dict[str, str]:
 # Keys -------------------------------------------------------------------------------------------------------
 
 
-def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Mutation]:
+def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Move]:
     """Every key with every other value; `faults`: those that only faults set, else the others."""
     listed = list(declared(step))
     defaults = {name: default for name, _, default in listed}
@@ -289,12 +687,12 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
             if value != getattr(step, name) and applies(key, held, defaults):
                 label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
                 where = one.formats["d"] if isinstance(key, Word) and value is not None else None
-                yield Mutation(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
+                yield Move(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero", "to_odd"):
                 changed = replace(step, format=fmt, rounding=mode, **_beside(step, "format", fmt))
-                yield Mutation("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
+                yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
 
 def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
@@ -309,7 +707,7 @@ def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
     return {}
 
 
-def _read(one: Candidate, step: Step) -> Iterator[Mutation]:
+def _read(one: Candidate, step: Step) -> Iterator[Move]:
     """Other registers that a step reads."""
     scaled = bool(one.takes.scale_block)
     known = dict.fromkeys(
@@ -320,9 +718,7 @@ def _read(one: Candidate, step: Step) -> Iterator[Mutation]:
     )
     for of in structure.other_registers(step, tuple(known)):
         changed = structure.with_registers(step, of)
-        yield Mutation(
-            f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", _replacing(step, changed)
-        )
+        yield Move(f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", _replacing(step, changed))
 
 
 def _swapping(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
@@ -488,7 +884,7 @@ def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
     yield from (group for group in structure.groups(k) if k <= _MOST_GROUPED or k % group[1] == 0)
 
 
-def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Mutation]:
+def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
     """Special values that are looked for elsewhere, also without what was found of the registers before."""
     if not isinstance(step, SpecialValues):
         return
@@ -501,15 +897,15 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Mutation]:
                 changed = replace(base, of=of, nan=word)
                 said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}") + more
                 where, rank = (None, 0) if word == step.nan else (one.formats["d"], 1)
-                yield Mutation("special_values: of", said, _replacing(step, changed), rank, where=where)
+                yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
                 for rest in words[:_WORDS_LEFT] if set(of) < set(step.of) else ():
                     left = _leaving(step, changed, rest)
                     rounded = f"{said}, others rounded, {_shown(rest)}"
-                    yield Mutation("special_values: of", rounded, left, 1, where=one.formats["d"])
+                    yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])
     if not step.nans:
         for cause in ("a", "b", "factor", "c"):
             handed_on = _replacing(step, replace(step, nans=((cause, None),)))
-            yield Mutation("special_values: nans", f"{cause} handed on", handed_on, 1)
+            yield Move("special_values: nans", f"{cause} handed on", handed_on, 1)
 
 
 def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
@@ -542,27 +938,28 @@ def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callab
 # Structure --------------------------------------------------------------------------------------------------
 
 
-def _structure(one: Candidate, hints: Hints) -> Iterator[Mutation]:
+def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Steps put in, taken out, split."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
-            yield Mutation(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
+            yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
     yield from _same_words(one, hints)
     yield from _numbers_for_nans(one, hints)
     yield from _converted(one)
     yield from _inserted(one, hints)
     yield from _split(one)
+    yield from _in_one(one)
 
 
 def _without(step: Step) -> Callable[[Steps], Steps]:
     return lambda steps: tuple(s for s in steps if s != step)
 
 
-def _flushes(one: Candidate) -> Iterator[Mutation]:
+def _flushes(one: Candidate) -> Iterator[Move]:
     for sign in ("signed", "positive"):
         for of in (("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
-            yield Mutation(f"flush of {' and '.join(of)}", sign, _flushing(of, sign))
+            yield Move(f"flush of {' and '.join(of)}", sign, _flushing(of, sign))
 
 
 def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
@@ -578,7 +975,24 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
     return change
 
 
-def _same_words(one: Candidate, hints: Hints) -> Iterator[Mutation]:
+def _flushed_alone() -> Iterator[Move]:
+    """Some operands flushed, or none, in the place of all that is done to them first: one that is normalised
+    is flushed no more, so that both together stand in for a flush of the others."""
+    subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]
+    for of, sign in product(subsets, ("signed", "positive")):
+
+        def change(steps: Steps, of: tuple[str, ...] = of, sign: str = sign) -> Steps:
+            rest = dropwhile(_is_of_operands, steps)
+            return _flushing(of, sign)(tuple(rest))
+
+        yield Move("operands first", f"{' and '.join(of) or 'none'} flushed, {sign}", change, 1)
+
+
+def _is_of_operands(step: Step) -> bool:
+    return isinstance(step, Flush | Normalize | HiddenBit) and set(step.of) <= set(_FACTORS_AND_C)
+
+
+def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
     """One word for every NaN that a step makes, with those of operands handed on, or not, or by adders alone:
     while a later step makes words of its own, what earlier ones make does not show, and a NaN that an adder
     hands on is the word of what made it."""
@@ -596,10 +1010,10 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Mutation]:
                 return tuple(_with_words(step, word, isinstance(step, handing)) for step in steps)
 
             text = f"{word:#x}, those of operands {said}"
-            yield Mutation("nan of every step", text, change, where=one.formats["d"])
+            yield Move("nan of every step", text, change, where=one.formats["d"])
 
 
-def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Mutation]:
+def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Move]:
     """A number for NaNs of operands where products are made, and a NaN for all others where an operation
     adds none: where most NaNs have one answer, that word of the last operation explains more than either."""
     d = one.formats["d"]
@@ -629,43 +1043,43 @@ def _with_words(step: Step, word: int, kept: bool) -> Step:
     return step
 
 
-def _converted(one: Candidate) -> Iterator[Mutation]:
+def _converted(one: Candidate) -> Iterator[Move]:
     """Operands whose subnormal numbers are normalised first, as a conversion to a wider format does."""
     for of in (("c",), ("a", "b", "c")):
         if all(one.formats[name].is_float for name in of):
             widths = tuple((name, one.formats[name].fraction_bits) for name in of if name != "b")
             names = tuple(name for name, _ in widths)
             step = Normalize(of=names, fraction_bits=widths, rounding="toward_zero")
-            yield Mutation(
+            yield Move(
                 f"normalize of {' and '.join(names)}",
                 "first",
                 lambda steps, n=step: (n, *steps),  # type: ignore[misc]
             )
 
 
-def _inserted(one: Candidate, hints: Hints) -> Iterator[Mutation]:
+def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
     """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
     before a sum."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps):
         if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
             term = step.to or step.of[0]
             for of in ((term,), (term, "c")):
-                yield Mutation(
+                yield Move(
                     "special_values of " + " and ".join(of), "looked for", _behind(step, SpecialValues(of=of))
                 )
         if isinstance(step, Sum) and step.to != "d":
             yield from _renormalized(one, step, hints)
         if isinstance(step, Sum):
-            yield Mutation("align before sum", "put in", _before(step, align(step.of, step.group)), 1)
+            yield Move("align before sum", "put in", _before(step, align(step.of, step.group)), 1)
         if isinstance(step, Round) and step.to == "d" and one.formats["d"].is_float:
             for fmt in _formats(one):
                 for mode in ("nearest_even", "toward_zero"):
                     first = replace(step, to="partial", format=fmt, rounding=mode, nan=None)
                     twice: Steps = (first, replace(step, of=("partial",)))
-                    yield Mutation("round", f"first to {fmt.name}, {mode}", _instead(step, twice), 1)
+                    yield Move("round", f"first to {fmt.name}, {mode}", _instead(step, twice), 1)
 
 
-def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Mutation]:
+def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
     """The sum normalised and cut once more, alone and with one bit more in what it is the sum of."""
     wider = next(
         (s for o in one.operations for s in o.steps if isinstance(s, Align) and s.of == step.of), None
@@ -673,16 +1087,16 @@ def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Mutation]
     for mode in ("down", "toward_zero", "nearest_even"):
         for bits in range(20, 40) if hints.wide else (START_BITS,):
             normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
-            yield Mutation(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
+            yield Move(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
             if hints.last_bit is not None:
                 least = replace(normal, min_exponent=hints.last_bit + bits)
                 said = f"{bits}, {mode}, not below 2^{least.min_exponent}"
-                yield Mutation(f"normalize of {step.to}", said, _behind(step, least), 1)
+                yield Move(f"normalize of {step.to}", said, _behind(step, least), 1)
             if wider is not None:
                 table = tuple((name, n + 1 if name == step.of[0] else n) for name, n in wider.fraction_bits)
                 before = _replacing(wider, replace(wider, fraction_bits=table))
                 both = _after(before, _behind(step, normal))
-                yield Mutation(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
+                yield Move(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
 
 
 def _after(first: Callable[[Steps], Steps], then: Callable[[Steps], Steps]) -> Callable[[Steps], Steps]:
@@ -704,7 +1118,7 @@ def _instead(step: Step, by: Sequence[Step]) -> Callable[[Steps], Steps]:
     return change
 
 
-def _split(one: Candidate) -> Iterator[Mutation]:
+def _split(one: Candidate) -> Iterator[Move]:
     """Products (or groups) aligned and summed by themselves before they meet c; by groups before that."""
     for name in ("products", "groups"):
         pair = _sum_with_c(one, name)
@@ -716,16 +1130,59 @@ def _split(one: Candidate) -> Iterator[Mutation]:
             meet = align(("dot", "c"), bits=bits)
             meet = replace(meet, floor=step.floor)
             then: Steps = (*dot, meet, replace(total, of=("dot", "c")))
-            yield Mutation("c", f"meets the sum of {name}, at {bits} bits", _exchange(step, total, then), 1)
+            yield Move("c", f"meets the sum of {name}, at {bits} bits", _exchange(step, total, then), 1)
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         if step.of == ("products",) and step.group is None:
             sums = [s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.of == step.of]
             for group in filter(None, _groups(one)) if sums else ():
                 inner: Steps = (replace(step, group=group), Sum(of=("products",), to="groups", group=group))
                 outer: Steps = (_renamed(step, "groups"), replace(sums[0], of=("groups",)))
-                yield Mutation(
+                yield Move(
                     "products", f"summed by groups, {group}", _exchange(step, sums[0], (*inner, *outer)), 1
                 )
+
+
+def _in_one(one: Candidate) -> Iterator[Move]:
+    """Products (or groups) aligned with c and added at once, in the place of a sum of their own and all that
+    stands between it and the one with c: two sums have more keys, which say nearly what one does."""
+    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+        for name in ("products", "groups"):
+            for said, aligned, place, end in _met_at_once(steps, name):
+                total, rest = steps[end], (s for s in steps[end + 1 :] if not isinstance(s, Normalize))
+                assert isinstance(total, Sum)
+                by = (*steps[:place], aligned, Sum(of=aligned.of, to=total.to), *rest)
+                yield Move(f"{name} and c", f"in one sum, {said}", _swapping(steps, by), 1)
+
+
+def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int]]:
+    """Alignments of products (or groups) with what their sum meets later: plain ones, and with the keys of
+    that; and what they stand for, from where to where."""
+    found = _in_two(steps, name)
+    if found is None:
+        return
+    first, last = found
+    meet, total = steps[last - 1], steps[last]
+    assert isinstance(meet, Align)
+    of = (name, *(one for one in total.of if one in ("c", "addends")))
+    widths = sorted({bits for _, bits in meet.fraction_bits})
+    plain = [replace(align(of, bits=bits), floor=meet.floor) for bits in widths]
+    yield from ((f"at {bits} bits", one, first, last) for bits, one in zip(widths, plain, strict=True))
+    written = next(s.to for s in reversed(steps[:last]) if isinstance(s, Sum))
+    alike = structure.with_registers(structure.relabelled(meet, written, name), of)
+    assert isinstance(alike, Align)
+    if alike not in plain:
+        yield "as their sum met c", alike, first, last
+
+
+def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
+    """Where the sum of products (or groups) by themselves begins, alignment included, and where the sum with
+    c is; None where there are no two, or what is between them rounds."""
+    kinds = (Align, Sum, Normalize)
+    first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == (name,)), None)
+    sums = [n for n, s in enumerate(steps) if isinstance(s, Sum)]
+    if first is None or sum(n >= first for n in sums) < 2 or not isinstance(steps[sums[-1] - 1], Align):
+        return None
+    return (first, sums[-1]) if all(isinstance(s, kinds) for s in steps[first : sums[-1]]) else None
 
 
 def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:
@@ -755,13 +1212,23 @@ def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
     return change
 
 
-def _outs(one: Candidate) -> Iterator[Mutation]:
+def _outs(one: Candidate) -> Iterator[Move]:
     """Other formats for the results of earlier operations."""
     for fmt in _formats(one) if len(one.operations) > 1 else ():
         yield _Outs("earlier results: format", fmt.name, lambda steps: steps, out=fmt)
 
 
-class _Outs(Mutation):
+class _Earlier(Move):
+    """Changes all operations but the last one."""
+
+    def apply(self, one: Candidate) -> Candidate | None:
+        """As of a move."""
+        head = [o.with_steps(self.change(o.steps)) for o in one.operations[:-1]]
+        changed = (*head, one.operations[-1])
+        return None if changed == one.operations else one.with_operations(changed)
+
+
+class _Outs(Move):
     """Changes the format of the results of all operations but the last one."""
 
     def apply(self, one: Candidate) -> Candidate | None:
@@ -771,7 +1238,7 @@ class _Outs(Mutation):
         return None if changed == one.operations else one.with_operations(changed)
 
 
-def _operands(one: Candidate) -> Iterator[Mutation]:
+def _operands(one: Candidate) -> Iterator[Move]:
     """a and b converted to a wider format first, in which subnormal numbers have exponents of their own."""
     a, b = one.formats["a"], one.formats["b"]
     if a.is_float and b.is_float:
@@ -780,7 +1247,7 @@ def _operands(one: Candidate) -> Iterator[Mutation]:
                 yield _Operands("a and b: format", _shown(fmt), lambda steps: steps, out=fmt)
 
 
-class _Operands(Mutation):
+class _Operands(Move):
     """Changes the format of a and b in all operations that multiply."""
 
     def apply(self, one: Candidate) -> Candidate | None:
@@ -790,7 +1257,7 @@ class _Operands(Mutation):
 
 
 @dataclass(frozen=True)
-class _Whole(Mutation):
+class _Whole(Move):
     """Other operations altogether."""
 
     whole: tuple[Operation, ...] = ()

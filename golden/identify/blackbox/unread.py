@@ -20,13 +20,24 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.blackbox.box import Box, BudgetEnded, Mask, dense_view
-from golden.identify.blackbox.policy import POLICY
 from golden.number.formats import Format
 from golden.number.frozen import replace
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, Unit, name_of, signature_of
 
+_SHARE, _SHARE_OF_TIME = 16, 20
+"""One of so many questions at most is one of the first, and of the seconds for all."""
+_QUESTIONS, _OF_ASKS = 400, 64
+"""Questions in which bits are turned before they are called unread; of so many that may be asked one at
+most."""
+_LEAST_ASKS, _FOR_RATE = 8_000, 2
+"""With fewer questions than these no bits are asked about; questions that show how long an answer takes."""
+_AT_ONCE = 16
+"""Places of an operand that are asked about at once, after the first two, which show how long that takes."""
 _KINDS = ("narrow", "wide", "random_bits", "cancelling", "one_hot", "equal_exponents", "alignment_edge")
+_SEEN = 0.05
+"""The share of the questions whose answers the lowest bit that is read has to change: those below it would
+have shown, too."""
 _NOT_ASKED = "which bits of the operands are not read was not asked"
 Rng = Callable[..., np.random.Generator]
 _Bit = tuple[str, int, int]
@@ -61,13 +72,13 @@ def not_read(unit: Unit, asks: int, seconds: float, rng: Rng) -> Unread:
     Raises:
         OperandError: the box does not answer.
     """
-    if asks < POLICY.unread_least_asks:
+    if asks < _LEAST_ASKS:
         return Unread(unit, open=(f"{_NOT_ASKED}: too few questions",))
-    until = time.monotonic() + seconds / POLICY.unread_share_of_time
+    until = time.monotonic() + seconds / _SHARE_OF_TIME
     box = Box(dense_view(unit), asks // 4, until)
     search = _Asking(box, asks, until, rng)
     try:
-        box.ask(stimuli.generate(box.takes, "narrow", POLICY.unread_for_rate, rng(5)))
+        box.ask(stimuli.generate(box.takes, "narrow", _FOR_RATE, rng(5)))
         silent = search.not_shown()
         found = search.confirmed(silent) if silent else {}
         low = {name: bits for name in "abc" if (bits := search.low_bits(name, found))}
@@ -83,8 +94,8 @@ class _Asking:
 
     def __init__(self, box: Box, asks: int, until: float, rng: Rng) -> None:
         self.box, self.takes, self.until, self.rng = box, box.takes, until, rng
-        self.first = asks // POLICY.unread_share
-        self.many = max(min(POLICY.unread_questions, asks // POLICY.unread_bit_share), 1)
+        self.first = asks // _SHARE
+        self.many = max(min(_QUESTIONS, asks // _OF_ASKS), 1)
         self.places: dict[str, tuple[int, ...]] = {}
         """The places of each operand that were asked about first."""
 
@@ -104,7 +115,7 @@ class _Asking:
             order = list(dict.fromkeys(order))[: max(self.first // (2 * len(bits) + 2), 1)]
             done = 0
             while done < len(order) and (not done or time.monotonic() < self.until):
-                some = order[done : done + (POLICY.unread_at_once if done else 2)]
+                some = order[done : done + (_AT_ONCE if done else 2)]
                 found += self._silent(name, some, bits)
                 done += len(some)
             self.places[name] = tuple(sorted(order[:done]))
@@ -248,7 +259,7 @@ class _Asking:
         if not (fmt.is_float and 0 < low < fmt.fraction_bits):
             return 0
         changed, count = self.turned([(name, place, fmt.ignored_low + low) for place in places], self.many)
-        return low if changed >= POLICY.unread_seen * count else 0
+        return low if changed >= _SEEN * count else 0
 
 
 def _read_bits(fmt: Format) -> range:

@@ -1,0 +1,293 @@
+"""Starts from what one product and c show: there every order of the sum is the same, so that what is rounded,
+cut and looked for is decided before the order is.
+
+A few shapes are fitted to these questions alone. What they found goes into the skeletons of every order, and
+those are ranked again: one that is far off as it was made can be the nearest with the right ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from golden.identify.blackbox import fitting, structure
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.fitting import Fit
+from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.rounded import as_rounded
+from golden.identify.blackbox.signs import with_signs
+from golden.identify.blackbox.templates import inner_formats, uncommon
+from golden.identify.blackbox.unshown import losing
+from golden.identify.sample import evenly
+from golden.number.formats import Format, Kind
+from golden.number.frozen import replace
+from golden.program.keys import ROUNDING
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
+
+KINDS = frozenset(("c alone", "one product", "one product and c"))
+_ONE_PRODUCT, _COMPARED = frozenset(("one product",)), 40
+"""Questions that show whether scales count, and skeletons that are held against them."""
+_SHAPES, _KEPT = 6, 3
+"""Shapes that are fitted, and how many of those say what the others' ends are."""
+_SECONDS = 1.0
+_FEW = 160
+"""Questions with all terms on which the starts are compared."""
+_OPERANDS = frozenset("abc")
+_OWN = ("of", "to", "group", "format")
+"""Keys that say where a step stands, not what it does."""
+
+
+def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons with the ends that one product and c show, by how many ordinary questions they get wrong,
+    the best first."""
+    shuffled = np.random.default_rng(1).permutation(len(ordinary))
+    few = ordinary.part(shuffled[:_FEW])
+    found: dict[object, Fit] = {}
+    for source in _fitted(bank.of_kinds(KINDS), skeletons, deadline):
+        for one in skeletons:
+            if time.monotonic() > deadline:
+                break
+            for new in with_ends(one, source.candidate):
+                found.setdefault(new.operations, Fit(new, fitting.wrong_of(few, new)))
+    return sorted(found.values(), key=lambda fit: fit.wrong)
+
+
+def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons with the ends of the best candidate that explain more of the whole bank than it does, the
+    best first: what is looked for, cut and rounded is found with a wrong order, too, and what is wrong then
+    is few questions, which ordinary ones do not show."""
+    sample = fitting.sample_of(bank, best.candidate, 1)
+    most, found = fitting.wrong_of(sample.glance, best.candidate), dict[object, Fit]()
+    for one in skeletons:
+        if time.monotonic() > deadline:
+            break
+        for new in with_ends(one, best.candidate):
+            if new.operations in found or fitting.wrong_of(sample.glance, new) >= most:
+                continue
+            wrong = sample.of_all(new, best.wrong)
+            if wrong < best.wrong:
+                found[new.operations] = Fit(new, wrong, best.told)
+    return sorted(found.values(), key=lambda fit: (fit.wrong, fit.steps))
+
+
+def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons with the signs and the last rounding that answers to one term have and the bits that results
+    have, whose sums leave out what no finite answer shows: c, or the products. Faulty units look at the
+    special values of what they do not add; or c alone is what lies too far above the other terms; or some
+    products are lost alone. Where finite operands are answered by infinities those may be added, too: of
+    products, all but zeros are.
+    """
+    made = as_rounded(bank, with_signs(bank, _scaled(bank, skeletons)))
+    bits = fitting.bits_of_results(bank)
+    made = made if bits is None else [_narrow(one, bits) or one for one in made]
+    lost = losing(bank, made)
+    if lost:
+        return lost
+    for kind, name in ALONE:
+        alone = bank.of_kinds(frozenset((kind,)))
+        if len(alone) and not _shows(alone):
+            found = [structure.uncounted(one, name) for one in made]
+            found += [structure.dropped_above(one) for one in made if name == "c"]
+            left_out = [one for one in found if one is not None]
+            if _overflows(alone):
+                left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
+            made = left_out or made
+    return made
+
+
+def rounded_first(bank: Bank) -> tuple[Format, str] | None:
+    """How products, or chains of them, are rounded before they are summed: what explains most answers to one
+    product, in any format and direction; None where exact products explain as many."""
+    few, takes = bank.of_kinds(_ONE_PRODUCT), bank.takes
+
+    def least(first: tuple[Format, str] | None) -> int:
+        made = _scaled(bank, uncommon(takes, first, plain=True))
+        own = (one for one in made if first is not None or not _rounds_products(one))
+        return min((fitting.wrong_of(few, one) for one in own), default=len(few))
+
+    tried = {first: least(first) for first in product(inner_formats(takes), ROUNDING.words)}
+    best = min(tried, key=lambda first: tried[first])
+    return best if tried[best] < least(None) else None
+
+
+def _rounds_products(one: Candidate) -> bool:
+    first = (s for o in one.operations for s in o.steps if isinstance(s, Multiply | Fma))
+    return any(step.format is not None for step in first)
+
+
+def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons as they are, or without scales where that explains more answers to one product: a unit can
+    look for special values among its scales, and multiply nothing by them."""
+    if not bank.takes.scale_block:
+        return list(skeletons)
+    few = bank.of_kinds(_ONE_PRODUCT)
+    without = {one: _unscaled(one) for one in skeletons}
+    both = [(one, new) for one, new in without.items() if new is not None]
+    some = [both[place] for place in evenly(np.arange(len(both)), _COMPARED)]
+    least = [
+        min((fitting.wrong_of(few, one) for one in those), default=0) for those in zip(*some, strict=True)
+    ]
+    if not least or least[0] <= least[1]:
+        return list(skeletons)
+    return [one if new is None else new for one, new in without.items()]
+
+
+def _unscaled(one: Candidate) -> Candidate | None:
+    """A candidate that multiplies nothing by the scales; None where it does not."""
+    steps = [[s for s in o.steps if not isinstance(s, Scale)] for o in one.operations]
+    new = one.with_operations(o.with_steps(own) for o, own in zip(one.operations, steps, strict=True))
+    return None if new is None or new.operations == one.operations else new
+
+
+def _narrow(one: Candidate, bits: int) -> Candidate | None:
+    """A candidate whose result has so many fraction bits; None where it is no sum that is rounded in the
+    end."""
+    *head, last = one.operations
+    if not isinstance(last.final, Round):
+        return None
+    steps = (*last.steps[:-1], replace(last.final, result_fraction_bits=bits))
+    return one.with_operations((*head, last.with_steps(steps)))
+
+
+def _shows(bank: Bank) -> bool:
+    """Whether any answer is a finite number other than zero."""
+    fmt = bank.takes.formats["d"]
+    known = map(fmt.decode, np.unique(bank.answers).tolist())
+    return any(one.kind == Kind.FINITE and one.value for one in known)
+
+
+def _overflows(bank: Bank) -> bool:
+    """Whether any question without special values is answered by an infinity or a NaN."""
+    fmt = bank.takes.formats["d"]
+    codes = np.unique(bank.answers[~fitting.special_operands(bank)]).tolist()
+    return any(fmt.decode(code).kind >= Kind.INFINITY for code in codes)
+
+
+def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Programs whose operations are alike, fitted to the questions with few terms: the best of each kind of
+    steps, of one operation where there is one."""
+    alike = [one for one in skeletons if len({o.steps for o in one.operations}) == 1]
+    least = min((len(one.operations) for one in alike), default=0)
+    single = [one for one in alike if len(one.operations) == least]
+    scored = [Fit(one, fitting.wrong_of(few, one)) for one in single if time.monotonic() < deadline]
+    scored.sort(key=lambda fit: (fit.wrong, len(_steps(fit))))
+    seen: dict[object, Fit] = {}
+    for fit in scored:
+        seen.setdefault(tuple(step.op for step in _steps(fit)), fit)
+    found = []
+    for start in [*seen.values()][:_SHAPES]:
+        until = min(deadline, time.monotonic() + _SECONDS)
+        found.append(fitting.fit(few, start, until))
+    return sorted(found, key=lambda fit: fit.wrong)[:_KEPT]
+
+
+def _steps(fit: Fit) -> tuple[Step, ...]:
+    return fit.candidate.operations[-1].steps
+
+
+def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
+    """A candidate whose steps have the keys of those of a fitted program that stand in the same place: beside
+    c, on products, at the end. Sums without c stay as they are, or are cut as that with c."""
+    operation = source.operations[-1]
+    made: dict[object, Candidate] = {}
+    for inner in (False, True):
+        new = one.with_operations(_changed(o, operation, inner) for o in one.operations)
+        if new is not None:
+            made.setdefault(new.operations, new)
+    yield from made.values()
+
+
+def anew(best: Candidate, ranked: Iterable[Fit], bank: Bank, most: int) -> list[Fit]:
+    """Skeletons that align and sum as they were made, with what the best candidate does before and after:
+    widths that explained what was asked at first can stand in the way of those that explain all, and no few
+    changes lead from one to the other. The nearest first, of each shape one."""
+    found: dict[object, Fit] = {}
+    for fit in ranked:
+        new = _with_outer_ends(fit.candidate, best)
+        if new is not None and new.operations not in found:
+            found[new.operations] = Fit(new, fitting.wrong_of(bank, new))
+    return fitting.various(sorted(found.values(), key=lambda fit: fit.wrong), most)
+
+
+def _with_outer_ends(one: Candidate, source: Candidate) -> Candidate | None:
+    """A candidate with the ends of a fitted program whose operations are alike; of another one as it is."""
+    if len({operation.steps for operation in source.operations}) > 1:
+        return one
+    last = source.operations[-1]
+    return one.with_operations(_changed(o, last, inner=False, sums=False) for o in one.operations)
+
+
+def _changed(operation: Operation, source: Operation, inner: bool, sums: bool = True) -> Operation:
+    """An operation with the keys of a fitted one; `sums`: also of what that aligns, sums and normalizes."""
+    steps: list[Step] = []
+    if operation.k_index:
+        steps += [step for step in source.steps if _of_operands(step)]
+    written = {step.to: step for step in source.steps if sums and isinstance(step, Sum)}
+    for step in operation.steps:
+        known = sums or not isinstance(step, Align | Sum | Additions)
+        found = _counterpart(step, source.steps, inner) if known else None
+        steps.append(step if found is None else _like(step, found))
+        if isinstance(step, Sum) and step.to in written:
+            steps += [s for s in source.steps if isinstance(s, Normalize) and s.of == (step.to,)]
+    return replace(operation.with_steps(steps), operand_format=source.operand_format)
+
+
+def _of_operands(step: Step) -> bool:
+    """Whether a step changes operands before anything reads them."""
+    return isinstance(step, Flush | HiddenBit | Normalize) and set(step.of) <= _OPERANDS
+
+
+def _counterpart(step: Step, steps: Sequence[Step], inner: bool) -> Step | None:
+    """The step of a fitted program in whose place another one stands."""
+    for one in steps:
+        if type(one) is not type(step):
+            continue
+        if isinstance(step, Multiply | SpecialValues | Scale | Fma):
+            return one
+        if isinstance(step, Round) and isinstance(one, Round) and step.to == one.to:
+            return one
+        with_c = "c" in step.of
+        if isinstance(step, Align | Sum | Additions) and "c" in one.of and (with_c or inner):
+            return one
+    return None
+
+
+def _like(step: Step, found: Step) -> Step:
+    """A step with the keys of another one, on its own registers."""
+    if isinstance(step, Align) and isinstance(found, Align):
+        return _aligned(step, found)
+    where: tuple[str, ...] = (*_OWN, "order") if isinstance(step, Additions) else _OWN
+    if isinstance(step, Multiply):  # whether products are rounded is what it does
+        where = ("to",)
+    own: dict[str, Any] = {one.name: getattr(step, one.name) for one in fields(step) if one.name in where}
+    return replace(found, **own)
+
+
+def _aligned(step: Align, found: Align) -> Align:
+    """An alignment with the keys of another one: what that says of products is said of what stands in their
+    place."""
+    first = next((name for name in found.of if name != "c"), "c")
+    place = next((name for name in step.of if name != "c"), "c")
+    moved = structure.with_registers(structure.relabelled(found, first, place), step.of)
+    assert isinstance(moved, Align)
+    return replace(moved, group=step.group)

@@ -1,0 +1,105 @@
+"""Questions whose products lie lower down, of a unit whose products overflow far below the ends of formats.
+
+There nearly every dot product of ordinary numbers is infinite, which any order of the sum answers alike: what
+tells orders, widths and roundings has to be asked where products are still numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.identify.blackbox.box import Bank
+from golden.number.formats import Format, from_float, to_float
+from golden.program.signature import Bits, Operands, Signature
+
+Numbers = npt.NDArray[np.float64]
+Exponents = npt.NDArray[np.int64]
+ONE = frozenset(("one product",))
+_MOSTLY, _SEEN = 0.5, 16
+"""The share of finite operands with answers that are no numbers from which on lower ones are asked, and how
+many products alone have to be infinite."""
+_SPREAD = 4
+"""Binades below the end of which the largest product of a question is in one."""
+_ABOVE = 0.5
+"""The share of c that is moved down less."""
+
+
+def overflows_early(ordinary: Bank) -> bool:
+    """Whether most ordinary questions are answered by no numbers, in formats whose products can lie lower."""
+    takes = ordinary.takes
+    floats = all(takes.formats[name].is_float for name in "abcd") and takes.scale_block is None
+    return floats and bool(_infinite(ordinary).mean() > _MOSTLY)
+
+
+def end_of_products(bank: Bank) -> int | None:
+    """The exponent of the least product that is no number alone, though its factors are; None where too few
+    show it, or no product lies lower."""
+    alone = bank.of_kinds(ONE)
+    ends = _largest(bank.takes, alone.operands)[_infinite(alone)]
+    least = sum(stimuli.tiniest_exponent(bank.takes.formats[name]) for name in "ab")
+    return int(ends.min()) if len(ends) >= _SEEN and ends.min() > least else None
+
+
+def of_numbers(bank: Bank) -> Bank:
+    """The questions answered by numbers other than zero: the sign of a zero and the word of a NaN say
+    nothing of an order, and low down many answers are zeros."""
+    answers = _numbers(bank.takes.formats["d"], bank.answers)
+    return bank.part(np.flatnonzero(np.isfinite(answers) & (answers != 0)))
+
+
+def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Generator) -> Operands:
+    """Dot products whose largest product is below 2^end, by moving all of them, and c, by as many binades:
+    what is aligned, cut and rounded is as it was, as far as the formats reach. Every second c stays some
+    binades above: few products of narrow formats lie so far apart that one is cut beside another."""
+    last = end - 1 - rng.integers(0, _SPREAD, len(operands["c"]))
+    down = np.maximum(_largest(takes, operands) - last, 0)
+    half = np.clip(down // 2, down - _room(takes, operands, "b"), _room(takes, operands, "a"))
+    above = rng.integers(0, takes.formats["d"].fraction_bits + _SPREAD, len(down))
+    of_c = np.where(rng.random(len(down)) < _ABOVE, np.maximum(down - above, 0), down)
+    moved: Mapping[str, Exponents] = {"a": half, "b": down - half, "c": of_c}
+    return {
+        **operands,
+        **{name: _moved(takes.formats[name], operands[name], by) for name, by in moved.items()},
+    }
+
+
+def _infinite(bank: Bank) -> npt.NDArray[np.bool_]:
+    """Which questions of finite numbers are answered by an infinity or a NaN."""
+    numbers = {name: _numbers(bank.takes.formats[name], bank.operands[name]) for name in "abc"}
+    finite = [np.isfinite(one).reshape(len(bank), -1).all(axis=1) for one in numbers.values()]
+    answered = np.isfinite(_numbers(bank.takes.formats["d"], bank.answers))
+    return np.asarray(np.logical_and.reduce(finite) & ~answered)
+
+
+def _numbers(fmt: Format, codes: Bits) -> Numbers:
+    return np.asarray(to_float(fmt, codes), np.float64)
+
+
+def _largest(takes: Signature, operands: Operands) -> Exponents:
+    """The exponent of the largest product of finite factors, as their exponents and fractions give it."""
+    a, b = (_numbers(takes.formats[name], operands[name]) for name in "ab")
+    parts = [np.frexp(np.where(np.isfinite(one), one, 0)) for one in (a, b)]
+    there = (parts[0][0] != 0) & (parts[1][0] != 0)
+    exponents = np.frexp(parts[0][0] * parts[1][0])[1] + parts[0][1] + parts[1][1] - 1
+    return np.asarray(np.where(there, exponents, np.iinfo(np.int32).min).max(axis=1), np.int64)
+
+
+def _room(takes: Signature, operands: Operands, name: str) -> Exponents:
+    """Binades that the largest number of a factor is above the least normal one."""
+    values = np.abs(_numbers(takes.formats[name], operands[name]))
+    exponents = np.frexp(np.where(np.isfinite(values), values, 0).max(axis=1))[1] - 1
+    return np.asarray(np.maximum(exponents - stimuli.lowest_exponent(takes.formats[name]), 0), np.int64)
+
+
+def _moved(fmt: Format, codes: Bits, down: Exponents) -> Bits:
+    """Numbers divided by powers of two, as near as the format comes; others, and those that stay, as they
+    are."""
+    values = _numbers(fmt, codes)
+    by = down.reshape(-1, *[1] * (codes.ndim - 1))
+    stay = ~np.isfinite(values) | (by == 0)
+    new = from_float(fmt, np.ldexp(np.where(stay, 0, values), -by))
+    return np.asarray(np.where(stay, codes, new), codes.dtype)

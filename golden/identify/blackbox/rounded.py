@@ -1,0 +1,80 @@
+"""How results are rounded, as answers to one term show: nothing else is added there, in any order of the sum.
+
+With another rounding in the end every order is wrong on half of what was asked, and the nearest is none of
+those that are near the unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.questions import ALONE
+from golden.number.formats import Format, Kind
+from golden.number.rounding import MODES, encode_fraction
+from golden.program.steps import Round
+
+_SEEN, _MOSTLY = 16, 0.9
+"""Terms that no result can be, and the share of their answers that has to say the same."""
+_Told = tuple[Fraction, int]
+"""A term with the sign of its answer, and that."""
+
+
+def as_rounded(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons whose last rounding is the one that answers to one term show, where they show one."""
+    d = bank.takes.formats["d"]
+    if not d.is_float:
+        return list(skeletons)
+    shown = {_mode(d, list(_told(bank.of_kinds(frozenset((kind,))), name))) for kind, name in ALONE} - {None}
+    mode = shown.pop() if len(shown) == 1 else None
+    return list(skeletons) if mode is None else [_rounding(one, mode) or one for one in skeletons]
+
+
+def _told(alone: Bank, name: str) -> Iterator[_Told]:
+    """Terms that lie between two normal results."""
+    takes = alone.takes
+    d = takes.formats["d"]
+    given = [alone.operands[one] for one in ("c" if name == "c" else "ab")]
+    codes = [(some[:, None] if name == "c" else some).tolist() for some in given]
+    for *rows, code in zip(*codes, alone.answers.tolist(), strict=True):
+        answer = d.decode(code)
+        value = _term([takes.formats[one] for one in ("c" if name == "c" else "ab")], rows)
+        if value and answer.kind == Kind.FINITE and _is_between(d, abs(value)):
+            yield (-abs(value) if answer.sign else abs(value)), code
+
+
+def _term(formats: Sequence[Format], rows: Sequence[Sequence[int]]) -> Fraction | None:
+    """The only product of finite factors that is not zero, or c; None where there is none."""
+    for codes in zip(*rows, strict=True):
+        numbers = [fmt.decode(code) for fmt, code in zip(formats, codes, strict=True)]
+        if all(one.kind == Kind.FINITE and one.value for one in numbers):
+            first, *others = (one.value for one in numbers)
+            return first * others[0] if others else first
+    return None
+
+
+def _is_between(d: Format, size: Fraction) -> bool:
+    within = Fraction(2) ** d.min_exponent <= size < Fraction(2) ** d.max_exponent
+    return within and encode_fraction(d, size, "down") != encode_fraction(d, size, "up")
+
+
+def _mode(d: Format, told: Sequence[_Told]) -> str | None:
+    """The rounding that most answers have, where no other one has as many of them."""
+    if len(told) < _SEEN:
+        return None
+    right = {mode: sum(encode_fraction(d, value, mode) == code for value, code in told) for mode in MODES}
+    first, second = sorted(MODES, key=lambda mode: -right[mode])[:2]
+    return first if right[first] > max(right[second], _MOSTLY * len(told)) else None
+
+
+def _rounding(one: Candidate, mode: str) -> Candidate | None:
+    """A candidate that rounds its result this way; None where it is rounded by additions."""
+    *head, last = one.operations
+    if not isinstance(last.final, Round):
+        return None
+    return one.with_operations(
+        (*head, last.with_steps((*last.steps[:-1], replace(last.final, rounding=mode))))
+    )
