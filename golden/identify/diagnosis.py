@@ -153,7 +153,7 @@ class Diagnosis:
             return f"nothing explains all results; the nearest: {unit}{left}"
         others = [hypothesis.text for hypothesis in self.explaining[1 : SEARCH.said]]
         more = f" and {len(self.explaining) - SEARCH.said} more" * (len(self.explaining) > SEARCH.said)
-        also = f". These vectors cannot tell it from: {'; '.join(others)}{more}" if others else ""
+        also = f". Equally consistent with these vectors: {'; '.join(others)}{more}" if others else ""
         return f"{unit}0 of {best.total:,} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:

@@ -195,6 +195,7 @@ class _Search:
         self.tried = self.reordered = 0
         self.reordered_example: Operands | None = None
         self.errors: list[_Near] = []
+        self.crossing_errors: list[_Near] = []
         self.addend_errors: list[_Near] = []
         self.different: dict[str, list[tuple[float, Operands]]] = {"rounded": [], "chain": []}
 
@@ -224,12 +225,20 @@ class _Search:
         with np.errstate(all="ignore"):
             error = np.abs(got - wanted)
             normal = np.isfinite(error) & (np.abs(wanted) >= 2.0**self.d.min_exponent)
-            ulps = np.where(normal, error / self._ulp(wanted), 0)
+            # A sum that rounds up to a power of two has the unit of the numbers below it, half of that
+            # which its result has: these rows are a list of their own.
+            crosses = normal & (np.abs(np.frexp(wanted)[0]) == 0.5)
+            ulps = np.where(normal & ~crosses, error / self._ulp(wanted), 0)
+            below = np.where(crosses, 2 * error / self._ulp(wanted), 0)
             largest = largest_addend(self.ins, operands)
             addend = np.where(
                 np.isfinite(error) & np.isfinite(largest) & (largest > 0), error / self._ulp(largest), 0
             )
-        for kept, sizes in ((self.errors, ulps), (self.addend_errors, addend)):
+        for kept, sizes in (
+            (self.errors, ulps),
+            (self.crossing_errors, below),
+            (self.addend_errors, addend),
+        ):
             rows = np.argsort(-sizes, kind="stable")[:_NEAR]
             kept += [
                 (float(sizes[row]), kind, _row(operands, row), int(codes[row]), int(exact[row]))
@@ -251,7 +260,11 @@ class _Search:
 
     def result(self) -> Findings:
         """Measures the worst errors exactly and simplifies the telling operands."""
-        worst = self._worst(self.errors, lambda terms: sum(terms, Fraction(0)))
+        sums = [
+            self._worst(kept, lambda terms: sum(terms, Fraction(0)))
+            for kept in (self.errors, self.crossing_errors)
+        ]
+        worst = max(filter(None, sums), key=lambda error: abs(error.ulp), default=None)
         addend = self._worst(self.addend_errors, lambda terms: max(abs(term) for term in terms))
         against = "rounded" if self.different["rounded"] or not self.different["chain"] else "chain"
         telling = self._telling(against)

@@ -38,7 +38,7 @@ class Unset:
         wrong: failing vectors of `tried`, by start.
         suspects: what Verilator's lint says of signals without a driver and of latches; in VHDL the signals
             that stay 'U'; or the places.
-        of_text: whether it is bits that the text leaves open (rtl_tb/check/fills.py).
+        of_text: whether it is bits that the text leaves open (rtl_tb/check/gate_level.py).
         by: who reads that text, where the simulator reads another.
         found_by: what names the suspects.
     """

@@ -334,7 +334,7 @@ def test_a_diagnosis_is_of_the_mode_that_fails(fma):
     found = diagnose(fma, vectors.operands, wrong)
     assert found.instruction is fma.mode_units[1]
     assert "Results differ in 1 of 20 modes (rnd toward_zero, op none)" in found.sentence()
-    assert found.explains and "with RNE instead of RZ" in found.sentence(), found.sentence()
+    assert found.explains and "with one fault: RNE instead of RZ" in found.sentence(), found.sentence()
 
 
 def test_coverage_counts_every_mode(mac):

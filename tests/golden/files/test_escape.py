@@ -199,7 +199,7 @@ def test_formats_and_results_are_words(text: str, tmp_path: Path) -> None:
         "specials": "ieee",
     }
     path.write_text(yaml.safe_dump(unit(define_formats={text: own}), allow_unicode=True))
-    with pytest.raises(golden.errors.SpecError, match="is no name"):
+    with pytest.raises(golden.errors.SpecError, match="expected a word"):
         golden.load_instruction(path)
     keys = unit()
     steps = keys.pop("steps")

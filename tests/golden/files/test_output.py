@@ -204,11 +204,11 @@ def test_every_writer_goes_through_it() -> None:
     root = Path(captured.__file__).parents[1]
     allowed = {
         "files/output.py",
-        "docs/stale.py",
-        "docs/sphinx_source.py",
-        "docs/typst_writer.py",
-        "docs/schema.py",
-        "docs/slots.py",
+        "publish/stale.py",
+        "publish/sphinx_source.py",
+        "publish/typst_writer.py",
+        "publish/schema.py",
+        "publish/slots.py",
     }
     for path in sorted(root.rglob("*.py")):
         text = path.read_text()

@@ -602,7 +602,7 @@ def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> No
     normalised say on many questions what a conversion of a and b says on all, and stood in its way."""
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32")
     true = candidate(ins, {})
-    bank = bank_of(true, 24)
+    bank = bank_of(true, 60)
     plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
     assert plain is not None
     every = {move.text: move for move in moves.moves(plain, moves.Hints())}
