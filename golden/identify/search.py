@@ -1,9 +1,10 @@
 """A counterexample-guided search: ask, fit, find a counterexample, shrink it, and fit again.
 
-A `Pass` is one way to a candidate that explains more. A `Search` holds passes in the order of their effort
-and goes back to the cheapest one after every improvement, as the shrinker of hypothesis does: what an
-expensive pass found is polished by cheap ones. Each pass states the invariant that holds after it, and is
-counted: calls, improvements, seconds and questions say what it buys.
+A `Pass` is one way to a candidate that explains more. A `Search` holds passes in the order of their effort.
+`run` goes back to the cheapest one after every improvement, as the shrinker of hypothesis does: what an
+expensive pass found is polished by cheap ones. `once`, which a diagnosis uses, takes each pass once. Each
+pass states the invariant that holds after it, and is counted: calls, improvements, seconds and questions
+say what it buys.
 
     search = Search(PASSES, questions=lambda: box.asked)
     best = search.run(start, cost=lambda fit: fit.wrong, deadline=deadline)

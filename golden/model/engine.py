@@ -221,8 +221,8 @@ class Engine:
         self._reference = ctypes.byref(self._program)
 
     def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
-        """The program as the core's structs: with the parameters of the fast form, or (None) for the
-        interpreter alone."""
+        """The program as the core's structs: with the parameters of the fast form; None: without a
+        fast form, so that the core runs it in blocks of lanes, or in the interpreter."""
         operations = self.program.operations
         results = {"c": 0, "zero": 1, NO_SEED: 1} | {
             operation.to: 2 + i for i, operation in enumerate(operations)

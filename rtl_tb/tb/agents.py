@@ -36,7 +36,9 @@ MOST_FAILURES = 16
 
 
 class Waits:
-    """The waits of one side of a handshake, by transaction, as rtl_tb/engines/traffic.py has them.
+    """The waits of one side of a handshake, by transaction, as rtl_tb/engines/traffic.py has them: a word
+    is a number of cycles; with ENGAGED added, only cycles count in which the other side is ready or
+    valid.
 
     Attributes:
         words: of each transaction; what is missing is drawn.
