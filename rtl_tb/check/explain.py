@@ -284,7 +284,7 @@ def mend(
             return found, []
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unfinished as error:
-        said = f"of the changes of the text these alone were tried, and none makes {made}: {error}"
+        said = f"no change of the text that was tried makes {made}; not tried: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands
         what = said_of(error)
         said = f"no change of the text was tried to make {made}: {what}"

@@ -552,11 +552,10 @@ class _Search:
             more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
             vectors = f"the {len(self.samples.picked):,} vectors that they were tried on"
             raise Unfinished(
-                f"all but {len(said)} that make {vectors} right and could not be run on the whole check "
-                f"in the time: {'; '.join(said[:3])}{more}"
+                f"{len(said)} on the whole check that make {vectors} right: {'; '.join(said[:3])}{more}"
             )
         if untried := self._untried():
-            raise Unfinished(f"all but {untried}")
+            raise Unfinished(untried)
 
     def _by_fault(self, repair: Repair, number: int) -> Repair:
         """A repair with what each of its changes does by itself; as it is where the time ends before."""

@@ -100,7 +100,7 @@ EDIT = Edit(Path("x.sv"), 3, "y = a;", "a", "b")
     ("error", "seconds", "said"),
     [
         (MachineError("it was killed"), 9, "no change of the text was tried to make all vectors what they"),
-        (Unfinished("9 numbers"), 9, "these alone were tried, and none makes all vectors what they"),
+        (Unfinished("9 numbers"), 9, "no change of the text that was tried makes all vectors what they"),
         (ZeroDivisionError("half"), 0.0, "what they are without backpressure: the time was up"),
     ],
 )
