@@ -20,7 +20,7 @@ from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
 from hw_capture.timing import loops, stalls
 from hw_capture.timing.building import Progress, in_parallel
-from hw_capture.timing.clocks import CLOCKS, Watch, elapsed
+from hw_capture.timing.clocks import Launches, Watch
 from hw_capture.timing.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
 from hw_capture.timing.records import Conditions
 
@@ -142,13 +142,11 @@ def measure(
     return result
 
 
-class _Buffers:
-    """Operands by format, and where the kernels write what nobody reads."""
+class _Buffers(Launches):
+    """Launches, and operands by format."""
 
     def __init__(self, gpu: Device) -> None:
-        self.gpu = gpu
-        self.sink = gpu.empty(1024 * 4, 0)
-        self.clocks = gpu.empty(CLOCKS)
+        super().__init__(gpu, gpu.empty(1024 * 4, 0))
         self._operands: dict[tuple[str, str], Any] = {}
 
     def operands(self, fmt: str, kind: str) -> Any:
@@ -179,23 +177,8 @@ def _time(
         held = buffers.operands(subject.operands, operands)
         for warps in (1,) if program.once else subject.warps():
             if warps * 32 <= most_threads:
-                runs = _runs(buffers, kernel, held, warps, rounds // UNROLL, repeats)
+                runs = buffers.cycles(kernel, held, warps, repeats, rounds // UNROLL)
                 cycles = (statistics.median(runs), min(runs), max(runs))
                 yield Timing(
                     subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles)
                 )
-
-
-def _runs(
-    buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int, repeats: int
-) -> list[int]:
-    """Cycles of each of `repeats` launches, after one that does not count."""
-    size = 16 * warps
-    # Emptied: the clocks of the launches before would pass for those of these.
-    buffers.gpu.fill(buffers.clocks, size * (repeats + 1), 0)
-    for run in range(repeats + 1):
-        place = np.uint64(int(buffers.clocks) + size * run)
-        kernel.launch(operands, place, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
-    buffers.gpu.wait(kernel.name)
-    clocks = buffers.gpu.download(buffers.clocks, (repeats + 1, warps, 2), np.uint64)
-    return elapsed(kernel.name, clocks)[1:]

@@ -49,6 +49,33 @@ def elapsed(name: str, clocks: npt.NDArray[Any]) -> list[int]:
     return [int(run[:, 1].max() - run[:, 0].min()) for run in clocks]
 
 
+class Launches:
+    """Launches of one block whose warps read the clock before and after; `sink` takes what nobody reads."""
+
+    def __init__(self, gpu: Device, sink: Any) -> None:
+        self.gpu, self.sink = gpu, sink
+        self.clocks = gpu.empty(CLOCKS)
+
+    def cycles(self, kernel: Kernel, operands: Any, warps: int, repeats: int, *numbers: int) -> list[int]:
+        """Cycles of each of `repeats` launches, after one that does not count.
+
+        Args:
+            numbers: what the kernel takes after operands, clocks and sink, 32 bits each.
+
+        Raises:
+            DeviceError: a warp gave no time.
+        """
+        size = 16 * warps
+        # Emptied: the clocks of the launches before would pass for those of these.
+        self.gpu.fill(self.clocks, size * (repeats + 1), 0)
+        for run in range(repeats + 1):
+            place = np.uint64(int(self.clocks) + size * run)
+            kernel.launch(operands, place, self.sink, *map(np.uint32, numbers), grid=1, block=32 * warps)
+        self.gpu.wait(kernel.name)
+        found = self.gpu.download(self.clocks, (repeats + 1, warps, 2), np.uint64)
+        return elapsed(kernel.name, found)[1:]
+
+
 def clock_rate(gpu: Device, kernel: Kernel) -> float:
     """MHz of a multiprocessor at work: cycles by nanoseconds, the median of runs after those that wake it."""
     out = gpu.empty(16, 0)

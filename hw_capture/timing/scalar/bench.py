@@ -19,7 +19,7 @@ from hw_capture.errors import CompileError, DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import toolchain
 from hw_capture.timing.building import Progress, in_parallel
-from hw_capture.timing.clocks import CLOCKS, Watch, elapsed
+from hw_capture.timing.clocks import Launches, Watch
 from hw_capture.timing.records import Conditions
 from hw_capture.timing.scalar import programs, values
 from hw_capture.timing.scalar.chains import THREADS
@@ -179,13 +179,11 @@ def measure(
     return result
 
 
-class _Buffers:
-    """Operands by format, clocks, and where the kernels write what nobody reads."""
+class _Buffers(Launches):
+    """Launches, and operands by format."""
 
     def __init__(self, gpu: Device) -> None:
-        self.gpu = gpu
-        self.sink = gpu.empty(8 * 32 * THREADS)
-        self.clocks = gpu.empty(CLOCKS)
+        super().__init__(gpu, gpu.empty(8 * 32 * THREADS))
         self._operands: dict[str, Any] = {}
 
     def operands(self, kind: str) -> Any:
@@ -200,19 +198,8 @@ class _Buffers:
         return words[:, stored.index(register)]
 
     def times(self, kernel: Kernel, kind: str, warps: int, turns: int, runs: int) -> list[int]:
-        """Cycles of each of `runs` launches, after one that does not count."""
-        size = 16 * warps
-        held = self.operands(kind)
-        # Emptied: the clocks of the launches before would pass for those of these.
-        self.gpu.fill(self.clocks, size * (runs + 1), 0)
-        for run in range(runs + 1):
-            place = np.uint64(int(self.clocks) + size * run)
-            kernel.launch(
-                held, place, self.sink, np.uint32(turns), np.uint32(PASSES), grid=1, block=32 * warps
-            )
-        self.gpu.wait(kernel.name)
-        found = self.gpu.download(self.clocks, (runs + 1, warps, 2), np.uint64)
-        return elapsed(kernel.name, found)[1:]
+        """Cycles of each of `runs` launches on the operands of a format."""
+        return self.cycles(kernel, self.operands(kind), warps, runs, turns, PASSES)
 
 
 def _time(buffers: _Buffers, item: Built, repeats: int) -> Timed:

@@ -615,7 +615,7 @@ def test_a_kernel_that_wrote_no_time_is_not_measured() -> None:
     kernel: Any = type("Kernel", (), {"name": "c_1", "__call__": lambda *_, **__: None})()
     kernel.launch = kernel
     with pytest.raises(DeviceError, match="c_1: it gave no time for some of its 4 warps"):
-        bench._runs(bench._Buffers(gpu), kernel, None, 4, 64, 2)
+        bench._Buffers(gpu).cycles(kernel, None, 4, 2, 64)
     with pytest.raises(DeviceError, match="clock_rate: it measured no time"):
         clocks.clock_rate(gpu, kernel)
 
