@@ -16,7 +16,7 @@ import yaml
 from golden.errors import FileFormatError, SpecError, nearest
 from golden.files.inputs import MAX_DIGITS, MAX_NESTING, read_text
 from golden.values import MISSING as MISSING
-from golden.values import WORD, Choice, Integer, Line, Many, Text, Value, shown
+from golden.values import Choice, Integer, Line, Many, Text, Value, shown
 
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -78,16 +78,6 @@ class Section(dict[str, Any]):
     def take_name(self, key: str, default: Any = MISSING) -> Any:
         """Returns a name: text that can stand in one line of a table, a comment or a message."""
         return self.take_value(key, Line(), default)
-
-    def checked_word(self, key: str) -> str:
-        """`key`, which must be a word: what else is named in tables, pictures and generated code has no
-        free spelling."""
-        word: str = WORD.check(key, lambda message: self.error(f"key {key[:60]!a} {message}", key))
-        return word
-
-    def take_word(self, key: str, default: Any = MISSING) -> Any:
-        """Returns a word (see `checked_word`)."""
-        return self.take_value(key, WORD, default)
 
     def take_names(self, key: str, default: Any = MISSING) -> Any:
         """Returns a list of strings; a single string counts as a list of one."""

@@ -60,11 +60,6 @@ VENDOR = Choice(known=vendors, what="a vendor")
 """The name of a vendor."""
 
 
-def take_vendor(document: Section) -> Vendor:
-    """The vendor that a file of the spec names under `vendor`."""
-    return vendors()[document.take_choice("vendor", vendors())]
-
-
 def _load(document: Section) -> Vendor:
     name = document.take_name("vendor")
     document.take("source", str)

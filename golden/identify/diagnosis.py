@@ -102,9 +102,6 @@ class Diagnosis:
     """Where no hypothesis explains enough: what the results say by themselves."""
     further: tuple[Diagnosis, ...] = ()
     """Of a unit with modes: those of modes that the best hypothesis does not explain."""
-    partial: tuple[Hypothesis, ...] = ()
-    """Where nothing explains every result: what explains some and has no right result wrong, most first. It
-    may be one fault of several, of which another has no hypothesis."""
 
     @property
     def explains(self) -> bool:
@@ -268,9 +265,8 @@ def _of_one(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -
         faults = _faults(results, ranked[0])
     else:
         said = known(ins, operands, results.expected, results.wrong, actual)
-    partial = () if search.explained(symptoms=True) else search.partial()
     seconds = time.monotonic() - started
-    return Diagnosis(ins, ranked, failing, total, seconds, faults=faults, known=said, partial=partial)
+    return Diagnosis(ins, ranked, failing, total, seconds, faults=faults, known=said)
 
 
 def _needed(results: Results, best: Hypothesis) -> Hypothesis:

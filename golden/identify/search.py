@@ -8,13 +8,12 @@ say what it buys.
 
     search = Search(PASSES, questions=lambda: box.asked)
     best = search.run(start, cost=lambda fit: fit.wrong, deadline=deadline)
-    print("\\n".join(search.table()))
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -49,13 +48,6 @@ class Statistics:
     improved: int = 0
     seconds: float = 0.0
     questions: int = 0
-
-    def text(self) -> str:
-        """In one line."""
-        return (
-            f"{self.improved} of {self.calls} calls helped, {self.seconds:.2f} s, "
-            f"{self.questions:,} questions"
-        )
 
 
 class Search(Generic[S]):
@@ -136,9 +128,3 @@ class Search(Generic[S]):
             counted.seconds += time.monotonic() - begun
             counted.questions += self.questions() - asked
         return better
-
-    def table(self) -> Iterator[str]:
-        """A line for each pass that was called."""
-        for name, one in self.statistics.items():
-            if one.calls:
-                yield f"{name}: {one.text()}"

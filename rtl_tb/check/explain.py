@@ -173,7 +173,7 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif asked != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
-        repairs, hints = mend(state, verdict, job, work.report, budget, unexplained, ahead=work.ahead)
+        repairs, hints = mend(verdict, job, work.report, budget, unexplained, ahead=work.ahead)
         state = replace(state, repairs=tuple(repairs)).hinted(*hints)
         if _outdone(repairs, found):
             state = replace(state, diagnosis=None, difference=None, faults=())
@@ -251,12 +251,11 @@ def mend_traffic(
             f"no change of the text was tried to make all vectors {are}: "
             "the time was up (--repair gives more)"
         ]
-    found, hints = mend(state, held, job, report, budget, False, f"all vectors {are}")
+    found, hints = mend(held, job, report, budget, False, f"all vectors {are}")
     return [one.held_to(are) for one in found], hints
 
 
 def mend(
-    state: Check,
     verdict: Verdict,
     job: Job,
     report: Progress,
@@ -278,9 +277,8 @@ def mend(
         tried = max(tried, done)
         report("trying changes of the text", done, total)
 
-    hypotheses = () if state.diagnosis is None else state.diagnosis.partial
     try:
-        if found := find_repairs(verdict, job, budget, trying, beside, hypotheses, ahead):
+        if found := find_repairs(verdict, job, budget, trying, beside, ahead):
             return found, []
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unfinished as error:

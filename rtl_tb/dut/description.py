@@ -66,7 +66,8 @@ class Channel:
 class Handshake:
     """How operands go in and results come out.
 
-    kind: one of keys.HANDSHAKES. The five names are ports of the DUT, or None where it has no such port.
+    kind: one of those of keys.HANDSHAKE. The five names are ports of the DUT, or None where it has no such
+        port.
     latency: clock edges from taking the operands to the result (kind latency), or None while it is to be
         measured.
     measured: whether the file says `latency: measure`.

@@ -146,7 +146,6 @@ HANDSHAKE = Variants(
         "combinational": Mapping(()),
     },
 )
-HANDSHAKES = tuple(HANDSHAKE.kinds)
 
 # Ports ------------------------------------------------------------------------------------------------------
 

@@ -21,11 +21,6 @@ from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators.simulators import first_error
 
 GET_PYSLANG = 'pip install "pyslang>=12,<13"'
-DECLARATIONS = (
-    *("DataDeclaration", "PortDeclaration", "ParameterDeclarationStatement", "LocalVariableDeclaration"),
-    *("TypedefDeclaration", "ForwardTypedefDeclaration", "PackageImportDeclaration"),
-)
-"""What stands before the statements of a block or a function."""
 LENIENT = ("--allow-use-before-declare", "--relax-enum-conversions", "--timescale", "1ns/1ps")
 """Options of every reader made of slang: it reads what the simulators take, also files of which some have a
 timescale and others none."""

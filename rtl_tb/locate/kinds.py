@@ -7,7 +7,7 @@ One set serves both directions: rtl_tb/qualify/mutator.py draws faults from it, 
 (rtl_tb/locate/search.py) tries it on a text that is wrong. So it is closed under inversion: what one kind
 takes away another one, or the same, puts back. A kind is a function that yields texts for one node of the
 syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, where the design
-was elaborated, the bits of expressions (`Types`). What needs those (`SEARCHED`) adds what is missing, a term
+was elaborated, the bits of expressions (`Types`). What needs those (`_Walk`) adds what is missing, a term
 or a statement: the inverse of a dropped one.
 """
 
@@ -63,7 +63,7 @@ class Change:
     """One place, its text and what stands there instead.
 
     Attributes:
-        kind: one of KINDS or SEARCHED.
+        kind: one of KINDS, or what is missing: a term, a statement.
         form: of a text that is added one of STATEMENT, ELSE, ASSIGN, "" of others.
         wide: whether the text around it may become wider or narrower, or gain or lose a sign.
         pattern, term: of one of several texts that differ in one operand: the text with TERM in its place,
@@ -177,8 +177,6 @@ WIDE = ("range", "sign", "cast", "width")
 """Kinds that change how wide an expression is, or whether it has a sign."""
 _OPERANDS = ("term", "negation", "condition", "cast")
 """Kinds that bring an expression, which an operator beside it must not take apart."""
-SEARCHED = ("missing term", "missing statement")
-"""Kinds that a search has in addition."""
 
 
 def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
@@ -467,9 +465,7 @@ def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]
             end := sources.between(node.endmodule.location, node.endmodule.location)
         ):
             for target in scope.undriven(variables=False):
-                yield from (
-                    (end, ASSIGN, f"assign {text}") for text in scope.statements(target, "=", continuous=True)
-                )
+                yield from ((end, ASSIGN, f"assign {text}") for text in scope.statements(target, "="))
         return
     here, free = scope.assigned_in(procedure), dict.fromkeys(scope.undriven(variables=True), "")
     if kind == "EmptyStatementSyntax" and (place := sources.place(node)):
@@ -501,7 +497,7 @@ def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]
     for place, form, targets in spots:
         for target in islice(targets, at.names):
             sign = here.get(target) or ("<=" if clocked else "=")
-            yield from ((place, form, text) for text in scope.statements(target, sign, near=procedure))
+            yield from ((place, form, text) for text in scope.statements(target, sign))
 
 
 # All of a text ----------------------------------------------------------------------------------------------
@@ -531,7 +527,7 @@ def missing_in(
     visits: Callable[[Any], bool],
     wanted: Callable[[Place], bool],
 ) -> list[Change]:
-    """The changes of a syntax tree that SEARCHED makes at some places: there are twenty for each of the
+    """The changes of a syntax tree that add what is missing at some places: there are twenty for each of the
     others. Arguments as of changes_of."""
     return list(_Walk(sources, types, names, visits, wanted).all(root))
 

@@ -258,7 +258,7 @@ class Scope:
             )
         )
 
-    def statements(self, target: str, sign: str, near: Any = None, continuous: bool = False) -> list[str]:
+    def statements(self, target: str, sign: str) -> list[str]:
         """What may assign a target: the statements of similar targets under its names, its own elsewhere in
         the module, signals that may stand for it, and zero."""
         if self.module is None or (key := self.key(target)) is None:

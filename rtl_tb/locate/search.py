@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError
-from golden.identify.diagnosis import Hypothesis
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
@@ -70,7 +69,6 @@ def find_repairs(
     seconds: float | Budget = 60.0,
     progress: Progress | None = None,
     beside: bool = True,
-    partial: Sequence[Hypothesis] = (),
     ahead: Ahead | None = None,
 ) -> list[Repair]:
     """Looks for one small change of the DUT's text that makes its results right, or for two.
@@ -80,7 +78,6 @@ def find_repairs(
             seconds longer.
         progress: called with how many changes of a pass were tried, and how many there are.
         beside: whether hypotheses are asked about what a change leaves wrong.
-        partial: hypotheses that may each be one fault of several; not used.
         ahead: what was made of the text before; None: it is made now.
 
     Returns:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box, dense_view
@@ -21,7 +20,6 @@ from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
 from golden.unit import Unit
 
-Counts = npt.NDArray[np.int64]
 _HIGHEST = 60
 """Exponent of M, where the formats reach farther."""
 _WIDEST = 120

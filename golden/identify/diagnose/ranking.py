@@ -298,7 +298,7 @@ class HypothesisSearch:
         chance."""
         harmless = sorted(self.harmless.values(), key=lambda each: (each[0], each[1].rank))
         likely = [scored.hypothesis for scored in ranking[: SEARCH.beam]]
-        likely += [one for _, one in harmless[: SEARCH.partial_alone]]
+        likely += [one for _, one in harmless[: SEARCH.harmless]]
         slugs, had = {one.slug for one in likely}, {one.slug for one in pool}
         return [one for one in singles if one.slug in slugs - had and not one.known]
 
@@ -444,21 +444,6 @@ class HypothesisSearch:
                 self.confirmed[one.slug] = one
             found.append(one)
         return tuple(sorted(found, key=_left_and_rank))
-
-    def partial(self) -> tuple[Hypothesis, ...]:
-        """What explains some of all results and breaks none that is right, most first; of several that
-        explain the same ones the simplest."""
-        results = self.results
-        wrong, found = results.wrong[results.judged], dict[bytes, tuple[int, Hypothesis]]()
-        harmless = sorted(self.harmless.values(), key=lambda each: (each[0], each[1].rank))
-        alone = [one for _, one in harmless if "+" not in one.slug and not one.known]
-        several = [one for _, one in harmless if "+" in one.slug]
-        for one in [*alone[: SEARCH.partial_alone], *several][: SEARCH.partial_all]:
-            missed = results.misses(one, results.judged)
-            explained = wrong & ~missed
-            if explained.sum() >= SEARCH.partial * wrong.sum() and not (missed & ~wrong).any():
-                found.setdefault(explained.tobytes(), (int(explained.sum()), one))
-        return tuple(one for _, one in sorted(found.values(), key=lambda each: -each[0]))
 
 
 def _sorted(found: Iterable[Scored]) -> Ranking:

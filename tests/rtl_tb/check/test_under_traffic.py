@@ -149,7 +149,7 @@ def test_what_was_tried_before_an_error_is_not_denied(
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     result = Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
-    found, (hint,) = explain.mend(result, result.verdict, job, lambda *_: None, Budget(9))
+    found, (hint,) = explain.mend(result.verdict, job, lambda *_: None, Budget(9))
     assert found == []
     assert "ended before all were tried: its time was up" in hint and "no change" not in hint
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from repaired_dot import planted
 
-from golden.identify.diagnosis import Diagnosis, Fault, Hypothesis, diagnose
+from golden.identify.diagnosis import Diagnosis, Fault, Hypothesis
 from golden.vectors.vectorset import default_set
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
@@ -72,14 +72,3 @@ def test_what_no_hypothesis_explains_wholly_is_not_said(
     far = Diagnosis(job.dut.instruction, (near,), 900, 1000, faults=(Fault("x", "x", 899),))
     monkeypatch.setattr(rest, "explain_results", lambda *_: far)
     assert verdict.failed.any() and rest_of(verdict, job, job, lambda: None) == ()
-
-
-def two_faults(vectors: Any) -> Any:
-    """Element 2 is left out; and a pattern of a, which no hypothesis knows, turns bits of the result."""
-    odd = (vectors.operands["a"][:, 1] % 3 == 1) & (vectors.operands["b"][:, 0] % 5 == 2)
-    return without_element_2(vectors) ^ (odd * np.uint32(0x1553)).astype(vectors.d.dtype)
-
-
-def partial(verdict: Verdict) -> Any:
-    vectors, actual = verdict.vectors, verdict.outcome.actual
-    return diagnose(vectors.instruction, vectors.operands, actual, budget_seconds=0).partial
