@@ -20,6 +20,7 @@ from golden.catalog.relatives import arithmetic, relatives
 from golden.identify.diagnose.hypothesis import Hypothesis
 from golden.identify.diagnose.mutations import Mutation, of_ports, of_program, of_signals, run
 from golden.identify.diagnose.mutations.ports import constant
+from golden.identify.diagnose.mutations.relations import offset
 from golden.identify.diagnose.policy import SEARCH
 from golden.identify.sample import evenly
 from golden.identify.search import Pass, Search
@@ -257,10 +258,16 @@ class HypothesisSearch:
         return found
 
     def _constants(self) -> list[Mutation]:
-        """Of results that hardly change, that they never do."""
-        codes, counts = np.unique(self.results.actual, return_counts=True)
-        often = counts.max() > 0.9 * len(self.results.actual)  # the tenth may be the first results of a run
-        return [constant(self.ins, int(codes[counts.argmax()]))] if often else []
+        """Of results that hardly change, that they never do; of integers that all have one distance from
+        the right ones, that it is added."""
+        results, found = self.results, list[Mutation]()
+        if (code := _nearly_all(results.actual)) is not None:
+            found.append(constant(self.ins, code))
+        if not results.fmt.is_float:
+            word = results.fmt.dtype.type((1 << results.fmt.bits) - 1)
+            by = _nearly_all((results.actual - results.expected) & word)
+            found += [offset(self.ins, by)] if by else []
+        return found
 
     def _nan_word(self) -> int | None:
         """The word that the unit answers most often where a NaN is expected, if it is another one."""
@@ -444,6 +451,12 @@ class HypothesisSearch:
                 self.confirmed[one.slug] = one
             found.append(one)
         return tuple(sorted(found, key=_left_and_rank))
+
+
+def _nearly_all(codes: Bits) -> int | None:
+    """The code that all but a tenth are, which may be the first results of a run."""
+    found, counts = np.unique(codes, return_counts=True)
+    return int(found[counts.argmax()]) if counts.max() > 0.9 * len(codes) else None
 
 
 def _sorted(found: Iterable[Scored]) -> Ranking:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from golden.identify.diagnose import datapath
-from golden.identify.diagnose.mutations import alignment, operands, products, rounding, specials, sums
+from golden.identify.diagnose.mutations import alignment, operands, products, rounding, specials, sums, wiring
 from golden.identify.diagnose.mutations.accumulator import controls
 from golden.identify.diagnose.mutations.modes import mode_ports, mode_skews
 from golden.identify.diagnose.mutations.mutation import BESIDE, Mutation, run
@@ -50,7 +50,7 @@ def of_ports(ins: Instruction, there: Collection[str] = BESIDE, ordered: bool = 
 def of_signals(ins: Instruction) -> Iterator[Mutation]:
     """Every changed signal of the data path; none where the steps do not run there."""
     if datapath.runs(ins):
-        for step in (operands, products, specials, alignment, sums, rounding):
+        for step in (operands, wiring, products, specials, alignment, sums, rounding):
             yield from (in_words_of(ins, one) for one in step.signals(ins))
 
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from golden import stimuli
 from golden.identify.diagnose.mutations.mutation import Mutation, Rewire, Rework, distinct
+from golden.identify.diagnose.mutations.relations import relations
+from golden.identify.diagnose.mutations.wiring import repeated
 from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
@@ -30,7 +32,7 @@ _ALL_OF_IT = 0.9
 
 def ports(ins: Instruction) -> list[Mutation]:
     """Every fault of one vector by itself; of those that do the same the first."""
-    makers = (_left_out, _ranges, _stuck, _places, _words, _swapped, _results)
+    makers = (_left_out, _ranges, _stuck, _places, repeated, _words, _swapped, _results, relations)
     wires = (wire for end in _ends(ins) for wire in _wires(ins.formats["d"], end))
     return [*distinct(one for maker in makers for one in maker(ins)), *distinct([*wires, *_c_rounded(ins)])]
 

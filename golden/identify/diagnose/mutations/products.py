@@ -11,6 +11,7 @@ import numpy as np
 from golden.identify.diagnose.datapath.arrays import Array, held, modulo
 from golden.identify.diagnose.datapath.signals import ProductSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, signal
+from golden.identify.diagnose.mutations.wiring import complemented_products
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
 from golden.instruction import Instruction
@@ -39,8 +40,11 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
             yield _product(f"product-exponent-{sign}-{abs(by)}", text, partial(_move_products, by=by), 1.0)
         yield from _places(ins)
     yield from _narrow(ins)
-    if a.signed and b.signed and a.is_float:
-        yield from _signs()
+    if a.signed and b.signed:
+        yield from _signs(a.is_float)
+        if not a.is_float:
+            text = "a negative product is negated without adding the one (one's complement)"
+            yield _product("products-ones-complement", text, complemented_products)
     if a.is_float and kinds_of(ins, Align):
         yield from _zeros()
     if "ieee" in (a.specials, b.specials):
@@ -139,13 +143,13 @@ _SIGNS: dict[str, tuple[str, Callable[[ProductSignals], Array]]] = {
 """What else the sign of a product may be."""
 
 
-def _signs() -> Iterator[Mutation]:
+def _signs(special: bool) -> Iterator[Mutation]:
+    """`special`: whether there are infinite products and zeros of either sign."""
+    kinds: list[tuple[str, str, Kind | None, float]] = [("", "a product", None, 1.0)]
+    kinds += [("infinite-", "an infinite product", Kind.INFINITY, 1.1)] * special
+    kinds += [("zero-", "a product that is zero", Kind.ZERO, 1.1)] * special
     for slug, (text, sign) in _SIGNS.items():
-        for prefix, what, kind, weight in (
-            ("", "a product", None, 1.0),
-            ("infinite-", "an infinite product", Kind.INFINITY, 1.1),
-            ("zero-", "a product that is zero", Kind.ZERO, 1.1),
-        ):
+        for prefix, what, kind, weight in kinds:
             rule = partial(_set_sign, sign=sign, kind=kind)
             yield _product(f"{prefix}product-sign-{slug}", f"the sign of {what} is {text}", rule, weight)
 

@@ -1,0 +1,172 @@
+"""Integer units with one fault of a line, each computed in NumPy: the diagnosis names what was planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from golden import yamlfile
+from golden.catalog import unit_files
+from golden.identify.diagnosis import diagnose
+from golden.instruction import Instruction
+from golden.vectors.vectorset import default_set
+
+DOT = """\
+unit: dot
+shape: {k: K}
+formats: {FORMATS}
+steps:
+  - multiply: {to: products}
+  - sum: {of: [TERMS], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+UNITS = {
+    "dot4": DOT.replace("K", "4", 1)
+    .replace("FORMATS", "a: s8, b: s8, c: s32, d: s32")
+    .replace("TERMS", "c, products"),
+    "sum4": DOT.replace("K", "4", 1).replace("FORMATS", "a: s8, b: s8, d: s32").replace("TERMS", "products"),
+    "mixed": DOT.replace("K", "4", 1).replace("FORMATS", "a: u8, b: s8, d: s32").replace("TERMS", "products"),
+    "low": DOT.replace("K", "1", 1).replace("FORMATS", "a: s32, b: s32, d: s32").replace("TERMS", "products"),
+    "bf16": DOT.replace("K", "1", 1)
+    .replace("FORMATS", "a: bf16, b: bf16, d: bf16")
+    .replace("  - sum: {of: [TERMS], to: total}\n", "  - special_values: {of: products}\n")
+    .replace("of: total", "of: products")
+    .replace("overflow: wrap, zero: positive", "overflow: infinity, zero: signed"),
+}
+KINDS = {"s8": np.int8, "u8": np.uint8, "s32": np.int32}
+Values = dict[str, Any]
+
+
+@cache
+def unit(name: str) -> Instruction:
+    return unit_files.build_instruction(yamlfile.parse(UNITS[name]))
+
+
+@cache
+def given(name: str) -> Values:
+    return dict(default_set(unit(name), count=1500, seed=5).operands)
+
+
+def values(name: str) -> Values:
+    """The operands as Python integers (n, k), c (n, 1)."""
+    ins = unit(name)
+    found = {n: codes.view(KINDS[ins.formats[n].name]).astype(object) for n, codes in given(name).items()}
+    return found | ({"c": found["c"][:, None]} if "c" in found else {})
+
+
+def signed(a: Any, at: int, bits: int = 8, sign: Any = 0) -> Any:
+    """The elements with another sign in one place: its low bits less 2^bits where `sign` is."""
+    found = a.copy()
+    found[:, at] = a[:, at] % (1 << bits) - (sign << bits)
+    return found
+
+
+def twice(x: Any, to: int, of: int) -> Any:
+    found = x.copy()
+    found[:, to] = x[:, of]
+    return found
+
+
+def dot(a: Any, b: Any, c: Any = None) -> Any:
+    return (a * b).sum(axis=1) + (0 if c is None else c[:, 0])
+
+
+def sign_or(a: Any, b: Any) -> Any:
+    return (abs(a * b) * np.where((a < 0) | (b < 0), -1, 1)).sum(axis=1)
+
+
+FAULTS: list[tuple[str, str, str, Callable[..., Any]]] = [
+    ("dot4", "c-minus-products", "c - products", lambda a, b, c: dot(-a, b, c)),
+    ("dot4", "products-minus-c", "products - c", lambda a, b, c: dot(a, b, -c)),
+    ("dot4", "result-negated", "the result negated", lambda a, b, c: -dot(a, b, c)),
+    ("dot4", "result-complemented", "every bit of the result inverted", lambda a, b, c: ~dot(a, b, c)),
+    (
+        "dot4",
+        "result-absolute",
+        "absolute value",
+        lambda a, b, c: abs((dot(a, b, c) + 2**31) % 2**32 - 2**31),
+    ),
+    ("dot4", "result-times-2-to-1", "2^1 times the right one", lambda a, b, c: 2 * dot(a, b, c)),
+    ("low", "result-times-2-to-minus-1", "shifted right by 1", lambda a, b: dot(a, b) >> 1),
+    ("low", "result-plus-constant", "0x80000000 (2^31) added", lambda a, b: dot(a, b) + 2**31),
+    ("low", "result-upper-half", "the upper half of the product", lambda a, b: dot(a, b) >> 32),
+    ("low", "result-upper-half-unsigned", "without a sign", lambda a, b: dot(a % 2**32, b % 2**32) >> 32),
+    ("low", "b-is-a", "(a x a)", lambda a, b: dot(a, a)),
+    ("low", "product-sign-or", "negative where a or b is", sign_or),
+    ("sum4", "b-3-is-2", "product k = 3 takes b[2] in place of b[3]", lambda a, b: dot(a, twice(b, 3, 2))),
+    ("sum4", "product-3-is-0", "k = 3 is that of k = 0", lambda a, b: dot(twice(a, 3, 0), twice(b, 3, 0))),
+    (
+        "sum4",
+        "odd-products-are-even",
+        "odd products are those of the even",
+        lambda a, b: dot(a[:, [0, 0, 2, 2]], b[:, [0, 0, 2, 2]]),
+    ),
+    ("sum4", "product-sign-or", "negative where a or b is, also where both are", sign_or),
+    ("sum4", "a-2-unsigned", "a[2] is read as unsigned", lambda a, b: dot(signed(a, 2), b)),
+    (
+        "sum4",
+        "a-2-sign-of-1",
+        "the sign of a[2] is taken from a[1]",
+        lambda a, b: dot(signed(a, 2, sign=(a[:, 1] < 0) * 1), b),
+    ),
+    (
+        "mixed",
+        "a-1-signed",
+        "a[1] is read as signed",
+        lambda a, b: dot(signed(a, 1, sign=(a[:, 1] > 127) * 1), b),
+    ),
+    (
+        "sum4",
+        "b-ones-complement",
+        "negative b is negated without adding the one",
+        lambda a, b: dot(a, b + (b < 0)),
+    ),
+    (
+        "sum4",
+        "products-ones-complement",
+        "a negative product is",
+        lambda a, b: dot(a, b) - (a * b < 0).sum(axis=1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "slug", "words", "fault"), FAULTS, ids=[f"{f[0]}-{f[1]}" for f in FAULTS])
+def test_a_fault_of_an_integer_unit_is_named(
+    name: str, slug: str, words: str, fault: Callable[..., Any]
+) -> None:
+    ins = unit(name)
+    actual = (fault(**values(name)) & 0xFFFFFFFF).astype(np.uint32)
+    found = diagnose(ins, given(name), actual, budget_seconds=20)
+    assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
+    assert words in found.sentence()
+
+
+def fraction_of_b(a: Any, b: Any) -> Any:
+    return unit("bf16").dot(a=a & 0xFF80 | b & 0x7F, b=b)
+
+
+def fraction_too_high(a: Any, b: Any) -> Any:
+    d = unit("bf16").dot(a=a, b=b)
+    return d & 0xFF80 | 0x40 | (d & 0x7F) >> 1
+
+
+@pytest.mark.parametrize(
+    ("slug", "words", "fault"),
+    [
+        ("a-significand-of-b", "the significand of a is that of b", fraction_of_b),
+        ("result-fraction-shifted-right", "one place too high of its significand", fraction_too_high),
+    ],
+)
+def test_a_fault_of_significands_is_named(slug: str, words: str, fault: Callable[..., Any]) -> None:
+    ins = unit("bf16")
+    fields = {name: codes >> 7 & 0xFF for name, codes in given("bf16").items()}
+    normal = np.all([((f > 64) & (f < 190)).all(axis=1) for f in fields.values()], axis=0)
+    operands = {name: codes[normal] for name, codes in given("bf16").items()}
+    actual = np.asarray(fault(**{n: codes[:, 0:1] for n, codes in operands.items()}), np.uint16).reshape(-1)
+    found = diagnose(ins, operands, actual, budget_seconds=20)
+    assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
+    assert words in found.sentence()
