@@ -116,11 +116,15 @@ def _any(mask: Mask) -> Mask:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition and its negation in words, and where it holds, (n,)."""
+    """A condition and its negation in words, each a clause of its own, and where it holds, (n,).
+
+    bit_of: of a condition on a single bit the operand; of others nothing.
+    """
 
     text: str
     negated: str
     mask: Mask
+    bit_of: str = ""
 
 
 def where(
@@ -156,7 +160,7 @@ def where(
     for rule in rules:
         parts = [(by_text[text], holds) for text, holds in rule.items()]
         inside = np.logical_and.reduce([one.mask == holds for one, holds in parts]) & open_
-        said = " and ".join(one.text if holds else one.negated for one, holds in parts)
+        said = ", and ".join(one.text if holds else one.negated for one, holds in parts)
         found.append(_sentence(said, inside, open_ & ~inside, wrong, len(found) > 0))
         found[-1] += _answer(formats["d"], actual[inside & wrong])
         open_ &= ~inside
@@ -179,6 +183,7 @@ def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, b
     while len(rule) < CONDITIONS.together:
         best: tuple[str, bool, Mask] | None = None
         gains = _gains(masks[:, inside], wrong[inside])
+        gains = np.where(_by_chance(listed, masks[:, inside], wrong[inside], gains), 0, gains)
         if rule and not (wrong & left & ~inside).any():  # none is left out: what leaves some out says less
             gains = np.where(_keeping_all(masks[:, inside], wrong[inside]), gains, 0)
         elif len(rule) == CONDITIONS.together - 1:
@@ -223,6 +228,24 @@ def _keeping_all(masks: Mask, wrong: Mask) -> Mask:
     return np.asarray(hits.all(axis=1) | ~hits.any(axis=1))
 
 
+def _by_chance(listed: list[Condition], masks: Mask, wrong: Mask, gains: npt.NDArray[np.float64]) -> Mask:
+    """Which conditions (conditions,) are on a bit that decides nothing.
+
+    Where a bit decides, results are wrong only where it has one value, or wherever it has; and no other bit
+    of its operand says half as much: low bits of a large operand are alike in the vectors, not in the unit.
+    """
+    wherever = (~masks | wrong).all(axis=1) & masks.any(axis=1)
+    wherever_not = (masks | wrong).all(axis=1) & ~masks.all(axis=1)
+    decides = _keeping_all(masks, wrong) | wherever | wherever_not
+    operands = np.array([one.bit_of for one in listed])
+    found = np.zeros(len(listed), np.bool_)
+    for name in set(operands.tolist()) - {""}:
+        bits = np.flatnonzero(operands == name)
+        second = np.sort(gains[bits])[-2:][0] if len(bits) > 1 else 0.0
+        found[bits] = (2 * second > gains[bits]) | ~decides[bits]
+    return found
+
+
 def _rate(wrong: Mask, inside: Mask) -> float:
     return float(wrong[inside].mean()) if inside.any() else 0.0
 
@@ -256,13 +279,8 @@ def _all(
 ) -> Iterator[Condition]:
     """All plain conditions, simple ones first."""
     yield from _of_result(formats["d"], expected, of, limits)
-    for text, mask in classes(formats, operands, expected):
-        if text.startswith(("finite", "results")) or text.endswith("results"):
-            continue
-        if text.endswith("operands"):
-            yield Condition(f"there are {text}", f"there are no {text}", mask)
-        else:
-            yield Condition(f"there is {text}", f"there is not {text}", mask)
+    yield from _of_kinds(formats, operands)
+    yield from _of_terms(formats, operands)
     if "c" in operands:
         yield from _of_code("c", formats["c"], operands["c"], limits)
     yield from _of_signs(formats, operands)
@@ -275,6 +293,36 @@ def _all(
             yield from _of_common_codes(name, formats[name], operands[name], wrong, limits)
 
 
+def _of_kinds(formats: Formats, operands: Operands) -> Iterator[Condition]:
+    """Whether any operand is special or subnormal."""
+    floats = {name: formats[name] for name in operands if name in formats and formats[name].is_float}
+    if floats:
+        is_special = np.any([special(fmt, operands[name]) for name, fmt in floats.items()], axis=0)
+        tiny = np.any([subnormal(fmt, operands[name]) for name, fmt in floats.items()], axis=0)
+        yield Condition("an operand is a NaN or infinite", "all operands are finite", np.asarray(is_special))
+        yield Condition("an operand is subnormal", "no operand is subnormal", np.asarray(tiny))
+
+
+def _of_terms(formats: Formats, operands: Operands) -> Iterator[Condition]:
+    """Which terms of the sum are there."""
+    count, k = products_present(formats, operands).sum(axis=1), operands["a"].shape[1]
+    one = term_words(operands)[0]
+    one = one if k > 1 else f"the {one.removeprefix('one ')}" if "b" in operands else one
+    no_c = zeros(formats["c"], operands["c"]) if "c" in operands else np.ones(len(count), np.bool_)
+    if k > 1 or "c" in operands:
+        only, not_only = (f"{one} is {word} the only term that is not zero" for word in ("", "not"))
+        yield Condition(only.replace("  ", " "), not_only, (count == 1) & no_c)
+    if "c" in operands:
+        only = "c is the only term that is not zero"
+        yield Condition(only, only.replace("is the", "is not the"), (count == 0) & ~no_c)
+    if k > 1:
+        some = (
+            f"exactly {one} is not zero",
+            f"the number of {term_words(operands)[1].removeprefix('several ')} that are not zero is not one",
+        )
+        yield Condition(*some, count == 1)
+
+
 def _of_result(d: Format, expected: Bits, of: str, limits: _Limits) -> Iterator[Condition]:
     value, named = to_float(d, expected), f"{of} result"
     yield Condition(f"{named} is negative", f"{named} is not negative", value < 0)
@@ -284,7 +332,7 @@ def _of_result(d: Format, expected: Bits, of: str, limits: _Limits) -> Iterator[
         yield Condition(f"{named} is infinite", f"{named} is not infinite", np.isinf(value))
         yield Condition(f"{named} is a NaN", f"{named} is not a NaN", np.isnan(value))
     size = np.abs(np.where(np.isnan(value), 0, value))
-    for power in _spread(limits, named, np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
+    for power in _powers(limits, named, np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
         limit = np.ldexp(1.0, power)
         yield Condition(
             f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size", size >= limit
@@ -304,7 +352,7 @@ def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[C
         yield Condition(f"{name} is a NaN or infinite", f"{name} is finite", special(fmt, codes[:, None]))
     size = np.abs(np.where(np.isnan(value), 0, value))
     powers = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
-    for power in _spread(
+    for power in _powers(
         limits, name, powers, CONDITIONS.limits if name == "c" else CONDITIONS.element_limits
     ):
         yield Condition(
@@ -315,7 +363,7 @@ def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[C
     for bit in range(fmt.bits):
         if not (signed and bit == fmt.sign_shift):
             mask = ((codes >> codes.dtype.type(bit)) & codes.dtype.type(1)).astype(np.bool_)
-            yield Condition(f"bit {bit} of {name} is set", f"bit {bit} of {name} is not set", mask)
+            yield Condition(f"bit {bit} of {name} is set", f"bit {bit} of {name} is not set", mask, name)
 
 
 def _of_common_codes(
@@ -393,7 +441,8 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
     sizes = _sizes(formats, operands)
     largest, top = sizes.max(axis=1), np.frexp(sizes.max(axis=1))[1] - 1
     named = f"the largest {one}" if k > 1 else f"the {one}" if "b" in operands else one
-    for power in _spread(limits, "largest", top[largest > 0]) if "b" in operands or k > 1 else ():
+    yield Condition(f"{named} is not zero", f"{named} is zero", largest > 0)
+    for power in _powers(limits, "largest", top[largest > 0]) if "b" in operands or k > 1 else ():
         text = f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size"
         yield Condition(*text, (largest > 0) & (top >= power))
     if "c" not in operands:
@@ -428,6 +477,15 @@ def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
 def _finite_size(fmt: Format, codes: Bits) -> npt.NDArray[np.float64]:
     value = np.abs(to_float(fmt, codes))
     return np.where(np.isfinite(value), value, 0.0)
+
+
+def _powers(
+    limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = CONDITIONS.limits
+) -> list[int]:
+    """Sizes of what is not zero, of which the least says no more than that it is not zero."""
+    if of not in limits:
+        limits[of] = [power for power in _spread({}, of, values, most) if power > values.min()]
+    return limits[of]
 
 
 def _spread(
@@ -503,9 +561,14 @@ def known(
     ]
     enough = [each for each in tried if each.tried >= CONDITIONS.fewest]
     right = [f"{each.text} (all {each.tried:,})" for each in enough if not each.wrong]
-    always = [each.text for each in enough if each.wrong == each.tried < count]
+    always = [
+        each.text
+        for each in enough
+        if each.wrong == each.tried and failing - each.wrong < CONDITIONS.common * (count - each.tried)
+    ]
     only = [each.text for each in enough if each.wrong == failing and each.tried < CONDITIONS.common * count]
-    found = list(where(ins.formats, operands, expected, actual, wrong, of))
+    found = ["every result is wrong"] * (failing == count)
+    found += where(ins.formats, operands, expected, actual, wrong, of)
     found += [f"right: {', '.join(right)}"] * bool(right)
     found += [f"always wrong: {', '.join(always)}"] * bool(always)
     found += [f"every wrong result is one of: {' and of: '.join(only)}"] * bool(only)

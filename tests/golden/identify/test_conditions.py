@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import golden
+import rtl_tb
 from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import meant
 from golden.identify.blackbox.unexplained import unexplained
-from golden.identify.diagnose.conditions import Condition, _without_implied, where
+from golden.identify.diagnose.conditions import Condition, _without_implied, known, where
 from golden.unit import signature_of
+from golden.vectors.vectorset import default_set
 
 VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
 OF = "the candidate's"
+EXAMPLE = Path(rtl_tb.__file__).parent / "examples" / "own_unit" / "mac4.yaml"
 
 
 @lru_cache(maxsize=1)
@@ -135,3 +139,61 @@ def test_a_limit_that_another_one_implies_is_not_said() -> None:
     odd = Condition("odd", "even", size % 2 == 1)
     both = {"below 8": True, "odd": True}
     assert _without_implied([*listed, odd], both, every, (size < 8) & (size % 2 == 1)) == both
+
+
+def low_bits_cleared() -> tuple[dict[str, Any], Any]:
+    """b has no low bits where it is large: they are alike in the vectors, and decide nothing."""
+    operands, _ = asked()
+    b = operands["b"].copy()
+    large = (b & 0x7C00) >= 0x4800
+    b[large] &= np.uint16(0xFC00)
+    operands = operands | {"b": b}
+    return operands, VOLTA.dot(**operands)
+
+
+def test_a_bit_that_is_alike_in_the_vectors_is_no_condition() -> None:
+    operands, right = low_bits_cleared()
+    large = (operands["b"][:, 1] & 0x7C00) >= 0x4800
+    wrong = large & (np.random.default_rng(2).random(len(right)) < 0.7)
+    found = where(VOLTA.formats, operands, right, right ^ wrong, wrong, OF)
+    assert found and not any("bit " in one for one in found), found
+
+
+def test_a_bit_in_mostly_is_no_condition() -> None:
+    operands, right = asked()
+    bit = (operands["a"][:, 0] >> 6 & 1).astype(np.bool_)
+    wrong = np.random.default_rng(2).random(len(right)) < np.where(bit, 0.9, 0.1)
+    assert not any("bit " in one for one in where(VOLTA.formats, operands, right, right ^ wrong, wrong, OF))
+
+
+def test_the_least_size_of_a_product_says_that_it_is_not_zero() -> None:
+    ins = golden.load_instruction(EXAMPLE)
+    operands = default_set(ins, 1000, seed=3).operands
+    products = operands["a"].view(np.int8).astype(int) * operands["b"].view(np.int8)
+    wrong = (products != 0).any(axis=1)
+    right = ins.dot(**operands)
+    (only,) = where(ins.formats, operands, right, right ^ wrong, wrong, OF)
+    assert "exactly where the largest product is not zero" in only and "2^" not in only
+
+
+def test_every_result_wrong_needs_no_classes() -> None:
+    ins = golden.load_instruction(EXAMPLE)
+    operands = default_set(ins, 1000, seed=3).operands
+    right = ins.dot(**operands)
+    wrong = np.ones(len(right), np.bool_)
+    found = known(
+        ins, operands, right, wrong, right ^ np.random.default_rng(1).integers(1, 2**32, 1000, np.uint32)
+    )
+    assert found == ("every result is wrong",)
+    wrong[0] = False
+    nearly = known(ins, operands, right, wrong, right ^ wrong * np.uint32(0x10101))
+    assert not any("always wrong" in one for one in nearly)
+
+
+def test_terms_of_a_condition_are_clauses() -> None:
+    operands, right = asked()
+    zero = (operands["c"] & 0x7FFFFFFF) == 0
+    present = (((operands["a"] & 0x7FFF) != 0) & ((operands["b"] & 0x7FFF) != 0)).sum(axis=1)
+    wrong = zero & (present == 1)
+    (only,) = where(VOLTA.formats, operands, right, right ^ wrong, wrong, OF)
+    assert "wrong exactly where one product is the only term that is not zero: every one of" in only
