@@ -47,15 +47,20 @@ class Shown:
     example: Example | None
 
 
-def flag_reasons(verdict: Verdict) -> list[FlagFault]:
-    """What the status flags are instead, of the vectors whose d is right; nothing where none differ."""
-    vectors, flags = verdict.vectors, verdict.outcome.flags
+def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[FlagFault]:
+    """What the status flags are instead, of the vectors whose d is right; nothing where none differ. What
+    explains all wrong d of the whole unit is asked of the flags, too."""
+    vectors, outcome = verdict.vectors, verdict.outcome
+    flags = outcome.flags
     if flags is None or vectors.level != "dot" or vectors.instruction.state or not verdict.wrong_flags:
         return []
     known = np.flatnonzero(~(verdict.missing | verdict.unknown))
     operands = {name: codes[known] for name, codes in vectors.operands.items()}
     codes = flags.reshape(len(vectors))[known]
-    return flag_faults(vectors.instruction, operands, codes, ~verdict.wrong_d[known])
+    of_all = diagnosis is not None and diagnosis.explains and diagnosis.instruction == vectors.instruction
+    best = diagnosis.hypotheses[0] if diagnosis is not None and of_all else None
+    answered = outcome.actual.reshape(len(vectors))[known] if best is None and verdict.wrong_d.any() else None
+    return flag_faults(vectors.instruction, operands, codes, ~verdict.wrong_d[known], best, answered)
 
 
 def shown(
@@ -167,7 +172,7 @@ def _smallest(
 def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budget | None = None) -> list[str]:
     """What the description of the unit may have wrong, such as its latency. And what its status flags are
     instead. The lint, which takes longest, ends with the budget."""
-    dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict)]
+    dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict, diagnosis)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
     if diagnosis is not None and diagnosis.hypotheses and diagnosis.hypotheses[0].remaining == 0:

@@ -17,7 +17,8 @@ import numpy as np
 
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.datapath import decoded
-from golden.identify.diagnose.mutations import of_signals
+from golden.identify.diagnose.hypothesis import Hypothesis
+from golden.identify.diagnose.mutations import Mutation, of_signals, run
 from golden.identify.diagnose.mutations.modes import mode_skews
 from golden.identify.diagnose.mutations.mutation import fields, sets, signal
 from golden.identify.diagnose.policy import FLAGS, SEARCH
@@ -46,7 +47,8 @@ class FlagFault:
     Attributes:
         flag: its name. wrong: dot products of `total` in which it differs.
         slug, text: the hypothesis; empty where none explains enough. remaining: what it leaves.
-        others: slugs that explain as much.
+        others: slugs that explain as much. also: the words of the first of them.
+        with_d: of how many wrong results it is the cause, too, and of how many it was asked.
     """
 
     flag: str
@@ -56,6 +58,8 @@ class FlagFault:
     text: str = ""
     remaining: int = 0
     others: tuple[str, ...] = ()
+    also: str = ""
+    with_d: tuple[int, int] = (0, 0)
 
     def sentence(self) -> str:
         """One sentence without a full stop."""
@@ -63,12 +67,16 @@ class FlagFault:
         if not self.slug:
             return f"{differ}; no hypothesis explains it"
         left = f", but for {self.remaining:,}" if self.remaining else ""
-        return f"{differ}: {self.text}{left}{self._also()}"
+        explained, wrong = self.with_d
+        some = f"{explained:,} of {wrong:,}" if explained < wrong else "all"
+        same = f", which explains {some} wrong results, too" if explained else ""
+        return f"{differ}: {self.text}{left}{same}{self._also()}"
 
     def _also(self) -> str:
-        if len(self.others) < 2:
-            return "".join(f" ({other} explains as much)" for other in self.others)
-        return f" ({len(self.others)} more explain as much, {self.others[0]} to {self.others[-1]})"
+        more = len(self.others) - 1
+        if more < 0:
+            return ""
+        return f". These flags cannot tell it from: {self.also}{f' and {more} more' * bool(more)}"
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,8 @@ class _Way:
     slug: str
     text: str
     bits: Callable[[], Mask]
+    fault: Mutation | None = None
+    """The changed signal that does it."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,14 @@ def _both(one: _Way, two: _Way, bits: Mask) -> _Way:
     return _Way(f"{one.slug}+{two.slug}", f"{one.text}, and {two.text}", lambda: bits)
 
 
-def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask) -> list[FlagFault]:
+def flag_faults(
+    ins: Instruction,
+    operands: Operands,
+    flags: Bits,
+    judged: Mask,
+    of_d: Hypothesis | None = None,
+    d: Bits | None = None,
+) -> list[FlagFault]:
     """What explains the flags that differ, the first flag of the unit first.
 
     Args:
@@ -104,21 +121,38 @@ def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask)
             differ, where no operand of another vector explains a flag in all of them.
         operands: as `ins.dot` takes them, (n, ...). flags: the unit's codes (n,).
         judged: (n,), which dot products count: those whose results are right.
+        of_d: what explains the wrong results of the whole unit: each flag is asked about it first.
+        d: the unit's results (n,), where nothing explains those that are wrong: a fault of the datapath that
+            a flag shows is asked of them, too.
     """
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
     differ = [
-        _Flag(ins, operands, expected, actual, judged, place, name)
+        _Flag(ins, operands, expected, actual, judged, place, name, d)
         for place, name in enumerate(ins.status)
         if (expected[place] != actual[place])[judged].any()
     ]
+    # the fault that the results have shown is asked first; a flag that it does not explain has its own
+    explained = None if of_d is None else of_d.flags(operands)
+    if of_d is not None and explained is not None:
+        bits = _bits(explained, len(ins.status))
+        known = (one.as_of_d(of_d, bits[one.index]) for one in differ)
+        shared = {fault.flag: fault for fault in known if fault.slug and not fault.remaining}
+        others = flag_faults(ins, operands, flags, judged, d=d) if len(shared) < len(differ) else []
+        alone = {fault.flag: fault for fault in others}
+        return [shared.get(one.name) or alone[one.name] for one in differ]
     if ins.modes is None:
         return [one.fault() for one in differ]
     found = {one.name: one.of_another_vector() for one in differ}
     if not all(fault.slug for fault in found.values()):
         wrong = (expected != actual).any(axis=0) & judged
         unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(wrong[mode[2]].sum()))
-        of_mode = {fault.flag: fault for fault in flag_faults(unit, own, flags[index], judged[index])}
+        of_mode = {
+            fault.flag: fault
+            for fault in flag_faults(
+                unit, own, flags[index], judged[index], d=None if d is None else d[index]
+            )
+        }
         found = {name: found[name] if found[name].slug else of_mode.get(name, found[name]) for name in found}
     return list(found.values())
 
@@ -149,6 +183,7 @@ class _Flag:
     judged: Mask
     index: int
     name: str
+    d: Bits | None = None
 
     @property
     def own(self) -> Mask:
@@ -158,6 +193,13 @@ class _Flag:
     def of_another_vector(self) -> FlagFault:
         """What explains all of it with an operand of the vector before or after, if that does."""
         return self._named(tuple(one for one in self._counted(self._of_neighbours()) if not one.left))
+
+    def as_of_d(self, hypothesis: Hypothesis, bits: Mask) -> FlagFault:
+        """The flag as the unit of a hypothesis about its results raises it."""
+        ends = [0, -1] if hypothesis.in_order else []
+        bits[ends] = self.actual[self.index][ends]  # these have no neighbour, and do not count
+        way = _Way(hypothesis.slug, hypothesis.text, lambda: bits)
+        return replace(self._named((_Ranked(self._left(bits), way),)), with_d=(1, 1))
 
     def fault(self) -> FlagFault:
         """The best explanation."""
@@ -193,9 +235,34 @@ class _Flag:
         best = min(found, key=lambda one: one.left, default=None)
         if best is None or best.left > SEARCH.accepted * wrong:
             return fault
-        way, left = best.way, best.left
-        others = tuple(one.way.slug for one in found if one.left == left and one is not best)
-        return replace(fault, slug=way.slug, text=way.text, remaining=left, others=others)
+        left = best.left
+        ways = sorted((one.way for one in found if one.left == left), key=lambda way: -self._of_d(way)[0])
+        way, others = ways[0], ways[1:]
+        slugs, also = tuple(one.slug for one in others), others[0].text if others else ""
+        return replace(
+            fault,
+            slug=way.slug,
+            text=way.text,
+            remaining=left,
+            others=slugs,
+            also=also,
+            with_d=self._of_d(way),
+        )
+
+    def _of_d(self, way: _Way) -> tuple[int, int]:
+        """How many wrong results a fault of the datapath explains, of how many; none where it breaks right
+        ones."""
+        if way.fault is None or self.d is None:
+            return 0, 0
+        expected = self.ins.dot(**self.operands)
+        wrong, right = (
+            np.flatnonzero((expected != self.d) == one)[: FLAGS.pairs // 2] for one in (True, False)
+        )
+        found = []
+        for places in (wrong, right):
+            some = {name: codes[places] for name, codes in self.operands.items()}
+            found.append(run(self.ins, (way.fault,), some) == self.d[places])
+        return (int(found[0].sum()) if found[1].all() else 0), len(wrong)
 
     def _by_two(self) -> list[_Way]:
         """Two faults of one flag, where both together explain all of it: what each adds and takes away, and a
@@ -341,7 +408,7 @@ class _Flag:
             ]
         for one in left:
             bits = datapath.inexact(self.ins, (one,), self.operands)
-            yield _Way(one.slug, one.text, lambda b=bits: b)  # type: ignore[misc]
+            yield _Way(one.slug, one.text, lambda b=bits: b, one)  # type: ignore[misc]
 
     def _some(self, count: int) -> Bits:
         """Indices of dot products in which the flag differs, and of as many others as there is room for."""

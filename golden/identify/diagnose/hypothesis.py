@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any
 
-from golden.identify.diagnose.mutations import Mutation, of_signals, run
+from golden.identify.diagnose.mutations import BESIDE, Mutation, of_signals, run
 from golden.identify.diagnose.policy import SEARCH
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
@@ -95,6 +95,18 @@ class Hypothesis:
     def results(self, operands: Operands) -> Bits:
         """What the unit would answer (`delay` left out)."""
         return run(self.known_instruction, self.outside, operands)
+
+    def flags(self, operands: Operands) -> Bits | None:
+        """The status flags of the unit, codes (n,); None where a mutation says nothing of them: one of its
+        results or of a signal."""
+        ins = self.instruction
+        if ins is None or not ins.status or self.delay:
+            return None
+        for one in self.outside:
+            if one.operands is None or one.result or one.answer or one.signals:
+                return None
+            operands = one.operands(operands)
+        return ins.flags(**{name: codes for name, codes in operands.items() if name not in BESIDE})
 
     def accepted(self, failing: int) -> bool:
         """Whether it explains most of the results that differ, `failing` of all."""

@@ -9,8 +9,11 @@ import pytest
 
 import golden
 import rtl_tb
+from golden import stimuli
 from golden.catalog.unit_files import build_instruction
+from golden.identify.diagnose import datapath
 from golden.identify.diagnose.flags import flag_faults
+from golden.identify.diagnose.mutations import of_signals
 from golden.identify.diagnosis import diagnose
 from golden.instruction import Instruction
 from golden.number.formats import to_float
@@ -225,3 +228,44 @@ def test_what_takes_the_mode_of_another_vector_is_named(late: int, word: str) ->
     assert (fault.flag, fault.slug) == ("underflow", f"flag-underflow-with-mode-rm-{word}-by-one")
     late_c = diagnose(ins, operands, ins.dot(**(operands | {"c": np.roll(operands["c"], late)})))
     assert late_c.explaining and late_c.explaining[0].slug == f"c-{word}-by-one", late_c.sentence()
+
+
+def test_a_flag_that_the_fault_of_d_makes_is_no_fault_of_its_own() -> None:
+    """The mode loses a bit: d and flags are those of another mode, and one hypothesis explains both."""
+    ins = build_instruction(parse(IN_MODES))
+    operands = default_set(ins, 6000, seed=4).operands
+    mixed = operands | {"mode": operands["mode"] & 3}
+    found = diagnose(ins, operands, ins.dot(**mixed))
+    assert found.explains, found.sentence()
+    right = ins.dot(**mixed) == ins.dot(**operands)
+    faults = flag_faults(ins, operands, ins.flags(**mixed), right, found.hypotheses[0])
+    assert faults and all(fault.slug == found.hypotheses[0].slug for fault in faults)
+    assert all("no hypothesis" not in fault.sentence() for fault in faults)
+    assert "which explains all wrong results, too" in faults[0].sentence()
+
+
+def test_a_flag_with_a_fault_beside_that_of_d_is_named_by_its_own() -> None:
+    ins = build_instruction(parse(IN_MODES))
+    operands = default_set(ins, 6000, seed=4).operands
+    mixed = operands | {"mode": operands["mode"] & 3}
+    best = diagnose(ins, operands, ins.dot(**mixed)).hypotheses[0]
+    every = np.ones(6000, np.bool_)
+    flags = ins.flags(**mixed) & 2  # inexact is never raised
+    found = {fault.flag: fault for fault in flag_faults(ins, operands, flags, every, best)}
+    assert found["inexact"].slug == "flag-inexact-low"
+    assert "underflow" not in found or found["underflow"].slug == best.slug
+
+
+def test_a_fault_that_a_flag_shows_is_asked_of_the_results() -> None:
+    """Subnormal operands count as zero, which shows in the flag and in d; the hint has no slugs."""
+    (fault,) = (one for one in of_signals(FMA) if one.slug == "abc-subnormal-is-zero")
+    kinds = ("subnormal", "wide", "subnormal_result")
+    parts = [stimuli.generate(FMA, kind, 1500, np.random.default_rng(1)) for kind in kinds]
+    operands = {name: np.concatenate([part[name] for part in parts]) for name in "abc"}
+    d, inexact = datapath.results(FMA, (fault,), operands), datapath.inexact(FMA, (fault,), operands)
+    place = np.uint8(FMA.status.index("inexact"))
+    flags = FMA.flags(**operands) & ~np.uint8(1 << place) | inexact.astype(np.uint8) << place
+    right = d == FMA.dot(**operands)
+    (found,) = flag_faults(FMA, operands, flags, right, d=d)
+    assert found.slug == fault.slug and "which explains all wrong results, too" in found.sentence()
+    assert fault.slug not in found.sentence() and not any(slug in found.sentence() for slug in found.others)
