@@ -14,7 +14,7 @@ from rtl_tb import engines
 from rtl_tb.check import explain
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
-from rtl_tb.check.under_traffic import Calm, apart
+from rtl_tb.check.under_traffic import Calm, _blamed, _Part, apart
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome, ProtocolFailure, Traffic
 from rtl_tb.errors import MachineError, RtlError
@@ -208,3 +208,15 @@ def test_what_chance_does_is_no_traffic(
     calm = apart(judged("fast", job), "fast", job)
     assert (calm is None) if said is None else calm is not None and said in calm.sentence
     assert calm is None or calm.without in calm.sentence
+
+
+def test_cycles_without_a_vector_are_not_the_fault_of_the_reset_that_brings_them(tmp_path: Path) -> None:
+    """An enable that is lost: the unit takes what stands at its inputs in idle cycles and behind a reset."""
+    dut = load_dut(described(tmp_path))
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
+    parts = {name: _Part("fast", job, does=True) for name in ("resets", "idle")}
+    said = _blamed(parts, True, False)
+    assert said.endswith(
+        "look at what must not move, or be taken, in a cycle without a vector (a reset has such cycles, too)"
+    )
+    assert "what a reset has to set" in _blamed(parts | {"idle": _Part("fast", job)}, True, False)
