@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.explain.numbers import hex_text
+from golden.identify.diagnose.mutations.mutation import BESIDE
 from golden.identify.diagnose.policy import CONDITIONS
 from golden.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
@@ -568,6 +569,7 @@ def known(
     ]
     only = [each.text for each in enough if each.wrong == failing and each.tried < CONDITIONS.common * count]
     found = ["every result is wrong"] * (failing == count)
+    found += _by_what_was_before(operands, actual, wrong)
     found += where(ins.formats, operands, expected, actual, wrong, of)
     found += [f"right: {', '.join(right)}"] * bool(right)
     found += [f"always wrong: {', '.join(always)}"] * bool(always)
@@ -575,6 +577,19 @@ def known(
     found += [*_by_element(ins, operands, wrong), *_by_bit(ins.formats["d"], expected, actual, wrong)]
     found += _by_relation(ins.formats["d"], expected[wrong], actual[wrong])
     return tuple(found)
+
+
+def _by_what_was_before(operands: Operands, actual: Bits, wrong: Mask) -> Iterator[str]:
+    """Whether the same operands have different results: then a result depends on what came before it."""
+    own = [codes for name, codes in operands.items() if name not in BESIDE]
+    rows = np.hstack([codes.reshape(len(wrong), -1).astype(np.uint64) for codes in own])
+    order = np.lexsort(rows.T)
+    same = (rows[order][1:] == rows[order][:-1]).all(axis=1)
+    either = wrong[order][1:] | wrong[order][:-1]
+    other = same & either & (actual[order][1:] != actual[order][:-1])
+    if other.any():
+        often = f"{int(other.sum()):,} of {int(same.sum()):,} times that operands come again"
+        yield f"the same operands have different results ({often}): a result depends on what came before"
 
 
 def _by_element(ins: Instruction, operands: Operands, wrong: Mask) -> Iterator[str]:
@@ -612,7 +627,14 @@ def _by_relation(fmt: Format, expected: Bits, actual: Bits) -> Iterator[str]:
 def _relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
     want, got = to_float(fmt, expected), to_float(fmt, actual)
     yield "are 0", actual == 0
-    yield "are one unit of the last place off", np.abs(want - got) == 1
+    # how far off they are, up or down, in the range of the result, which wraps around
+    ones = fmt.dtype.type((1 << fmt.bits) - 1)
+    distances = np.minimum((actual - expected) & ones, (expected - actual) & ones)
+    often, counts = np.unique(distances, return_counts=True)
+    by = int(often[counts.argmax()])
+    power = f" (2^{by.bit_length() - 1})" if by & (by - 1) == 0 else ""
+    how = "one unit of the last place" if by == 1 else f"{by:#x}{power}"
+    yield f"are {how} off", distances == by
     yield "are the right number with the wrong sign", (want == -got) & (want != 0)
 
 

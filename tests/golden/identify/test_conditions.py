@@ -181,9 +181,8 @@ def test_every_result_wrong_needs_no_classes() -> None:
     operands = default_set(ins, 1000, seed=3).operands
     right = ins.dot(**operands)
     wrong = np.ones(len(right), np.bool_)
-    found = known(
-        ins, operands, right, wrong, right ^ np.random.default_rng(1).integers(1, 2**32, 1000, np.uint32)
-    )
+    noise = (right + operands["a"][:, 0] * np.uint32(40503)) * np.uint32(2654435761) | np.uint32(0x80000001)
+    found = known(ins, operands, right, wrong, right ^ noise)
     assert found == ("every result is wrong",)
     wrong[0] = False
     nearly = known(ins, operands, right, wrong, right ^ wrong * np.uint32(0x10101))
@@ -197,3 +196,13 @@ def test_terms_of_a_condition_are_clauses() -> None:
     wrong = zero & (present == 1)
     (only,) = where(VOLTA.formats, operands, right, right ^ wrong, wrong, OF)
     assert "wrong exactly where one product is the only term that is not zero: every one of" in only
+
+
+def test_integers_that_are_off_by_one_amount_up_or_down_are_said_to_be() -> None:
+    ins = golden.load_instruction(EXAMPLE)
+    operands = default_set(ins, 1000, seed=3).operands
+    right = ins.dot(**operands)
+    up = np.bitwise_count(operands["a"][:, 0]) & 1 == 1
+    actual = np.where(up, right + np.uint32(1 << 30), right - np.uint32(1 << 30))
+    found = known(ins, operands, right, actual != right, actual)
+    assert "all wrong results are 0x40000000 (2^30) off" in found

@@ -119,6 +119,8 @@ FAULTS: list[tuple[str, str, str, Callable[..., Any]]] = [
         "a[1] is read as signed",
         lambda a, b: dot(signed(a, 1, sign=(a[:, 1] > 127) * 1), b),
     ),
+    ("sum4", "b-1-sign-high", "the sign of b[1] is always 1", lambda a, b: dot(a, signed(b, 1, sign=1))),
+    ("low", "result-times-2-to-minus-1-unsigned", "right by 1", lambda a, b: dot(a % 2**32, b % 2**32) >> 1),
     (
         "sum4",
         "b-ones-complement",
@@ -149,6 +151,11 @@ def fraction_of_b(a: Any, b: Any) -> Any:
     return unit("bf16").dot(a=a & 0xFF80 | b & 0x7F, b=b)
 
 
+def exponents_subtracted(a: Any, b: Any) -> Any:
+    """b's exponent e is -e: its field is 254 less itself."""
+    return unit("bf16").dot(a=a, b=b & 0x807F | (254 - (b >> 7 & 0xFF)) << 7)
+
+
 def fraction_too_high(a: Any, b: Any) -> Any:
     d = unit("bf16").dot(a=a, b=b)
     return d & 0xFF80 | 0x40 | (d & 0x7F) >> 1
@@ -158,6 +165,7 @@ def fraction_too_high(a: Any, b: Any) -> Any:
     ("slug", "words", "fault"),
     [
         ("a-significand-of-b", "the significand of a is that of b", fraction_of_b),
+        ("b-exponent-subtracted", "the exponent of b is subtracted from that of a", exponents_subtracted),
         ("result-fraction-shifted-right", "one place too high of its significand", fraction_too_high),
     ],
 )
@@ -170,3 +178,43 @@ def test_a_fault_of_significands_is_named(slug: str, words: str, fault: Callable
     found = diagnose(ins, operands, actual, budget_seconds=20)
     assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
     assert words in found.sentence()
+
+
+def accumulated(right: Any) -> Any:
+    return np.cumsum(right.astype(np.uint64)).astype(np.uint32)
+
+
+def own_c(right: Any) -> Any:
+    """An accumulator in place of c."""
+    return accumulated(right - given("dot4")["c"])
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "words", "fault"),
+    [
+        ("low", "result-before-added", "an accumulator that is not cleared", accumulated),
+        ("low", "result-before-ored", "bits that the result before had stay set", np.bitwise_or.accumulate),
+        ("dot4", "c-is-result-before", "an accumulator that keeps what it has", own_c),
+    ],
+)
+def test_what_is_kept_from_the_vector_before_is_named(
+    name: str, slug: str, words: str, fault: Callable[..., Any]
+) -> None:
+    """Each result is made with the wrong one before it."""
+    ins, operands = unit(name), given(name)
+    if slug.endswith("ored"):  # sixteen runs of vectors: soon every bit is set
+        operands = {n: codes[:40] & np.uint32(0xFF) for n, codes in operands.items()}
+    found = diagnose(ins, operands, fault(ins.dot(**operands)), budget_seconds=20)
+    assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
+    assert words in found.sentence()
+
+
+def test_the_same_operands_with_other_results_depend_on_what_came_before() -> None:
+    """A state that no hypothesis has: every result is mixed with the two before."""
+    ins = unit("low")
+    right = ins.dot(**given("low"))
+    mixed = right ^ np.roll(right, 1) * np.uint32(77) ^ np.roll(right, 2)
+    found = diagnose(ins, given("low"), mixed, budget_seconds=1)
+    assert not found.explains and "a result depends on what came before" in found.sentence()
+    alone = diagnose(ins, given("low"), right ^ right >> np.uint32(3) * np.uint32(5), budget_seconds=1)
+    assert "what came before" not in alone.sentence()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.mutations import alignment, operands, products, rounding, specials, sums, wiring
-from golden.identify.diagnose.mutations.accumulator import controls
+from golden.identify.diagnose.mutations.accumulator import controls, kept
 from golden.identify.diagnose.mutations.modes import mode_ports, mode_skews
 from golden.identify.diagnose.mutations.mutation import BESIDE, Mutation, run
 from golden.identify.diagnose.mutations.ports import ports, skews
@@ -41,9 +41,9 @@ def of_ports(ins: Instruction, there: Collection[str] = BESIDE, ordered: bool = 
 
     Args:
         there: names of what stands with the operands, of a unit that keeps its accumulator (`BESIDE`).
-        ordered: whether operands of the vector before or after are among them.
+        ordered: whether operands and results of the vector before or after are among them.
     """
-    found = [*ports(ins), *(skews(ins) if ordered else []), *controls(ins, there)]
+    found = [*ports(ins), *controls(ins, there), *([*skews(ins), *kept(ins, there)] if ordered else [])]
     yield from (in_words_of(ins, one) for one in found)
 
 

@@ -61,6 +61,29 @@ def controls(ins: Instruction, there: Collection[str]) -> list[Mutation]:
     return [Mutation(slug, text, operands=rewire) for slug, (text, rewire) in faults.items()]
 
 
+def kept(ins: Instruction, there: Collection[str]) -> list[Mutation]:
+    """Registers of a unit without an accumulator that keep what they had for the vector before."""
+    d, c = ins.formats["d"], ins.formats["c"]
+    if "answered" not in there:
+        return []
+    found = []
+    if not d.is_float:
+        mask = d.dtype.type((1 << d.bits) - 1)
+        text = "the result before is added to each: an accumulator that is not cleared"
+        added = lambda codes, before: (codes + before) & mask  # noqa: E731
+        found.append(Mutation("result-before-added", text, kept=added, in_order=True))
+    text = "bits that the result before had stay set: a register that is not cleared"
+    found.append(Mutation("result-before-ored", text, kept=np.bitwise_or, in_order=True))
+    if "c" not in ins.absent and c == d:
+        text = "the result before is taken in place of c: an accumulator that keeps what it has"
+        found.append(Mutation("c-is-result-before", text, operands=_with_answer_as_c, in_order=True))
+    return found
+
+
+def _with_answer_as_c(operands: Operands) -> Operands:
+    return operands | {"c": operands["answered"]}
+
+
 def _clears(alone: bool) -> dict[str, tuple[str, Rewire]]:
     """`alone`: whether the products that come with it may be left out."""
     held = _then_products(_c_from("held"))

@@ -24,8 +24,9 @@ Rewrite = Callable[[Step, Operation], "Step | tuple[Step, ...]"]
 Rule = Callable[..., None]
 """Changes the signals of one place, whose class golden/identify/diagnose/datapath/signals.py has."""
 
-BESIDE = ("clear", "held", "load", "late", "given_a", "given_b", "given_c")
-"""Names of what stands with the operands of a unit that keeps its accumulator: `beside` of accumulator.py."""
+BESIDE = ("clear", "held", "load", "late", "given_a", "given_b", "given_c", "answered")
+"""Names of what stands with the operands: of a unit that keeps its accumulator `beside` of accumulator.py, of
+any other what it answered to the vector before."""
 SIGNAL_WEIGHT = 1.1
 """Weight of a changed signal: a change that the schema can say (1.0) is the likelier explanation."""
 
@@ -40,6 +41,7 @@ class Mutation:
         weight: of mutations that explain as much, the one with the lower weight is the likelier.
         program: the instruction with another program; None where the change means nothing there.
         operands, result: the codes at the ports, before and after the arithmetic.
+        kept: the codes of results, from the unit's own and those that it answered to the vectors before.
         answer: what stands in the place of all arithmetic.
         signals: (place, rule) of each changed signal of the data path, one of datapath.PLACES each.
         of: the kinds of steps whose signals change; none: all.
@@ -54,6 +56,7 @@ class Mutation:
     program: Apply | None = None
     operands: Rewire | None = None
     result: Rework | None = None
+    kept: Callable[[Bits, Bits], Bits] | None = None
     answer: Answer | None = None
     signals: tuple[tuple[str, Rule], ...] = ()
     of: tuple[type[Step], ...] = ()
@@ -76,6 +79,7 @@ def run(ins: Instruction, mutations: Sequence[Mutation], operands: Operands) -> 
         codes = datapath.results(ins, inside, own) if inside else ins.dot(**own)
     for one in mutations:
         codes = one.result(codes) if one.result else codes
+        codes = one.kept(codes, operands["answered"]) if one.kept else codes
     return codes
 
 

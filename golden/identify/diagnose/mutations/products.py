@@ -38,6 +38,9 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
             sign, word = ("minus", "small") if by < 0 else ("plus", "large")
             text = f"the exponents of the products are {abs(by)} too {word}"
             yield _product(f"product-exponent-{sign}-{abs(by)}", text, partial(_move_products, by=by), 1.0)
+        for name, other in OTHERS.items():
+            text = f"the exponent of {name} is subtracted from that of {other}, not added"
+            yield _product(f"{name}-exponent-subtracted", text, partial(_subtract, name=name))
         yield from _places(ins)
     yield from _narrow(ins)
     if a.signed and b.signed:
@@ -80,6 +83,11 @@ def _wrap(s: ProductSignals, least: int, bits: int) -> None:
 
 def _move_products(s: ProductSignals, by: int | Array) -> None:
     s.products = replace(s.products, exponent=s.products.exponent + by, lsb=s.products.lsb + by)
+
+
+def _subtract(s: ProductSignals, name: str) -> None:
+    exponent = (s.a if name == "a" else s.b).exponent
+    _move_products(s, np.where(s.products.finite, -2 * exponent, 0))
 
 
 def _narrow(ins: Instruction) -> Iterator[Mutation]:

@@ -117,13 +117,16 @@ def _integers(ins: Instruction) -> Iterator[_Relation]:
     registers = {"": ("", "whole"), "-zeros": (", zeros above it", "code")}
     if _overflows(ins):
         registers["-held"] = (", its own sign above it", "held")
+    if ins.formats["a"].bits + ins.formats["b"].bits > d.bits:
+        registers["-unsigned"] = (", as a product of operands without a sign", "whole")
     for n in range(1, d.bits):
         text = f"each result is 2^{n} times the right one, shifted left by {n} {_SYMPTOM}"
         yield _Relation(f"result-times-2-to-{n}", text, partial(_shifted_left, by=n), symptom=True)
         for slug, (how, register) in registers.items():
             text = f"each result is the right one shifted right by {n}{how} {_SYMPTOM}"
             shifted = partial(_shifted_right, register=register, by=n)
-            yield _Relation(f"result-times-2-to-minus-{n}{slug}", text, shifted, symptom=True)
+            unsigned = slug == "-unsigned"
+            yield _Relation(f"result-times-2-to-minus-{n}{slug}", text, shifted, True, unsigned)
 
 
 def _overflows(ins: Instruction) -> bool:

@@ -102,6 +102,10 @@ def _integer_signs(ins: Instruction, name: str) -> Iterator[Mutation]:
         sign = partial(_with_sign, name=name, k=k, bits=fmt.integer_bits)
         if fmt.signed:
             yield _operands(f"{slug}-unsigned", f"{what} is read as unsigned", partial(sign, of=None), weight)
+            for word, high in (("high", True), ("inverted", False)):
+                text = f"the sign of {what} is {'always 1' if high else 'inverted'}"
+                rule = partial(sign, of=(name, k), inverted=not high, high=high)
+                yield _operands(f"{slug}-sign-{word}", text, rule, weight + 0.05)
             text = f"a negative {what} is negated without adding the one (one's complement)"
             rule = partial(_complement, name=name, k=k)
             yield _operands(f"{slug}-ones-complement", text, rule, weight)
@@ -121,9 +125,16 @@ def _integer_signs(ins: Instruction, name: str) -> Iterator[Mutation]:
 
 
 def _with_sign(
-    s: OperandSignals, name: str, k: int | None, bits: int, of: tuple[str, int | None] | None
+    s: OperandSignals,
+    name: str,
+    k: int | None,
+    bits: int,
+    of: tuple[str, int | None] | None,
+    inverted: bool = False,
+    high: bool = False,
 ) -> None:
-    """Reads elements with the top bit of others as their sign; None: with none."""
+    """Reads elements with the top bits of others as their signs, perhaps inverted or always high; None: with
+    none."""
     numbers = s.numbers[name]
     there = np.ones(numbers.kind.shape[1], np.bool_) if k is None else np.arange(numbers.kind.shape[1]) == k
     if k is not None and k >= len(there):  # operations of one program may take unequal parts of k
@@ -134,7 +145,7 @@ def _with_sign(
         wrong = code
     else:
         other, place = of
-        top = _top_bits(s, other)
+        top = (_top_bits(s, other) ^ inverted) | high
         if place is not None:
             top = top[:, place : place + 1]
         wrong = code - np.where(top, 1 << bits, 0)
