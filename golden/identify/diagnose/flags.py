@@ -76,7 +76,7 @@ class FlagFault:
         more = len(self.others) - 1
         if more < 0:
             return ""
-        return f". These flags cannot tell it from: {self.also}{f' and {more} more' * bool(more)}"
+        return f". Equally consistent with these flags: {self.also}{f' and {more} more' * bool(more)}"
 
 
 @dataclass(frozen=True)
