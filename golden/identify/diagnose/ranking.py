@@ -32,6 +32,8 @@ Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 Progress = Callable[[int, int], None]
 _NEVER = Budget(float("inf"))
+_LATE = 0.95
+"""Weight of results that are late or early: it comes before operands that all are."""
 
 
 class Equality(Protocol):
@@ -170,7 +172,15 @@ class HypothesisSearch:
         called = self.search.statistics["signals"].calls
         if called:
             return float(not self.explained(symptoms=True))
+        if not self.search.statistics["other vectors"].calls and self._by_neighbours():
+            return 1.0
         return float(not self.explained() or self.results.failing < SEARCH.few)
+
+    def _by_neighbours(self) -> bool:
+        """Whether all that explains every result has operands of other vectors: a result that is late says
+        the same in one word."""
+        explaining = [one for one in self.confirmed.values() if not one.remaining]
+        return bool(explaining) and all(one.in_order for one in explaining)
 
     def explained(self, symptoms: bool = False) -> bool:
         """Whether something explains every result; `symptoms`: also what is no cause."""
@@ -197,7 +207,7 @@ class HypothesisSearch:
                 total = len(results.actual) - by
                 slug = f"{word}-by-{count}"
                 self.confirmed[slug] = Hypothesis(
-                    slug, text, self.ins, delay=delay, remaining=left, total=total
+                    slug, text, self.ins, _LATE, delay=delay, remaining=left, total=total
                 )
         return None
 

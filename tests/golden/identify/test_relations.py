@@ -218,3 +218,10 @@ def test_the_same_operands_with_other_results_depend_on_what_came_before() -> No
     assert not found.explains and "a result depends on what came before" in found.sentence()
     alone = diagnose(ins, given("low"), right ^ right >> np.uint32(3) * np.uint32(5), budget_seconds=1)
     assert "what came before" not in alone.sentence()
+
+
+def test_late_results_come_before_late_operands() -> None:
+    """Of a unit without c both are the same; the latency is what a designer has in his description."""
+    ins = unit("low")
+    found = diagnose(ins, given("low"), np.roll(ins.dot(**given("low")), 1), budget_seconds=5)
+    assert [one.slug for one in found.explaining] == ["delayed-by-one", "ab-late-by-one"], found.sentence()
