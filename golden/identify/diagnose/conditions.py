@@ -232,8 +232,9 @@ def _keeping_all(masks: Mask, wrong: Mask) -> Mask:
 def _by_chance(listed: list[Condition], masks: Mask, wrong: Mask, gains: npt.NDArray[np.float64]) -> Mask:
     """Which conditions (conditions,) are on a bit that decides nothing.
 
-    Where a bit decides, results are wrong only where it has one value, or wherever it has; and no other bit
-    of its operand says half as much: low bits of a large operand are alike in the vectors, not in the unit.
+    Where a bit decides, results are wrong only where it has one value, or wherever it has; and few bits of
+    its operand, two at most, say half as much: low bits of a large operand are alike in the vectors, not in
+    the unit.
     """
     wherever = (~masks | wrong).all(axis=1) & masks.any(axis=1)
     wherever_not = (masks | wrong).all(axis=1) & ~masks.all(axis=1)
@@ -242,8 +243,8 @@ def _by_chance(listed: list[Condition], masks: Mask, wrong: Mask, gains: npt.NDA
     found = np.zeros(len(listed), np.bool_)
     for name in set(operands.tolist()) - {""}:
         bits = np.flatnonzero(operands == name)
-        second = np.sort(gains[bits])[-2:][0] if len(bits) > 1 else 0.0
-        found[bits] = (2 * second > gains[bits]) | ~decides[bits]
+        third = np.sort(gains[bits])[-3] if len(bits) > 2 else 0.0
+        found[bits] = (2 * third > gains[bits]) | ~decides[bits]
     return found
 
 

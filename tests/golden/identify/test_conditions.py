@@ -206,3 +206,11 @@ def test_integers_that_are_off_by_one_amount_up_or_down_are_said_to_be() -> None
     actual = np.where(up, right + np.uint32(1 << 30), right - np.uint32(1 << 30))
     found = known(ins, operands, right, actual != right, actual)
     assert "all wrong results are 0x40000000 (2^30) off" in found
+
+
+def test_two_bits_that_decide_together_are_conditions() -> None:
+    operands, right = asked()
+    c = operands["c"]
+    wrong = (c >> 3 & 1 == 1) & (c >> 5 & 1 == 0)
+    (only,) = where(VOLTA.formats, operands, right, right ^ wrong, wrong, OF)
+    assert "bit 3 of c is set" in only and "bit 5 of c is not set" in only and "exactly where" in only
