@@ -29,8 +29,8 @@ from rtl_tb.runs.verdict import Verdict
 if TYPE_CHECKING:
     from golden.explain.first_difference import Difference
     from golden.identify.diagnosis import Diagnosis
-    from rtl_tb.locate.choices import Ahead
     from rtl_tb.locate.result import Repair
+    from rtl_tb.locate.search import Search
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -54,7 +54,7 @@ class _Work:
     Attributes:
         verdict, job: what is explained: the run without traffic, where the arithmetic fails in it, too.
         calm: that run; None where traffic changes nothing.
-        ahead: what the search in the text begins with, made while hypotheses are tried.
+        search: the search in the text, which begins while hypotheses are tried.
         notes: what could not be done, as hints.
     """
 
@@ -63,7 +63,7 @@ class _Work:
     report: Progress
     budget: Budget
     calm: Calm | None = None
-    ahead: Ahead | None = None
+    search: Search | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -89,7 +89,7 @@ def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Che
         return state.hinted(reasons.never_answered(work.verdict))
     state = smallest_operands(state, work)
     tell(state, EXAMPLE)
-    with _text_ahead(state, work):
+    with _search_begun(state, work):
         for stage in (try_hypotheses, examples_of_faults, look_at_the_description):
             state = stage(state, work)
         tell(state, DIAGNOSIS)
@@ -173,7 +173,7 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif asked != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
-        repairs, hints = mend(verdict, job, work.report, budget, unexplained, ahead=work.ahead)
+        repairs, hints = mend(verdict, job, work.report, budget, unexplained, begun=work.search)
         state = replace(state, repairs=tuple(repairs)).hinted(*hints)
         if _outdone(repairs, found):
             state = replace(state, diagnosis=None, difference=None, faults=())
@@ -207,20 +207,20 @@ def _for_hypotheses(state: Check, work: _Work) -> Budget:
 
 
 @contextmanager
-def _text_ahead(state: Check, work: _Work) -> Iterator[None]:
-    """Makes what the search in the text begins with, while hypotheses are tried, where there will be one."""
-    from rtl_tb.locate.choices import Ahead
+def _search_begun(state: Check, work: _Work) -> Iterator[None]:
+    """Begins the search in the text, where there will be one, while hypotheses are tried."""
+    from rtl_tb.locate.search import Search
 
     asked, job = state.options.repair, work.job
     own = job.dut.sources == state.dut.sources
     if asked == 0 or not own or job.dut.vhdl is not None or not work.verdict.wrong.any():
         yield
         return
-    work.ahead = Ahead(job, work.budget.rest(_TEXT) if asked is None else Budget(asked))
+    work.search = Search(work.verdict, job, work.budget.rest(_TEXT) if asked is None else Budget(asked))
     try:
         yield
     finally:
-        work.ahead.end()
+        work.search.end()
 
 
 def said_of(error: Exception) -> str:
@@ -262,11 +262,11 @@ def mend(
     budget: Budget,
     beside: bool = True,
     made: str = "these results right",
-    ahead: Ahead | None = None,
+    begun: Search | None = None,
 ) -> tuple[list[Repair], list[str]]:
     """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
     one; looks for them as long as the budget goes. Where there are none, a hint says so; `made`: what they
-    would make; `ahead`: what was made of the text before."""
+    would make; `begun`: the search, where it began before."""
     from rtl_tb.locate.search import Unfinished, find_repairs
 
     report("looking for a change of the text that fixes it", 0, 0)
@@ -278,7 +278,7 @@ def mend(
         report("trying changes of the text", done, total)
 
     try:
-        if found := find_repairs(verdict, job, budget, trying, beside, ahead):
+        if found := find_repairs(verdict, job, budget, trying, beside, begun):
             return found, []
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unfinished as error:

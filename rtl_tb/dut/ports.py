@@ -143,8 +143,9 @@ def read_ports(design: Design) -> Module:
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
             refused = first if isinstance(first, ElaborationError) else second
             if hint := headers.unknown_parameters(design, str(refused)):
-                raise ElaborationError(f"{refused}{hint}") from None
-            raise (refused if isinstance(refused, ElaborationError) else first) from None
+                raise ElaborationError(f"{refused}{hint}") from refused.__cause__
+            said = refused if isinstance(refused, ElaborationError) else first
+            raise said from said.__cause__  # the tool's whole log, and not the other tool's
 
 
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:

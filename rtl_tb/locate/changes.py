@@ -55,7 +55,7 @@ class Changes:
     Attributes:
         choices: of the kinds that are tried everywhere.
         constants: changes with a build of their own.
-        probes: of each root its complement and zero: whether another value there changes the results.
+        probes: of each root its complement: whether another value there changes the results.
         texts: the sources.
         not_read: what of them could not be looked at, as "file:line", or why.
     """
@@ -66,7 +66,6 @@ class Changes:
     constants: list[Change] = field(default_factory=list)
     probes: list[Choice] = field(default_factory=list)
     not_read: dict[str, None] = field(default_factory=dict)
-    in_subroutines: set[Place] = field(default_factory=set)
     placer: _Placer | None = None
     roots: list[Any] = field(default_factory=list)
 
@@ -132,7 +131,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
     found = Changes(sources, policy)
     try:
         readings = readings_of(compilation, top, sources, look)
-        found.not_read, found.in_subroutines = readings.not_read, readings.in_subroutines
+        found.not_read = readings.not_read
         found.placer = _Placer(sources, readings, look)
         found.roots = list(compilation.getSyntaxTrees())
         found.probes = found.placer.probes()
@@ -170,15 +169,15 @@ class _Placer:
                 path.append(place)
 
     def probes(self) -> list[Choice]:
-        """The complement of each root, and zero."""
+        """The complement of each root."""
         found = []
         for root in self.readings.roots:
             bits, signed = self.readings.read[root]
             if root in self.readings.mixed or not bits:
                 continue
             text = self._one_line(self.sources.text(root) or "")
-            for after in (f"!({text})",) if bits == 1 else (f"~({text})", "'0"):
-                found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root))
+            after = f"!({text})" if bits == 1 else f"~({text})"
+            found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root))
         return found
 
     def add(self, change: Change, found: Changes) -> None:
@@ -226,6 +225,7 @@ class _Placer:
             at < 0
             or not change.place.lies_in(site := places[at])
             or change.kind not in ("name", "range", "constant")
+            or self._calls(site)  # each text of it would hold all choices of what it calls
         ):
             return None
         whole = self.sources.texts[site.file]

@@ -17,7 +17,7 @@ _KINDS = ("WIDTH", "SELRANGE", "ASCRANGE", "UNUSED", "UNDRIVEN", "UNSIGNED", "CM
 _MOST = 30
 """Lines; where more are warned of, the unit was not written for this lint, and it says nothing."""
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):\d+: ")
-_NAME = re.compile(r"'(?:\w+\.)*([A-Za-z_]\w*)'")
+_NAME = re.compile(r"'(?:\w+\.)*([A-Za-z_][\w$]*)'")
 _DECLARES = r"^[^/\n]*\b(?:logic|wire|reg|int|bit|localparam|parameter|input|output)\b[^;\n]*\b{}\b"
 
 

@@ -31,6 +31,7 @@ _ROWS = (
     ("<", "<=", ">", ">=", "==", "!="),
     ("+", "-", "*"),
     ("&", "|", "^"),
+    ("+", "|", "^"),
     ("&&", "||"),
     ("&", "&&"),
     ("|", "||"),
@@ -416,7 +417,7 @@ def _cast_missing(at: At) -> Iterator[Draft]:
 def _initialised_once(at: At) -> Iterator[Draft]:
     """A variable gets the value of its declaration once, a net always."""
     values = [each.initializer for each in at.node.declarators if hasattr(each, "initializer")]
-    if not any(value is not None and re.search(r"[A-Za-z_]\w*", at.text(value)) for value in values):
+    if not any(value is not None and re.search(r"[A-Za-z_][\w$]*", at.text(value)) for value in values):
         return
     text = re.sub(r"^(?:logic|reg|bit)\b\s*", "", at.text(at.node.type))
     if at.above[-1].kind.name in ("ModuleDeclaration", "GenerateBlock"):

@@ -20,11 +20,15 @@ class SearchPolicy:
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: choices of one build for each second of the budget: a
             thousand take about four seconds to compile on two busy processors, and there are two builds.
+        likely: choices of the first build, where the places have an order: it is there after three seconds, and
+            what it does not hold is in the next one.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
         probing: share of the budget that the order of the places may take.
         searching: share at which the trials of single changes end; `pairs` those of a second one, the rest
             is for the confirmation.
+        rivals: share until which less likely places are tried where a change makes everything right: half of
+            the trials' time, so that the other half is left to confirm what was found.
         confirmed: changes that are built and run on all vectors.
         shown: of several that are equally consistent.
         chance: what makes fewer than this part of the wrong vectors right may do so by chance.
@@ -46,11 +50,13 @@ class SearchPolicy:
     choices_a_second: int = 60
     least_choices: int = 1000
     most_choices: int = 8000
+    likely: int = 600
     refused: int = 12
     reading: float = 0.3
     probing: float = 0.1
     searching: float = 0.75
     pairs: float = 0.88
+    rivals: float = 0.6
     confirmed: int = 4
     shown: int = 3
     chance: float = 0.1

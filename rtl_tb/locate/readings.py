@@ -30,7 +30,6 @@ class Readings:
         roots: those of them that are a whole value or condition.
         mixed: those that have other bits in another instance: one text cannot hold them as a choice.
         calling: those that call a function of the design.
-        in_subroutines: those in functions, which a constant may need.
         bounds: of a select by its place the lowest and the highest index.
         used, idle: modules, branches and values that some instance has, and such as one leaves out.
         statements: assignments of procedures.
@@ -42,7 +41,6 @@ class Readings:
     roots: dict[Place, None] = field(default_factory=dict)
     mixed: set[Place] = field(default_factory=set)
     calling: set[Place] = field(default_factory=set)
-    in_subroutines: set[Place] = field(default_factory=set)
     bounds: dict[Place, tuple[int, int]] = field(default_factory=dict)
     used: set[Place] = field(default_factory=set)
     idle: set[Place] = field(default_factory=set)
@@ -68,7 +66,6 @@ class _Walk:
         self.bodies: set[Any] = set()
         """Modules that were looked at, each with its parameters."""
         self.root: Place | None = None
-        self.in_subroutine = False
         self.scope = self.scopes = 0
         """The number of the instance, or of the turn of a loop, of all that were looked at."""
         self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
@@ -146,9 +143,7 @@ class _Walk:
                     self._use(node.definition.syntax)
                     self._within(node)
             case ast.SubroutineSymbol():
-                self.in_subroutine = True
                 self._below(node.body)
-                self.in_subroutine = False
             case ast.VariableDeclStatement():
                 if str(node.symbol.lifetime).endswith("Automatic"):
                     self._below(node.symbol.initializer)
@@ -249,6 +244,8 @@ class _Walk:
         """What stands at a place: the first look at one is at the widest expression there."""
         compound = node.kind.name == "BinaryOp" and node.left.kind.name == "LValueReference"
         place = self.sources.place(node)
+        if place is not None and node.kind.name == "Call" and not node.isSystemCall:
+            self.found.calling.add(place)
         if place is None or compound or not node.type.isIntegral:
             return
         text = self.sources.texts[place.file]
@@ -263,10 +260,6 @@ class _Walk:
             self.found.mixed.add(place)
         if own[0]:
             self.found.types.expressions.setdefault(place, own)
-        if self.in_subroutine:
-            self.found.in_subroutines.add(place)
-        if node.kind.name == "Call" and not node.isSystemCall:
-            self.found.calling.add(place)
 
 
 def _bare(node: Any) -> Any:

@@ -33,9 +33,9 @@ _WIDEST = 64
 """Bits of a vector of which each may have been a condition."""
 _CASTS = 3
 """Sizes of casts that are tried."""
-_NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_]\w*")
+_NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
-_BIT = re.compile(r"([A-Za-z_]\w*)\[(\w+)\]")
+_BIT = re.compile(r"([A-Za-z_][\w$]*)\[(\w+)\]")
 NUMBER = "number"
 """What kind of value a parameter or a genvar has."""
 _DECLARING = ("DataDeclarationSyntax", "NetDeclarationSyntax", "PortDeclarationSyntax", "FunctionPortSyntax")

@@ -7,7 +7,7 @@ One loop over passes, each of which tries candidates of one sort and keeps one i
 the first pass that finds a change with which every vector is right:
 
     probe       no candidate yet: orders the places (rtl_tb/locate/spectrum.py)
-    single      every choice of the first build, the likeliest places first
+    single      every choice of the first build, which holds those at the likeliest places
     constant    what costs a build of its own, until the build of `missing` is there; then what is left
     missing     what the first build had no room for, and what may be missing, at the likeliest places
     pair        a second change beside each that makes a part right and nothing wrong
@@ -39,13 +39,13 @@ from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.locate.budget import Budget
-from rtl_tb.locate.changes import Choice, design_of
-from rtl_tb.locate.choices import Ahead, build, new_names, room_of
+from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
+from rtl_tb.locate.choices import Built, build, new_names, room_of
 from rtl_tb.locate.clusters import Samples
 from rtl_tb.locate.faults import example_of_fault
 from rtl_tb.locate.hints import suspicious_lines
 from rtl_tb.locate.kinds import ASSIGN, ELSE, Change
-from rtl_tb.locate.policy import SearchPolicy
+from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.rest import rest_of
 from rtl_tb.locate.result import Alone, Edit, Repair
 from rtl_tb.locate.selector import numbers
@@ -69,7 +69,7 @@ def find_repairs(
     seconds: float | Budget = 60.0,
     progress: Progress | None = None,
     beside: bool = True,
-    ahead: Ahead | None = None,
+    begun: Search | None = None,
 ) -> list[Repair]:
     """Looks for one small change of the DUT's text that makes its results right, or for two.
 
@@ -78,7 +78,7 @@ def find_repairs(
             seconds longer.
         progress: called with how many changes of a pass were tried, and how many there are.
         beside: whether hypotheses are asked about what a change leaves wrong.
-        ahead: what was made of the text before; None: it is made now.
+        begun: the search, where it began before; None: it begins now.
 
     Returns:
         Confirmed changes, the likeliest first: those with which every vector of the check is right or, where
@@ -91,12 +91,12 @@ def find_repairs(
                 tried.
     """
     budget = seconds if isinstance(seconds, Budget) else Budget(seconds)
-    own = ahead or Ahead(job, budget)
+    search = begun or Search(verdict, job, budget)
     try:
-        return _Search(verdict, job, budget, progress, beside, own).found()
+        return search.found(budget, progress, beside)
     finally:
-        if ahead is None:
-            own.end()
+        if begun is None:
+            search.end()
 
 
 @dataclass(frozen=True)
@@ -163,19 +163,20 @@ class _Confirmed:
     repair: Repair
 
 
-class _Search:
-    def __init__(
-        self,
-        verdict: Verdict,
-        job: Job,
-        budget: Budget,
-        progress: Progress | None,
-        beside: bool,
-        ahead: Ahead,
-    ) -> None:
-        self.verdict, self.asked, self.budget, self.progress = verdict, job, budget, progress
-        self.beside, self.ahead, self.policy = beside, ahead, ahead.policy
-        self.dut = job.dut
+class Search:
+    """A search for a change of a text. It begins at once, in a thread of its own: while hypotheses are tried,
+    the text is read, its places are ordered, and the choices at the likeliest ones are compiled. `found` goes
+    on with them; `end` removes what was built.
+
+    Args:
+        verdict, job: what is wrong, and the run that showed it.
+    """
+
+    def __init__(self, verdict: Verdict, job: Job, budget: Budget, policy: SearchPolicy = DEFAULT) -> None:
+        self.verdict, self.asked, self.policy = verdict, job, policy
+        self.budget = self.own_time = budget.aside()
+        self.dut, self.beside = job.dut, True
+        self.progress: Progress | None = None
         self.samples = Samples(verdict, job.dut.compare, self.policy)
         self.spectrum: Spectrum | None = None
         self.statistics: dict[str, Statistics] = {}
@@ -188,40 +189,65 @@ class _Search:
         """Why a build of choices could not be made."""
         self.scores: list[Score] = []
         """What makes some vectors right and is not refuted."""
+        plain = replace(job, program=None, waves=None, simulator="verilator")
+        cycles = verdict.outcome.cycles // max(len(verdict.vectors), 1)
+        calm = Traffic(seed=job.traffic.seed)
+        vectors = verdict.vectors[self.samples.picked]
+        self.probe = replace(plain, traffic=calm, vectors=vectors, timeout_cycles=max(500, 4 * cycles))
+        job.build.mkdir(parents=True, exist_ok=True)
+        self.place = tempfile.TemporaryDirectory(prefix="repair_", dir=job.build.absolute())
+        self.folder = Path(self.place.name)
+        self.side = ThreadPoolExecutor(1)
+        self.read: Future[Changes] = self.side.submit(self._read)
+        self.first: Future[Trials | None] = self.side.submit(self._begin)
 
-    def found(self) -> list[Repair]:
+    def end(self) -> None:
+        """Ends what is under way; what was built is gone."""
+        self.own_time.end()
+        self.side.shutdown(cancel_futures=True)
+        builds.forget(self.folder)
+        with suppress(OSError):
+            self.place.cleanup()
+
+    def found(self, budget: Budget, progress: Progress | None, beside: bool) -> list[Repair]:
         """See find_repairs."""
-        self.changes = self.ahead.changes()
+        self.changes = self.read.result()
         if not self.changes.texts:
             return []
-        self.budget.look()
+        budget.look()
         if not self.verdict.wrong[self.samples.picked].any():
             raise RtlError(
                 f"none of the {len(self.samples.picked):,} vectors on which they are tried is wrong"
             )
-        self.asked.build.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="repair_", dir=self.asked.build.absolute()) as name:
-            self.folder = Path(name)
-            try:
-                with ThreadPoolExecutor(1) as self.side:
-                    return self._passes()
-            finally:
-                builds.forget(self.folder)
+        first = self.first.result()
+        self.budget, self.progress, self.beside = budget, progress, beside
+        return self._passes(first)
 
-    def _passes(self) -> list[Repair]:
+    def _read(self) -> Changes:
+        return find_changes(self.dut, self.budget.rest(self.policy.reading), self.policy)
+
+    def _begin(self) -> Trials | None:
+        """The order of the places, and a build of the choices at the likeliest ones."""
+        try:
+            self.changes = self.read.result()
+        except MmagoldError:  # `found` raises it
+            return None
+        room = room_of(self.policy, self.budget)
+        if (
+            probes := self._trials(lambda: self._built(self.changes.probes[:room], "probes"), "probe")
+        ) is not None:
+            self._order_places(probes)
+        likely = self.policy.likely if self.spectrum else room
+        listed = ranked(self.changes.choices, self.spectrum)[: min(likely, room)]
+        return self._trials(lambda: self._built(listed, "first"), "first")
+
+    def _passes(self, first: Trials | None) -> list[Repair]:
         """The loop. After each pass every candidate that it tried is refuted, or listed in `scores`."""
-        plain = replace(self.asked, program=None, waves=None, simulator="verilator")
-        vectors = self.verdict.vectors[self.samples.picked]
-        cycles = self.verdict.outcome.cycles // max(len(self.verdict.vectors), 1)
-        calm = Traffic(seed=self.asked.traffic.seed)
-        self.probe = replace(plain, traffic=calm, vectors=vectors, timeout_cycles=max(500, 4 * cycles))
         hinted = set[tuple[Path, int]]()
         with suppress(RtlError), self.budget.builds(self.policy.reading):
             hinted = suspicious_lines(self.dut, self.changes)
-        first = self._trials(self._first, "first")
         more: Future[Trials | None] | None = None
         if first is not None:
-            self._order_places(first)
             more = self.side.submit(self._trials, lambda: self._more(first), "more")
         constants = _Constants(ranked_constants(self.changes, self.changes.constants, self.spectrum, hinted))
         passes: list[tuple[str, Callable[[], list[Score]]]] = []
@@ -249,10 +275,14 @@ class _Search:
 
     # Builds -------------------------------------------------------------------------------------------------
 
-    def _first(self) -> tuple[list[Choice], Path] | None:
-        return self.ahead.built()
+    def _built(self, listed: list[Choice], name: str, part: float = 1.0) -> Built | None:
+        """A build of some choices; None where there are none."""
+        if not listed:
+            return None
+        folder = self.folder / name
+        return build(self.dut, self.changes, listed, self.asked, folder, self.budget, self.policy, part=part)
 
-    def _more(self, first: Trials) -> tuple[list[Choice], Path] | None:
+    def _more(self, first: Trials) -> Built | None:
         """What is not in the first build, at the likeliest places: one build of it."""
         room, tried = room_of(self.policy, self.budget), set(first.listed)
         left = [one for one in self.changes.choices if one not in tried]
@@ -266,20 +296,9 @@ class _Search:
             if len(missing) > room // 2 or most >= len(roots):
                 break
         some = [*ranked(missing, spectrum)[:room], *ranked(left, spectrum)[: room // 2]]
-        if not some:
-            return None
-        return build(
-            self.dut,
-            self.changes,
-            some,
-            self.asked,
-            self.folder / "more",
-            self.budget,
-            self.policy,
-            part=self.policy.searching,
-        )
+        return self._built(some, "more", self.policy.searching)
 
-    def _trials(self, made: Callable[[], tuple[list[Choice], Path] | None], name: str) -> Trials | None:
+    def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
         """A build with what its vectors give without a change; None where there is none, or none is wrong."""
         try:
             if (built := made()) is None:
@@ -352,13 +371,14 @@ class _Search:
         return [at[id(one)] for one in ranked(usable, self.spectrum)]
 
     def _try(self, trials: Trials, many: Sequence[tuple[int, ...]], first: Job, part: float) -> list[Score]:
-        """Runs choices of a build, several in one program. Where one makes all right, those at places that
-        are as likely are tried, too: they may be equally consistent."""
+        """Runs choices of a build, several in one program. Where one makes all right, the others are tried,
+        too, while there is time: they may be equally consistent."""
         self.current.candidates += len(many)
         least, scores = 0.0, list[Score]()
 
         def some(chosen: Sequence[tuple[int, ...]], number: int) -> list[Score]:
-            if self.budget.over(part) or self._evidence(trials, chosen[0]) < least:
+            less_likely = self._evidence(trials, chosen[0]) < least
+            if self.budget.over(min(part, self.policy.rivals) if less_likely else part):
                 return []
             self.current.tried += len(chosen)
             folder = trials.folder / f"few{number}_{len(chosen[0])}"

@@ -1,7 +1,7 @@
 """Where a fault may be: places ordered by what another value there does to failing and to passing vectors.
 
 Spectrum-based fault localisation, with a spectrum that works for hardware, where every assignment is always
-executed: a vector *depends* on a value or condition if its result changes when that is complemented, or zero.
+executed: a vector *depends* on a value or condition if its result changes when that is complemented.
 No single change at a place can make a vector right that does not depend on it. Ochiai's coefficient weighs
 the failing vectors that depend on a place against the passing ones that do; and where the complement itself
 makes failing vectors right, as it does of a condition that is evaluated once, the place comes first.
@@ -23,7 +23,7 @@ from rtl_tb.locate.sources import Place
 
 Flags = npt.NDArray[np.bool_]
 _WORD = re.compile(
-    r"\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_]\w*"
+    r"\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_][\w$]*"
 )
 
 

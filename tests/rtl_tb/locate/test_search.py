@@ -26,12 +26,11 @@ from rtl_tb.errors import RtlError
 from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
-from rtl_tb.locate.choices import Ahead, in_turn
 from rtl_tb.locate.hints import suspicious_lines
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
-from rtl_tb.locate.search import Score, _order, find_repairs
+from rtl_tb.locate.search import Score, Search, _order, find_repairs
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.sources import Place
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants
@@ -156,7 +155,8 @@ def test_every_place_has_its_turn() -> None:
         Choice(Change("name", at, "a", after), at, after)
         for at, after in ((here, "b"), (here, "c"), (there, "d"), (there, "e"))
     ]
-    assert [one.text for one in in_turn(listed)] == ["b", "d", "c", "e"]
+    same = Spectrum(np.ones(1, np.bool_))
+    assert [one.text for one in ranked(listed, same)] == ["b", "d", "c", "e"]
 
 
 @pytest.mark.parametrize("seconds", [0.1, pytest.param(4, marks=pytest.mark.long)])
@@ -238,15 +238,14 @@ def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
 
 def test_a_search_takes_what_was_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
-    ahead = Ahead(job, Budget(120))
+    search = Search(verdict, job, Budget(120))
     try:
-        changes = ahead.changes()
-        monkeypatch.setattr("rtl_tb.locate.choices.find_changes", lambda *_: pytest.fail("read again"))
-        with contextlib.suppress(RtlError):
-            find_repairs(verdict, job, Budget(0.5), ahead=ahead)
-        assert ahead.changes() is changes
+        assert search.first.result() is not None
+        monkeypatch.setattr("rtl_tb.locate.search.find_changes", lambda *_: pytest.fail("read again"))
+        (found,) = find_repairs(verdict, job, Budget(120), begun=search)
+        assert found.whole and not search.own_time.ended
     finally:
-        ahead.end()
+        search.end()
 
 
 def test_one_change_of_the_text_is_more_than_several_faults(
