@@ -130,6 +130,7 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
     sizes += [f"#define MG_{name} {getattr(rules, name)}\n" for name in RULES]
     (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
     optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
+    runtime = (*VERILATE, *recipe.language, *COMPILE)  # what the runtime is compiled with
     arguments: list[str | Path] = [
         *VERILATE,
         *how.further,
@@ -137,6 +138,8 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
         "-MAKEFLAGS",
         shlex.quote(optimise),
     ]
+    if kept := headers.kept_objects(objects, recipe.simulator, runtime):
+        arguments += ["-MAKEFLAGS", kept]
     arguments += [word for macro in COMPILE for word in ("-CFLAGS", macro)]
     arguments += [
         "--build-jobs",
@@ -147,6 +150,7 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
     ]
     arguments += ["--top-module", recipe.top, *recipe.files(place), HARNESS, "-o", place / PROGRAM]
     simulators.elaborate(recipe.simulator, arguments, folder=place, what=f"the DUT {dut.name}")
+    headers.keep_objects(objects, recipe.simulator, runtime)
 
 
 # Run --------------------------------------------------------------------------------------------------------

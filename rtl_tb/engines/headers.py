@@ -1,10 +1,11 @@
-"""The header of Verilator's runtime, read by the compiler once for all designs.
+"""Verilator's runtime, compiled once for all designs: its header and its objects.
 
-g++ needs longer to read `verilated.h`, with the standard library behind it, than to compile what Verilator
-writes of most units. It is precompiled for each compiler and set of options into $MMAGOLD_CACHE, else
-~/.cache/mmagold. g++ itself takes a precompiled header only where compiler, macros and options are those it
-was made with, and reads the text otherwise; without a place for it, or with another compiler, nothing is
-precompiled.
+g++ needs longer to read `verilated.h`, with the standard library behind it, and to compile the runtime than
+to compile what Verilator writes of most units: eight seconds of processor time for each build. Both are kept
+for each compiler and set of options in $MMAGOLD_CACHE, else ~/.cache/mmagold. g++ itself takes a precompiled
+header only where compiler, macros and options are those it was made with; the objects are kept under all of
+these. Without a place for them, or with another compiler, nothing is kept; where ccache is installed, it
+keeps the objects.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from rtl_tb.simulators.simulators import Simulator
 
 HEADER = "verilated.h"
 _STAMPS = "headers.json"
+_OBJECTS = ("verilated.o", "verilated_threads.o")
+"""Objects of the runtime that every program has."""
 _MACROS = ["-DVERILATOR=1"]
 _MACROS += [f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")]
 _PLAIN = re.compile(r"[\w./+@-]+")
@@ -59,20 +62,60 @@ def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[s
     )
 
 
-def _precompiled(simulator: Simulator, options: tuple[str, ...]) -> Path | None:
-    """The header beside which the precompiled one lies, made where there is none of the headers of today;
-    None where it cannot be."""
+def kept_objects(objects: Path, simulator: Simulator, options: Sequence[str]) -> str:
+    """Copies the objects of the runtime that an earlier build kept into the folder `objects`, and returns the
+    options of make with which it takes them as they are; "" where there are none."""
+    found = _place(simulator, ("objects", *options))
+    if found is None or simulator.env.get("OBJCACHE"):
+        return ""
+    with contextlib.suppress(OSError, ValueError):
+        if _is_of_today(found[0], _OBJECTS):
+            for name in _OBJECTS:
+                shutil.copyfile(found[0] / name, objects / name)
+            return " ".join(f"-o {name}" for name in _OBJECTS)
+    return ""
+
+
+def keep_objects(objects: Path, simulator: Simulator, options: Sequence[str]) -> None:
+    """Keeps the objects of the runtime of a finished build, where none are kept."""
+    found = _place(simulator, ("objects", *options))
+    if found is None or simulator.env.get("OBJCACHE"):
+        return
+    (folder, _, _), read = found, [objects / name.replace(".o", ".d") for name in _OBJECTS]
+    with contextlib.suppress(OSError, ValueError):
+        if _is_of_today(folder, _OBJECTS) or not all(path.is_file() for path in read):
+            return
+
+        def fill(place: Path) -> list[Path]:
+            for name in _OBJECTS:
+                shutil.copyfile(objects / name, place / name)
+            return [path for each in read for path in _read_files(each) if path.is_absolute()]
+
+        _keep(folder, _OBJECTS, fill)
+
+
+def _place(simulator: Simulator, options: Sequence[str]) -> tuple[Path, str, Path] | None:
+    """The folder for what a compiler makes of the runtime with some options, the compiler, and the folder of
+    the headers; None where there is no such compiler, or no place."""
     found = _compiler(simulator.compiler, simulator.env["PATH"])
     if found is None:
         return None
     compiler, about, include = found
-    key = repr((about, simulator.identity, str(include), options))
+    key = repr((about, simulator.identity, str(include), tuple(options)))
     digest = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:24]
     folder = cache_folder().absolute() / f"verilated_{digest}"
-    if not _PLAIN.fullmatch(str(folder)):
+    return (folder, compiler, include) if _PLAIN.fullmatch(str(folder)) else None
+
+
+def _precompiled(simulator: Simulator, options: tuple[str, ...]) -> Path | None:
+    """The header beside which the precompiled one lies, made where there is none of the headers of today;
+    None where it cannot be."""
+    found = _place(simulator, options)
+    if found is None:
         return None
+    folder, compiler, include = found
     with contextlib.suppress(OSError, ValueError, MmagoldError):
-        if not _is_of_today(folder):
+        if not _is_of_today(folder, (f"{HEADER}.gch",)):
             _make(
                 simulator,
                 [compiler, *options, *_MACROS, f"-I{include}", f"-I{include / 'vltstd'}"],
@@ -101,10 +144,10 @@ def _compiler(verilator: Path, path: str) -> tuple[str, str, Path] | None:
     return None
 
 
-def _is_of_today(folder: Path) -> bool:
-    """Whether a precompiled header is there and not damaged, and every file that was read for it is as it
-    was. g++ takes a part of one for the whole, and what it then says sounds like a fault of the design."""
-    if not _undamaged(folder, stamp(folder / f"{HEADER}.gch"), stamp(folder / _STAMPS)):
+def _is_of_today(folder: Path, names: Sequence[str]) -> bool:
+    """Whether what was compiled is there and not damaged, and every file that was read for it is as it was.
+    g++ takes a part of a header for the whole, and what it then says sounds like a fault of the design."""
+    if not _undamaged(folder, *(stamp(folder / name) for name in (*names, _STAMPS))):
         return False
     stamps = json.loads((folder / _STAMPS).read_text(encoding="utf-8"))
     return all(_stamp(Path(name)) == before for name, before in stamps.items())
@@ -123,22 +166,36 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _make(simulator: Simulator, command: Sequence[str], include: Path, folder: Path) -> None:
-    """Precompiles into a folder of its own, which then gets its name in one step; where another process was
-    faster, its header serves."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="verilated_", dir=folder.parent) as temporary:
-        place = Path(temporary) / "new"
-        place.mkdir()
+    """Precompiles the header."""
+
+    def fill(place: Path) -> list[Path]:
         header, read = place / HEADER, place / "read.d"
         header.write_text(f'#include "{include / HEADER}"\n', encoding="utf-8")
         words: list[str | Path] = [*command, "-MD", "-MF", read, "-x", "c++-header", header]
         words += ["-o", f"{header}.gch"]
         simulators.run(words, folder=place, env=simulator.env, log=place / "log")
-        names = read.read_text(encoding="utf-8").partition(":")[2].replace("\\\n", " ").split()
-        stamps = {name: _stamp(Path(name)) for name in names if not Path(name).is_relative_to(place)}
+        return [path for path in _read_files(read) if not path.is_relative_to(place)]
+
+    _keep(folder, (f"{HEADER}.gch",), fill)
+
+
+def _read_files(file: Path) -> list[Path]:
+    """The files that a compiler read, of what -MD writes."""
+    names = file.read_text(encoding="utf-8").partition(":")[2].replace("\\\n", " ").split()
+    return [Path(name) for name in names]
+
+
+def _keep(folder: Path, names: Sequence[str], fill: Callable[[Path], list[Path]]) -> None:
+    """Fills a folder of its own, which then gets its name in one step; where another process was faster, what
+    it made serves. `fill` returns the files of which a change makes it worthless."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="verilated_", dir=folder.parent) as temporary:
+        place = Path(temporary) / "new"
+        place.mkdir()
+        stamps = {str(path): _stamp(path) for path in fill(place)}
         (place / _STAMPS).write_text(json.dumps(stamps), encoding="utf-8")
         contents.write(place)
-        if folder.exists() and not _is_of_today(folder):
+        if folder.exists() and not _is_of_today(folder, names):
             folder.rename(Path(temporary) / "old")
         with contextlib.suppress(OSError):
             place.rename(folder)

@@ -20,8 +20,8 @@ class SearchPolicy:
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: choices of one build for each second of the budget: a
             thousand take about four seconds to compile on two busy processors, and there are two builds.
-        likely: choices of the first build, where the places have an order: it is there after three seconds, and
-            what it does not hold is in the next one.
+        likely: choices of the first build, where the places have an order: it is there after three seconds,
+            and what it does not hold is in the next one.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
         probing: share of the budget that the order of the places may take.

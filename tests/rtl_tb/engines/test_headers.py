@@ -47,3 +47,38 @@ def test_without_a_place_or_beside_cpp_there_is_none(tmp_path: Path, monkeypatch
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
     dut = dataclasses.replace(dut, sources=(*dut.sources, tmp_path / "dpi.cpp"))
     assert headers.optimisation("-O2", dut, simulator, ()) == "OPT_FAST=-O2"
+
+
+def test_objects_of_the_runtime_are_kept_until_a_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of other options, of a source that changed and of damaged ones nothing is taken; nor beside ccache."""
+    monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
+    simulator = simulators.verilator()
+    simulator = dataclasses.replace(simulator, env={**simulator.env, "OBJCACHE": ""})
+    built, source, taken = tmp_path / "built", tmp_path / "verilated.cpp", 0
+    built.mkdir()
+    source.write_text("int x;")
+    for name in ("verilated", "verilated_threads"):
+        (built / f"{name}.o").write_bytes(b"object of " + name.encode())
+        (built / f"{name}.d").write_text(f"{name}.o: {source}\n")
+
+    def kept(*options: str, env: dict[str, str] | None = None) -> bool:
+        nonlocal taken
+        taken += 1
+        (place := tmp_path / f"taken{taken}").mkdir()
+        user = dataclasses.replace(simulator, env={**simulator.env, **(env or {})})
+        said = headers.kept_objects(place, user, options)
+        assert bool(said) == bool(list(place.iterdir()))
+        return said == "-o verilated.o -o verilated_threads.o"
+
+    assert not kept("-a")
+    headers.keep_objects(built, simulator, ("-a",))
+    assert kept("-a") and not kept("-b") and not kept("-a", env={"OBJCACHE": "ccache"})
+    source.write_text("int xy;")
+    assert not kept("-a")
+    headers.keep_objects(built, simulator, ("-a",))
+    assert kept("-a")
+    (thing,) = (tmp_path / "cache").glob("*/verilated.o")
+    thing.write_bytes(b"half")
+    assert not kept("-a")
