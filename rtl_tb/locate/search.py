@@ -8,8 +8,9 @@ the first pass that finds a change with which every vector is right:
 
     probe       no candidate yet: orders the places (rtl_tb/locate/spectrum.py)
     single      every choice of the first build, which holds those at the likeliest places
-    constant    what costs a build of its own, until the build of `missing` is there; then what is left
-    missing     what the first build had no room for, and what may be missing, at the likeliest places
+    constant    what costs a build of its own, until the next build of choices is there; at last what is left
+    missing     what may be missing at the likeliest places, and what the builds before had no room for; again
+                until every choice was tried
     pair        a second change beside each that makes a part right and nothing wrong
 
 A change counts only where the designer's own text with it, built and run as any unit, gives every vector of
@@ -25,6 +26,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,7 @@ from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
+Pass = Callable[[], "list[Score]"]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -187,6 +191,10 @@ class Search:
         """Changes that make every vector right that they were tried on, and could not be run on all."""
         self.not_built: list[str] = []
         """Why a build of choices could not be made."""
+        self.whole = count()
+        """Numbers of the folders of confirmations."""
+        self.listed: set[Choice] = set()
+        """Choices that a build was asked for; the others are not tried yet."""
         self.scores: list[Score] = []
         """What makes some vectors right and is not refuted."""
         plain = replace(job, program=None, waves=None, simulator="verilator")
@@ -246,22 +254,8 @@ class Search:
         hinted = set[tuple[Path, int]]()
         with suppress(RtlError), self.budget.builds(self.policy.reading):
             hinted = suspicious_lines(self.dut, self.changes)
-        more: Future[Trials | None] | None = None
-        if first is not None:
-            more = self.side.submit(self._trials, lambda: self._more(first), "more")
         constants = _Constants(ranked_constants(self.changes, self.changes.constants, self.spectrum, hinted))
-        passes: list[tuple[str, Callable[[], list[Score]]]] = []
-        if first is not None and more is not None:
-            there = more
-            passes += [
-                ("single", lambda: self._singles(first)),
-                ("constant", lambda: self._try_constants(constants, there.done)),
-                ("missing", lambda: self._singles(there.result())),
-            ]
-        passes += [("constants left", lambda: self._try_constants(constants))]
-        if first is not None:
-            passes += [("pair", lambda: self._pairs(first))]
-        for name, tries in passes:
+        for name, tries in self._every_pass(first, constants):
             started = time.monotonic()
             self.statistics.setdefault(name, Statistics())
             self.current = self.statistics[name]
@@ -269,9 +263,25 @@ class Search:
             self.current.seconds += time.monotonic() - started
             self.current.clean += sum(one.clean for one in scores)
             self.scores = sorted([*self.scores, *scores], key=_order)
-            if found := self._whole(name):
+            if found := self._whole():
                 return found
         return self._partly()
+
+    def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
+        """The passes, by name. While choices of one build are tried the next one is made."""
+        if first is not None:
+            there = self.side.submit(self._trials, self._missing, "missing")
+            yield "single", lambda: self._singles(first)
+            yield "constant", lambda: self._try_constants(constants, there.done)
+            for name in map("more{}".format, count(1)):
+                if (trials := there.result()) is None:
+                    break
+                there = self.side.submit(self._trials, partial(self._more, name), name)
+                yield "missing", partial(self._singles, trials)
+                yield "constant", partial(self._try_constants, constants, there.done)
+        yield "constants left", lambda: self._try_constants(constants)
+        if first is not None:
+            yield "pair", lambda: self._pairs(first)
 
     # Builds -------------------------------------------------------------------------------------------------
 
@@ -279,14 +289,13 @@ class Search:
         """A build of some choices; None where there are none."""
         if not listed:
             return None
+        self.listed.update(listed)  # also what Verilator refuses
         folder = self.folder / name
         return build(self.dut, self.changes, listed, self.asked, folder, self.budget, self.policy, part=part)
 
-    def _more(self, first: Trials) -> Built | None:
-        """What is not in the first build, at the likeliest places: one build of it."""
-        room, tried = room_of(self.policy, self.budget), set(first.listed)
-        left = [one for one in self.changes.choices if one not in tried]
-        spectrum = self.spectrum
+    def _missing(self) -> Built | None:
+        """What may be missing at the likeliest places, and what the first build had no room for."""
+        room, spectrum = room_of(self.policy, self.budget), self.spectrum
         roots = [one.site for one in self.changes.probes]
         roots = sorted(dict.fromkeys(roots), key=spectrum.score, reverse=True) if spectrum else roots
         missing: list[Choice] = []
@@ -295,8 +304,17 @@ class Search:
             missing = self.changes.missing(likely)
             if len(missing) > room // 2 or most >= len(roots):
                 break
-        some = [*ranked(missing, spectrum)[:room], *ranked(left, spectrum)[: room // 2]]
-        return self._built(some, "more", self.policy.searching)
+        some = [*ranked(missing, spectrum)[:room], *self._left()[: room // 2]]
+        return self._built(some, "missing", self.policy.searching)
+
+    def _more(self, name: str) -> Built | None:
+        """Further choices, the likeliest places first; None where there are none."""
+        some = self._left()[: room_of(self.policy, self.budget)]
+        return self._built(some, name, self.policy.searching)
+
+    def _left(self) -> list[Choice]:
+        left = [one for one in self.changes.choices if one not in self.listed]
+        return ranked(left, self.spectrum)
 
     def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
         """A build with what its vectors give without a change; None where there is none, or none is wrong."""
@@ -356,11 +374,9 @@ class Search:
                 spectrum.note(few[number].site, changed, wrong)
         self.spectrum = spectrum
 
-    def _singles(self, trials: Trials | None) -> list[Score]:
+    def _singles(self, trials: Trials) -> list[Score]:
         """Pass `single` and `missing`: each choice on the few vectors, and where it makes all of these right
         on all. Invariant: a choice that is not listed leaves one of the few wrong."""
-        if trials is None:
-            return []
         order = self._ranked(trials)
         return self._try(trials, [(number,) for number in order], trials.first, self.policy.searching)
 
@@ -484,7 +500,7 @@ class Search:
 
     # What was found -----------------------------------------------------------------------------------------
 
-    def _whole(self, name: str) -> list[Repair]:
+    def _whole(self) -> list[Repair]:
         """Of changes that make all vectors right that they were tried on those that do so to every one of the
         check: one a line, the likeliest first."""
         clean = [one for one in self.scores if one.clean and one.changes not in self.refuted]
@@ -495,7 +511,7 @@ class Search:
             rivals[where] = rivals.get(where, 0) + 1
             if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
                 continue
-            repair = self._asked_of(score, self.folder / f"{name.replace(' ', '_')}_{number}")
+            repair = self._asked_of(score, self.folder / f"whole_{next(self.whole)}")
             if repair is not None and repair.whole:
                 found[where] = repair
         others = len(found) - 1
