@@ -53,7 +53,8 @@ BEFORE = 8
 SHOWN = 16
 """Failing vectors that the waveform shows."""
 _WAVES = 5.0
-"""Seconds in which Icarus Verilog compiles any unit, and Verilator a small one."""
+"""Seconds in which Icarus Verilog compiles any unit, and Verilator a small one; and in which a clock cycle
+must end there: a unit that hangs in Icarus has its verdict from Verilator."""
 _PACKAGES = ("cocotb", "numpy")
 FACTS, VECTORS = "capsule.json", "vectors.npz"
 _NOTHING = type(None)
@@ -166,6 +167,7 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
     notes = []
     for simulator in dict.fromkeys((*(("icarus",) if job.dut.vhdl is None else ()), job.simulator)):
         wanted = replace(job, vectors=few, simulator=simulator, waves=target / "waves.fst", program=None)
+        wanted = replace(wanted, wall_timeout=min(_WAVES, job.wall_timeout))
         try:
             outcome = engines.run(engine, wanted)
         except MmagoldError as error:

@@ -179,12 +179,13 @@ def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budge
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:
             found.append(f"the latency is {dut.handshake.latency + late}, not {dut.handshake.latency}")
+    if silent(verdict):
+        found.append(never_answered(verdict))
     explained = diagnosis is not None and diagnosis.explains
     if verdict.wrong.any() and not explained and (warned := _lint(dut, budget or Budget(float("inf")))):
         more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
-        found.append(f"Verilator's lint warns of widths: {'; '.join(warned[:SHOWN])}{more}")
-    if silent(verdict):
-        found.append(never_answered(verdict))
+        said = "; ".join(text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned[:SHOWN])
+        found.append(f"Verilator's lint warns of widths, which may be meant: {said}{more}")
     return found
 
 
