@@ -18,10 +18,10 @@ class SearchPolicy:
         at_once: changes that one process tries: starting it costs as much as ten runs.
         one_run: seconds after which a run is given up: a change that makes the unit hang is none.
         one_build: seconds for a constant, which may make a design of any size.
-        choices_a_second, least_choices, most_choices: choices of one build for each second of the budget: a
-            thousand take about four seconds to compile on two busy processors, and there are two builds.
-        likely: choices of the first build, where the places have an order: it is there after three seconds,
-            and what it does not hold is in the next one.
+        choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
+            each second of the budget: a thousand take about four seconds to compile on two busy processors.
+        likely: choices of the first build, where the places have an order, and of either half of the next
+            ones: such a build takes two to three seconds, and what one does not hold is in the next.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
         probing: share of the budget that the order of the places may take.

@@ -191,6 +191,8 @@ class Search:
         """Changes that make every vector right that they were tried on, and could not be run on all."""
         self.not_built: list[str] = []
         """Why a build of choices could not be made."""
+        self.missing: list[Choice] | None = None
+        """What may be missing and was not built yet; None: that was not looked at."""
         self.whole = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
@@ -270,13 +272,13 @@ class Search:
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While choices of one build are tried the next one is made."""
         if first is not None:
-            there = self.side.submit(self._trials, self._missing, "missing")
+            there = self.side.submit(self._trials, partial(self._next, "next0"), "next0")
             yield "single", lambda: self._singles(first)
             yield "constant", lambda: self._try_constants(constants, there.done)
-            for name in map("more{}".format, count(1)):
+            for name in map("next{}".format, count(1)):
                 if (trials := there.result()) is None:
                     break
-                there = self.side.submit(self._trials, partial(self._more, name), name)
+                there = self.side.submit(self._trials, partial(self._next, name), name)
                 yield "missing", partial(self._singles, trials)
                 yield "constant", partial(self._try_constants, constants, there.done)
         yield "constants left", lambda: self._try_constants(constants)
@@ -293,28 +295,31 @@ class Search:
         folder = self.folder / name
         return build(self.dut, self.changes, listed, self.asked, folder, self.budget, self.policy, part=part)
 
-    def _missing(self) -> Built | None:
-        """What may be missing at the likeliest places, and what the first build had no room for."""
+    def _next(self, name: str) -> Built | None:
+        """The next choices, the likeliest places first: half of them what may be missing. None where there
+        are none."""
+        if self.missing is None:
+            self.missing = self._every_missing()
+        half = self.policy.likely
+        some = [*self.missing[:half], *self._left()[:half]]
+        self.missing = self.missing[half:]
+        return self._built(some, name, self.policy.searching)
+
+    def _every_missing(self) -> list[Choice]:
+        """What may be missing, at as many of the likeliest places as there is room for."""
         room, spectrum = room_of(self.policy, self.budget), self.spectrum
         roots = [one.site for one in self.changes.probes]
         roots = sorted(dict.fromkeys(roots), key=spectrum.score, reverse=True) if spectrum else roots
         missing: list[Choice] = []
-        for most in (4, 16, 64, len(roots)):  # as many places as there is room
-            likely = _Within(roots[:most])
-            missing = self.changes.missing(likely)
+        for most in (4, 16, 64, len(roots)):
+            missing = self.changes.missing(_Within(roots[:most]))
             if len(missing) > room // 2 or most >= len(roots):
                 break
-        some = [*ranked(missing, spectrum)[:room], *self._left()[: room // 2]]
-        return self._built(some, "missing", self.policy.searching)
-
-    def _more(self, name: str) -> Built | None:
-        """Further choices, the likeliest places first; None where there are none."""
-        some = self._left()[: room_of(self.policy, self.budget)]
-        return self._built(some, name, self.policy.searching)
+        return ranked(missing, spectrum)[:room]
 
     def _left(self) -> list[Choice]:
-        left = [one for one in self.changes.choices if one not in self.listed]
-        return ranked(left, self.spectrum)
+        """What no build was asked for, the likeliest places first."""
+        return ranked([one for one in self.changes.choices if one not in self.listed], self.spectrum)
 
     def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
         """A build with what its vectors give without a change; None where there is none, or none is wrong."""
