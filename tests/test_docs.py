@@ -109,6 +109,19 @@ def test_links_of_page_exist(page: Path) -> None:
             )
 
 
+def test_commands_of_the_cheat_sheet_exist() -> None:
+    """With an instruction and a plan in place of its placeholders."""
+    stands_for = {
+        "NAME2": "ampere:HMMA.16816.F32",
+        "NAME": "hopper:HMMA.16816.F32",
+        "PLAN": "hopper:cublas_f64",
+    }
+    found = re.findall(r"`(mmagold [^`]+)`", (DOCS / "cheat-sheet.md").read_text("utf-8"))
+    assert len(found) > 30
+    for command in found:
+        check_command(re.sub("|".join(stands_for), lambda name: stands_for[name[0]], command))
+
+
 def test_every_page_can_be_reached_from_the_start() -> None:
     reached, found = set(), [DOCS / "index.md"]
     while found:

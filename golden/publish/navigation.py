@@ -11,7 +11,7 @@ from golden.publish.page import Page
 # Caption and pages (without .md) of each part of the side bar, in order; hand-written pages that stand
 # nowhere close the last.
 PARTS: dict[str, tuple[str, ...]] = {
-    "Get started": ("getting-started", "explorer", "torch", "gemm", "glossary"),
+    "Get started": ("getting-started", "cheat-sheet", "faq", "explorer", "torch", "gemm", "glossary"),
     "Check RTL": (
         "check-my-unit",
         "read-a-mismatch-report",
@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "profile",
         "vectors/hopper/index",
     ),
-    "Reference": ("spec-schema", "api/index", "limits", "core", "add-an-architecture", "add-a-step"),
+    "Reference": ("spec-schema", "api/index", "limits", "speed", "core", "add-an-architecture", "add-a-step"),
 }
 # Pages in these folders hang under the folder's index; in the others they are reached
 # by links and the search.
