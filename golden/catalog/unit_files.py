@@ -34,23 +34,23 @@ SHAPE = Mapping(
 )
 FORMATS = Mapping(
     (
-        Key("a", FORMAT_NAME, "of the first factor"),
-        Key("b", FORMAT_NAME, "of the second factor; without it the unit has no b", None),
-        Key("c", FORMAT_NAME, "of the addend; without it the unit has no c", None),
-        Key("d", FORMAT_NAME, "of the result"),
-        Key("scale_a", FORMAT_NAME, "of the scales of a, where there are scales", None),
-        Key("scale_b", FORMAT_NAME, "of the scales of b", None),
+        Key("a", FORMAT_NAME, "the first factor"),
+        Key("b", FORMAT_NAME, "the second factor; without this key the unit has no b", None),
+        Key("c", FORMAT_NAME, "the addend; without this key the unit has no c", None),
+        Key("d", FORMAT_NAME, "the result"),
+        Key("scale_a", FORMAT_NAME, "the scales of a, if there are any", None),
+        Key("scale_b", FORMAT_NAME, "the scales of b", None),
     )
 )
 UNIT = Mapping(
     (
         Key("modes", MODES, "[what an operand `mode` chooses](#modes) for each dot product", None),
-        Key("unit", Line(), "name in messages and files"),
-        Key("title", Text(), "one line; by default the name", None, instead="see right"),
+        Key("unit", Line(), "its name in messages and files"),
+        Key("title", Text(), "one line; default: the name", None, instead="see right"),
         Key(
             "source",
             Text(),
-            "where the description comes from; by default the file's name",
+            "where the description comes from; default: the file's name",
             None,
             instead="see right",
         ),
@@ -66,7 +66,7 @@ UNIT = Mapping(
         Key(
             "scale_block",
             Integer(1, MAX_K),
-            "with scales: elements of a row of a, or column of b, that share one; divides k",
+            "with scales: how many elements of a row of a, or column of b, share one; divides k",
             None,
         ),
         Key(
@@ -78,32 +78,33 @@ UNIT = Mapping(
         Key(
             "clear",
             Choice(PRODUCTS),
-            "whether the products that come with `clear` count, of a unit that keeps its accumulator",
+            "with `accumulator: state`: whether the products that come with `clear` count",
             PRODUCTS[0],
             needs=("accumulator",),
         ),
         Key(
             "load",
             Choice(("none", *PRODUCTS)),
-            "whether it has an operand `load`, and whether the products that come with it count",
+            "with `accumulator: state`: whether there is an operand `load`, and whether the products that "
+            "come with it count",
             "none",
             needs=("accumulator",),
         ),
         Key(
             "flags",
             Many(Choice(STATUS.words), 1, len(STATUS.words), different=True, alone=True),
-            "[status flags](#flags) beside d, the lowest bit first",
+            "[status flags](#flags) next to d, the lowest bit first",
             (),
         ),
         Key(
             "steps",
             STEP_LIST,
-            "the datapath, as one list of [steps](#every-step)",
+            "the datapath as one list of [steps](#every-step)",
         ),
         Key(
             "program",
             OPERATION_LIST,
-            "[several operations](#several-operations) one after the other",
+            "[several operations](#several-operations) in a row",
         ),
     ),
     one_of=(("steps", "program"),),

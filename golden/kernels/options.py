@@ -98,124 +98,129 @@ _PAIRS = Many(
 class Options:
     """All keys of a plan beside its instruction. None: see the key's meaning."""
 
-    a: str | None = _key(_FORMAT, None, "format of A's codes; default: the instruction's")
-    b: str | None = _key(_FORMAT, None, "the same of B")
+    a: str | None = _key(_FORMAT, None, "the format of A's codes; default: the instruction's")
+    b: str | None = _key(_FORMAT, None, "the same for B")
     convert: str = _key(
         Choice(ROUNDINGS),
         "nearest_even",
-        "how A and B of another format are rounded to the instruction's; `none` hands f32 codes to tf32 as "
-        "they are, and the unit drops the low bits",
+        "how A and B are rounded if their format is not the instruction's; `none` passes f32 codes to tf32 "
+        "unchanged, and the unit drops the low bits",
     )
     products: tuple[tuple[int, ...], ...] | None = _key(
         _PAIRS,
         None,
-        "A and B in f32 are cut into parts of the instruction's format: part 0 is the number rounded by "
-        "`convert`, part 1 what it lacks, rounded, and so on (of tf32 the last part is not rounded: the unit "
-        "drops its low bits). In each tile of K each [part of A, part of B] is multiplied, in this order, in "
-        "one chain, where a NaN before the last pair becomes 0; its sum is promoted",
+        "A and B in f32 are split into parts of the instruction's format: part 0 is the number rounded by "
+        "`convert`, part 1 the rounded remainder, and so on (the last part for tf32 is not rounded: the "
+        "unit drops its low bits). In each tile of K every [part of A, part of B] is multiplied, in this "
+        "order and in one chain; a NaN before the last pair becomes 0. The sum is promoted",
     )
     tile_k: int | None = _key(
         _MANY_OF_K,
         None,
-        "elements of K that a kernel takes at once: what `slices` and `order` divide, and parts are "
-        "multiples of; default: the instruction's k times `slices`",
+        "elements of K that a kernel takes at once; `slices` and `order` divide this tile, and parts are "
+        "multiples of it; default: the instruction's k times `slices`",
     )
     order: tuple[int, ...] | None = _key(
         Many(Integer(0, MAX_K * 64 - 1)),
         None,
-        "element of a tile that stands at each place; default: as they come",
+        "for each place of a tile, the element that stands there; default: ascending",
     )
     slices: int = _key(
         Integer(1, 1024),
         1,
-        "warps that share each tile of K, every one with a chain of its own; their sums are added in "
-        "`reduce`'s order in the accumulator's format",
+        "how many warps share each tile of K, each with its own chain; their sums are added in the order "
+        "of `reduce`, in the accumulator's format",
     )
     promote: int | None = _key(
         _MANY_OF_K,
         None,
-        "elements of K after which a sum, begun at zero, is added to an f32 accumulator (f64 for f64); each "
-        "part and each slice counts its own from its first on; default: one chain",
+        "after this many elements of K, the sum is added to an f32 accumulator (f64 for f64) and restarts "
+        "at zero; each part and each slice counts from its own first element; default: one chain",
     )
     split_k: int = _key(
-        Integer(1, MOST_PARTS), 1, "parts of K that are computed apart, each of as many tiles"
+        Integer(1, MOST_PARTS),
+        1,
+        "how many parts of K are computed separately, each with the same number of tiles",
     )
-    part: int | None = _key(_MANY_OF_K, None, "elements of K of a part, instead of `split_k`")
+    part: int | None = _key(_MANY_OF_K, None, "elements of K in each part, instead of `split_k`")
     parts: tuple[int, ...] | None = _key(
         Many(_MANY_OF_K),
         None,
-        "elements of K of each part, in their order, instead of `part`; K is their sum",
+        "elements of K in each part, as a list, instead of `part`; K is their sum",
     )
     reduce: str | tuple[Any, ...] = _key(
         Sums(("ascending", "descending", "tree")),
         "ascending",
-        "order in which the sums of parts (and of slices) are added; tree: neighbours in pairs; a list as "
-        "[0, 2, [1, 3]]: in turn as it stands there, inner lists first, parts or slices numbered from 0",
+        "the order in which the sums of parts (and of slices) are added. `tree`: neighbours in pairs; a "
+        "list such as [0, 2, [1, 3]]: in this order, inner lists first, parts or slices numbered from 0",
     )
     reduce_format: str | None = _key(
         Choice(REDUCED),
         None,
-        "format to which the sums of parts, and each sum of them, are rounded, also where all of K is one "
+        "the format to which the sum of each part, and each sum of these, is rounded, even if K is one "
         "part; default: the accumulator's",
     )
     edge: str = _key(
         Choice(("zeros", "first", "refused")),
         "zeros",
-        "a part of K that tiles do not divide, each part by itself: zeros fill the end of its last tile, or "
-        "of its first one, which then has what the others leave, as CUTLASS does it; or it is an error",
+        "what happens if tiles do not divide a part of K: zeros fill the end of its last tile (`zeros`), "
+        "or of its first tile, which then takes the remainder, as CUTLASS does (`first`); or it is an "
+        "error (`refused`)",
     )
     scales: str = _key(
         Choice(("none", "tensor", "row", "block")),
         "none",
-        "f32 factors of A and B: one each, whose product multiplies the sum; one for each column of B and "
-        "row of A, which multiply it in that order; one for each block, which multiply the sums that are "
-        "promoted in `scale_order`",
+        "f32 factors of A and B. `tensor`: one each, and their product multiplies the sum; `row`: one for "
+        "each column of B and row of A, which multiply it in that order; `block`: one for each block, "
+        "which multiply the promoted sums in `scale_order`",
     )
     scale_a_block: tuple[int, ...] = _key(
         Many(_MANY_OF_K, 2, 2, what="[rows, k]: 2 integers"),
         (1, 128),
-        "extent of a block of A that has a scale",
+        "the size of a block of A with one scale",
     )
     scale_b_block: tuple[int, ...] = _key(
         Many(_MANY_OF_K, 2, 2, what="[k, columns]: 2 integers"),
         (128, 128),
-        "extent of a block of B that has a scale",
+        "the size of a block of B with one scale",
     )
     scale_order: str = _key(
         Choice(("product", "a_first")),
         "product",
-        "scales of blocks: the sum that is promoted is multiplied by their product; or by A's, and the "
-        "rounded result by B's",
+        "how the scales of blocks multiply the promoted sum: by their product (`product`); or by A's, and "
+        "the rounded result by B's (`a_first`)",
     )
-    alpha: float = _key(Number(), 1.0, "f32 factor of the sum (f64 for f64)")
-    beta: float = _key(Number(), 1.0, "f32 factor of C (f64 for f64)")
+    alpha: float = _key(Number(), 1.0, "the f32 factor of the sum (f64 for f64)")
+    beta: float = _key(Number(), 1.0, "the f32 factor of C (f64 for f64)")
     c: str = _key(
         Choice(("after", "seed")),
         "after",
         "where C enters: after the whole sum, as in BLAS, or as the c of the first step",
     )
-    c_format: str | None = _key(_FORMAT, None, "format of C's codes; default: `out`, of a seed c's")
+    c_format: str | None = _key(
+        _FORMAT, None, "the format of C's codes; default: `out`, or c's with `c: seed`"
+    )
     bias: str = _key(
         Choice(("none", "rows", "columns")),
         "none",
-        "one more addend of each row or column of D, in the format `out`, added last",
+        "one more addend for each row or column of D, in the format `out`, added last",
     )
     activation: str = _key(
         Choice(("none", "relu", "masked")),
         "none",
-        "what becomes of the sum before it is rounded to `out`; relu: what is below zero, and -0, is +0, a "
-        "NaN stays one; masked: times 1, or times 0 where it is -infinity, which makes a NaN",
+        "applied to the sum before it is rounded to `out`. `relu`: negative numbers and -0 become +0, a "
+        "NaN stays a NaN; `masked`: times 1, or times 0 for -infinity, which gives a NaN",
     )
     fma: tuple[str, ...] = _key(
         Many(Choice(FUSED), different=True, alone=True),
         (),
-        "where a product and the sum after it are rounded once: a block's scale (with `a_first` B's) times "
-        "the sum that is promoted; alpha times the sum, before beta times C is added",
+        "where a product and the following sum are rounded once: `promotion`: a block's scale (with "
+        "`a_first` B's) times the promoted sum; `c`: alpha times the sum, before beta times C is added",
     )
     out: str | None = _key(
         Choice(OUT),
         None,
-        "format of the results, rounded to nearest even; default: the instruction's d",
+        "the format of the results, rounded to nearest even; default: the instruction's d",
     )
 
 

@@ -258,8 +258,8 @@ def _formats() -> dict[str, Format]:
     return {name: build_format(name, table.take(name, yamlfile.Section)) for name in table}
 
 
-_STORAGE = Key("storage", Choice((8, 16, 32, 64)), "bits of the NumPy integer that carries a code")
-_SIGNED = Key("signed", Flag(), "has a sign; without one a negative result loses its own", True)
+_STORAGE = Key("storage", Choice((8, 16, 32, 64)), "bits of the NumPy integer that holds a code")
+_SIGNED = Key("signed", Flag(), "whether it has a sign; without one, a negative result loses its sign", True)
 FORMAT = Variants(
     "kind",
     "a floating-point number or an integer",
@@ -268,34 +268,35 @@ FORMAT = Variants(
             (
                 _STORAGE,
                 _SIGNED,
-                Key("exponent_bits", Integer(1, 11), "floats: width of e"),
-                Key("fraction_bits", Integer(0, 52), "floats: width of f"),
-                Key("bias", Integer(-64, 1087), "floats: of the exponent"),
+                Key("exponent_bits", Integer(1, 11), "floats: the width of e"),
+                Key("fraction_bits", Integer(0, 52), "floats: the width of f"),
+                Key("bias", Integer(-64, 1087), "floats: the exponent bias"),
                 Key(
                     "specials",
                     Choice(SPECIALS),
-                    "floats: `ieee` (infinities and NaNs), `all_ones_nan`, `negative_zero_nan`, or `none` "
-                    "(every code is a number)",
+                    "floats: `ieee` (infinities and NaNs), `all_ones_nan` (a NaN if all exponent and "
+                    "fraction bits are 1), `negative_zero_nan` (the code of -0 is the NaN), or `none` (every code is "
+                    "a number)",
                 ),
                 Key(
                     "zero",
                     Flag(),
-                    "floats: `false` if there is no zero and no subnormal number, as in ue8m0; code 0 is "
-                    "then the result for whatever lies below it",
+                    "floats: `false` if there is no zero and no subnormal number, as in ue8m0; smaller "
+                    "results then become code 0",
                     True,
                 ),
                 Key(
                     "ignored_low",
                     Integer(0, 32),
-                    "floats: bits of a code that the unit does not read, at the low end",
+                    "floats: how many low bits of a code the unit does not read",
                     0,
                 ),
-                Key("ignored_high", Integer(0, 8), "floats: the same at the high end", 0),
+                Key("ignored_high", Integer(0, 8), "floats: the same for high bits", 0),
                 Key(
                     "subnormals",
                     Flag(),
-                    "floats: `false` if numbers of exponent field 0 have the hidden bit, too, but for code "
-                    "0, which is zero (and, with a sign, the code of -0)",
+                    "floats: `false` if numbers with exponent field 0 have the hidden bit too; code 0 is "
+                    "still zero (and, with a sign, the code of -0)",
                     True,
                 ),
             )
@@ -304,7 +305,7 @@ FORMAT = Variants(
             (
                 _STORAGE,
                 _SIGNED,
-                Key("bits", Integer(1, 64), "integers: width; a factor (a, b) has at most 32, c 63"),
+                Key("bits", Integer(1, 64), "integers: the width; at most 32 for a factor (a, b), 63 for c"),
             )
         ),
     },

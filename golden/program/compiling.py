@@ -39,7 +39,7 @@ K_SUBSET = Mapping(
         Key(
             "modulo",
             Integer(1, MAX_K),
-            "k is divided by this",
+            "the divisor of k",
             None,
             excludes=("list",),
             needs=("residues",),
@@ -47,7 +47,7 @@ K_SUBSET = Mapping(
         Key(
             "residues",
             Many(_PLACE_IN_K, different=True),
-            "and taken where the remainder is one of these, each below `modulo`",
+            "takes every k with one of these remainders, each below `modulo`",
             None,
             needs=("modulo",),
         ),
@@ -61,14 +61,14 @@ OPERATION = Mapping(
         Key(
             "k",
             Either(Choice(("all", "none")), K_SUBSET),
-            "the products that it takes: `all`, `none`, or [a mapping](#k)",
+            "its products: `all`, `none`, or [a mapping](#k)",
             "all",
         ),
         Key(
             "seed",
             Text(),
-            "the register that enters as c: `c`, `zero` or an earlier result; by default the result before, "
-            "of the first `c`",
+            "the register that enters as c: `c`, `zero` or an earlier result; default: the previous "
+            "result, and `c` for the first operation",
             None,
             instead="see right",
         ),
@@ -81,21 +81,22 @@ OPERATION = Mapping(
         Key(
             "operands",
             FORMAT_NAME,
-            "a format to which a and b are converted first; it has to hold them exactly",
+            "a format to which a and b are converted first; it must hold them exactly",
             None,
         ),
-        Key("out", FORMAT_NAME, "format of the result; without it d's", None),
+        Key("out", FORMAT_NAME, "the format of the result; default: d's", None),
         Key(
             "to",
             WORD,
-            "name of the result; of others than the last by default `result0`, `result1`, ...",
+            "the name of the result; default: `d` for the last operation, `result0`, `result1`, ... for "
+            "the others",
             None,
             instead="`d`",
         ),
         Key(
             "steps",
             STEP_LIST,
-            "the [steps](#every-step), where no algorithm is named",
+            "the [steps](#every-step), if no algorithm is named",
             None,
             instead="needed without an algorithm",
         ),

@@ -64,7 +64,7 @@ def _choice(
     )
 
 
-def _rounding(meaning: str = "how", default: Any = MISSING, **more: Any) -> Any:
+def _rounding(meaning: str = "the rounding", default: Any = MISSING, **more: Any) -> Any:
     return _choice(keys.ROUNDING, meaning, default, **more)
 
 
@@ -79,17 +79,17 @@ def _flush(meaning: str, **more: Any) -> Any:
 def _tiny() -> Any:
     return _choice(
         keys.TINY,
-        "with `flush` what is flushed, with [`flags`](#flags) what raises underflow: a result that is "
-        "subnormal (`subnormal_result`); a number that, rounded as if exponents had no lower bound, is below "
-        "the least normal one (`unbounded`, IEEE 754's tininess after rounding); one that is below it "
-        "(`before_rounding`)",
+        "which results are tiny: `flush` flushes them, [`flags`](#flags) raise underflow for them. "
+        "`subnormal_result`: the result is subnormal; `unbounded`: the number, rounded with an unbounded "
+        "exponent, is below the least normal number (IEEE 754's tininess after rounding); "
+        "`before_rounding`: the unrounded number is below it",
         "subnormal_result",
         when=("flush", "signed", "positive"),
         with_flags=True,
     )
 
 
-def _nan(meaning: str = "the word of a NaN; without it the format's", **more: Any) -> Any:
+def _nan(meaning: str = "the NaN word; default: the format's", **more: Any) -> Any:
     return declare(Word(meaning=meaning, **more), None)
 
 
@@ -97,9 +97,9 @@ def _quieted(key: str) -> Any:
     return declare(
         Flag(
             when=(key,),
-            meaning=f"with `{key}`: whether the NaN that is handed on is quieted (its highest fraction bit "
-            "is set, as IEEE 754 says); `false`: a signalling NaN is handed on as it is, among formats with "
-            "as many fraction bits",
+            meaning=f"with `{key}`: whether a returned NaN is quieted (its highest fraction bit is set, as "
+            "IEEE 754 says); `false`: a signalling NaN is returned unchanged, between formats with equally "
+            "many fraction bits",
         ),
         True,
     )
@@ -129,28 +129,29 @@ class Multiply:
     of: ClassVar[tuple[str, ...]] = ("a", "b")
     to: str = _to("where the products go")
     operation: str = _choice(
-        keys.OPERATION, "for b1 and other unsigned integers: what two bits are combined with", "product"
+        keys.OPERATION, "for b1 and other unsigned integers: how two bits are combined", "product"
     )
     negate: str = _choice(
         keys.NEGATE,
-        "whose sign is turned before anything is rounded: that of every product, of c, of both; the four are "
-        "a * b + c, c - a * b, a * b - c and -(a * b) - c",
+        "what is negated before any rounding: nothing, every product, c, or both; in this order a * b + c, "
+        "c - a * b, a * b - c and -(a * b) - c",
         "none",
     )
     zero_times_infinity: str = _zero_times_infinity()
     normalize: bool = declare(
         Flag(
-            meaning="`true`: every product is shifted to [1, 2), subnormal factors included; `false`: it "
-            "keeps exponent e_a + e_b"
+            meaning="`true`: every product is shifted to [1, 2), also with subnormal factors; `false`: it "
+            "keeps the exponent e_a + e_b"
         ),
         False,
     )
     overflow_exponent: int | None = _exponent(
-        "a product of 2^this or more becomes infinite; without it none does"
+        "a product of 2 to this power or more becomes infinite; default: no limit"
     )
     format: Format | None = declare(
         FormatName(
-            or_out=False, meaning="the multiplier rounds to it (IEEE 754); without it products are exact"
+            or_out=False,
+            meaning="the multiplier rounds to this format (IEEE 754); default: products are exact",
         ),
         None,
     )
@@ -159,7 +160,7 @@ class Multiply:
         "with `format`: a subnormal product becomes a zero of its sign, or +0", when=("format",)
     )
     tiny: str = _tiny()
-    nan: int | None = _nan("with `format`: the word of a NaN; without it the format's", when=("format",))
+    nan: int | None = _nan("with `format`: the NaN word; default: the format's", when=("format",))
 
 
 @hashed_once
@@ -170,7 +171,7 @@ class Scale:
     op: ClassVar[Literal["scale"]] = "scale"
     to: ClassVar[str] = ""
     of: tuple[str, ...] = _of(
-        "`products`, or `groups` whose size divides the scale block",
+        "what is scaled: `products`, or `groups` whose size divides the scale block",
         never=("a", "b", "c", "scales", "addends"),
     )
 
@@ -178,22 +179,21 @@ class Scale:
 @hashed_once
 @dataclass(frozen=True)
 class SpecialValues:
-    """Ends the operation where a term is a NaN or an infinity; otherwise the next step goes on."""
+    """Ends the operation if a term is a NaN or an infinity. All other terms continue with the next step."""
 
     op: ClassVar[Literal["special_values"]] = "special_values"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("whose terms are looked at; `scales` too, where a NaN scale matters")
+    of: tuple[str, ...] = _of("the registers that are examined; include `scales` if a NaN scale matters")
     opposite_infinities: str = _choice(keys.OPPOSITE, _A_FAULT, "nan", fault=True)
-    nan: int | None = _nan("the word that the unit answers; without it the format's")
+    nan: int | None = _nan("the NaN word that the unit returns; default: the format's")
     nans: tuple[tuple[str, int | None], ...] = declare(
         Causes(
             causes=keys.CAUSE.words,
-            meaning="words by cause, those that win first: `{factor: 0xFFC00A3D, c: payload}`; causes are a "
-            "NaN "
-            "in `a`, in `b`, in a `factor` (a or b, k ascending), in `c`; infinity times zero "
-            "(`invalid_product`), infinities of both signs among the products (`opposite_products`) or among "
-            "all terms (`opposite_infinities`). `payload`: that NaN is handed on. Any other gives "
-            "`nan`",
+            meaning="NaN words by cause, in order of priority: `{factor: 0xFFC00A3D, c: payload}`. Causes: "
+            "a NaN in `a`, in `b`, in a `factor` (a or b, k ascending), in `c`; infinity times zero "
+            "(`invalid_product`); infinities of both signs among the products (`opposite_products`) or "
+            "among all terms (`opposite_infinities`). `payload` returns the NaN of the operand. Other "
+            "causes return `nan`",
         ),
         (),
     )
@@ -207,10 +207,11 @@ class Flush:
 
     op: ClassVar[Literal["flush"]] = "flush"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("whose numbers", never=("scales", "addends"))
+    of: tuple[str, ...] = _of("the registers", never=("scales", "addends"))
     sign: str = _choice(
         keys.FLUSH,
-        "a subnormal number becomes a zero of its sign; or it and every zero +0",
+        "`signed`: a subnormal number becomes a zero of its sign; `positive`: subnormal numbers and zeros "
+        "become +0",
         words=("signed", "positive"),
     )
 
@@ -222,53 +223,48 @@ class Align:
 
     op: ClassVar[Literal["align"]] = "align"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("the terms that are aligned to each other", never=("b", "scales"))
+    of: tuple[str, ...] = _of("the registers whose terms are aligned together", never=("b", "scales"))
     cut: str = _choice(
         keys.CUT,
-        "`sticky_added`: every term gets one more bit, which says whether anything of it was cut and is "
-        "added with the others; `sticky_or`: all bits cut of all terms are ORed into one, which stands one "
-        "place below the last bit kept, under the magnitude of the sum, as most hardware has it: where the "
-        "sum cancels, it moves up with the other bits. The next `align`, `normalize` or `round` of the sum "
-        "takes it as its last bit, which is kept or cut like any other; a format that has a place for it "
-        "shows it in `d`. Below the sum is where the cut bits belong if they have the sum's sign; a term of"
-        " the other sign (an effective subtraction) that was cut toward zero belongs above, and directed "
-        "roundings and ties come out wrong. With one term cut, `rounding: down` is right for positive sums,"
-        " `up` for negative ones, `to_odd` for both",
+        "`dropped`: cut bits are lost. `sticky_added`: every term gets one more bit, set if any of its "
+        "bits was cut, which is added with the others. `sticky_or`: all cut bits of all terms are ORed "
+        "into one bit below the last kept bit of the sum's magnitude, as in most hardware; [how it "
+        "counts](#the-sticky-bit-of-sticky_or)",
         "dropped",
         old=(("sticky", "sticky_added"),),
     )
     zeros: str = _choice(keys.ZEROS, _A_FAULT, "ignored", fault=True)
     sticky_gap: int = _sticky_gap()
     group: tuple[str, int] | None = _group(
-        "n neighbours, or every n-th term, are aligned to each other; [one register only](#group)"
+        "align n neighbours, or every n-th term, separately; [one register only](#group)"
     )
     fraction_bits: tuple[tuple[str, int], ...] = declare(
         Widths(
             low=0,
             high=MAX_FRACTION_BITS,
             for_all=True,
-            meaning="F: bits kept below the point of the largest exponent; `{products: 24, c: 26}` for each "
-            "register its own",
+            meaning="F: the number of bits kept below the point of the largest exponent; `{products: 24, "
+            "c: 26}` sets it for each register",
         )
     )
     rounding: str = _rounding(
-        "what happens to the bits below: `toward_zero` drops them from the magnitude, `down` from the two's "
+        "how the lower bits are rounded: `toward_zero` cuts the magnitude, `down` cuts the two's "
         "complement number"
     )
     shift_limit: int | None = declare(Integer(low=0, high=10000, meaning=_A_FAULT, fault=True), None)
     left_out: tuple[tuple[str, str], ...] = declare(
         Rules(vocabulary=keys.LEFT_OUT, meaning=_A_FAULT, fault=True), ()
     )
-    floor: int | None = _exponent("the maximum exponent is at least this")
+    floor: int | None = _exponent("the least value of the maximum exponent")
     exponent: int | None = _exponent(
-        "all terms are shifted to this exponent, whatever they hold: the register is a fixed-point number"
+        "all terms are shifted to this exponent instead of the maximum: the register is a fixed-point number"
     )
     maximum: tuple[Candidate, ...] = declare(
         Candidates(
             most=4,
-            meaning="the exponent is the largest of these candidates, instead of that of all terms: "
-            "`{of: products, exponent: carried}` the exponents of these numbers, `exponent: leading` the "
-            "places of their leading ones; `plus` is added, `least` is the least that the candidate is",
+            meaning="candidates for the maximum exponent, instead of all terms. `{of: products, exponent: "
+            "carried}` takes the exponents of these numbers, `exponent: leading` the positions of their "
+            "leading ones; `plus` is added, and `least` is the candidate's least value",
         ),
         (),
     )
@@ -277,8 +273,8 @@ class Align:
             low=-keys.MOST_EXPONENT,
             high=keys.MOST_EXPONENT,
             for_all=False,
-            meaning="`{c: n}`: a negative number of this register that lies wholly below the last bit kept "
-            "becomes zero, however it is rounded, where that bit is worth more than 2^n",
+            meaning="`{c: n}`: a negative number of this register that is entirely below the last kept bit "
+            "becomes zero, with any rounding, if that bit is worth more than 2^n",
         ),
         (),
     )
@@ -287,7 +283,7 @@ class Align:
             low=0,
             high=10000,
             for_all=False,
-            meaning="`{register: n}`: terms of this register more than n below the maximum count as zero",
+            meaning="`{register: n}`: a term of this register more than n below the maximum counts as zero",
         ),
         (),
     )
@@ -299,33 +295,34 @@ class Sum:
     """One exact sum of all terms, or of each group of them."""
 
     op: ClassVar[Literal["sum"]] = "sum"
-    of: tuple[str, ...] = _of("what is added; sequential: in this order")
+    of: tuple[str, ...] = _of("the registers that are added; sequential: in this order")
     to: str = _to("where the sum goes; `d` only with a rounding order", also=("d",))
     group: tuple[str, int] | None = _group("one sum for each [group](#group); one register only")
     exponent: int | None = _exponent(
-        "exact: the exponent that the sum shows to a later alignment, instead of its terms' largest"
+        "exact: the exponent of the sum in a later alignment; default: the largest of its terms"
     )
-    rounding: str = _rounding("exact: a zero sum of terms of both signs is -0 with `down`", "toward_zero")
+    rounding: str = _rounding(
+        "exact: only the sign of zero: a zero sum of terms of both signs is -0 with `down`", "toward_zero"
+    )
     width: int | None = declare(
         Integer(
             low=1,
             high=120,
-            meaning="integer bits, sign included, of the two's complement register that holds the sum",
+            meaning="integer bits, with the sign, of the two's complement register that holds the sum",
         ),
         None,
     )
     overflow: str = _choice(
         keys.OVERFLOW,
-        "with `width`: a sum that the register cannot hold wraps, or becomes its largest or least number",
+        "with `width`: a sum that does not fit wraps, or becomes the register's largest or least number",
         "wrap",
         words=("wrap", "saturate"),
         when=("width",),
     )
     complement: str = _choice(
         keys.COMPLEMENT,
-        "`c`: terms (zeros, too) whose sign is not that of c are subtracted in one's complement, which is "
-        "one "
-        "unit of the last place less",
+        "`c`: terms (and zeros) with the opposite sign of c are subtracted in one's complement, one unit "
+        "of the last place too low",
         "none",
     )
     cancelled: str = _choice(keys.CANCELLED, _A_FAULT, "keeps_exponent", fault=True)
@@ -338,26 +335,32 @@ class Additions:
     `sequential`."""
 
     op: ClassVar[Literal["sum"]] = "sum"
-    order: str = _choice(keys.ORDER, "`tree`: halves again and again; `sequential`: one after the other")
-    of: tuple[str, ...] = _of("what is added; sequential: in this order")
+    order: str = _choice(
+        keys.ORDER,
+        "`exact`: one fixed-point sum; `tree`: recursive halves; `sequential`: one after the other",
+    )
+    of: tuple[str, ...] = _of("the registers that are added; sequential: in this order")
     to: str = _to("where the sum goes; `d` only with a rounding order", also=("d",))
     group: tuple[str, int] | None = _group("one sum for each [group](#group); one register only")
     format: Format = declare(
-        FormatName(or_out=True, meaning="tree, sequential: every addition rounds to it; without it to d's"),
+        FormatName(
+            or_out=True, meaning="tree, sequential: every addition rounds to this format; default: d's"
+        ),
         None,
     )
-    rounding: str = _rounding("tree, sequential: of every addition")
+    rounding: str = _rounding("tree, sequential: the rounding of every addition")
     flush: str = _flush("tree, sequential: subnormal sums become zero")
     tiny: str = _tiny()
-    nan: int | None = _nan("tree, sequential: the word of a NaN; without it the format's")
+    nan: int | None = _nan("tree, sequential: the NaN word; default: the format's")
     first_nan: bool = declare(
-        Flag(meaning="tree, sequential: of two terms the first NaN is handed on, payload included"),
+        Flag(meaning="tree, sequential: the first NaN of two terms is returned with its payload"),
         False,
     )
     quieted: bool = _quieted("first_nan")
     overflow: str = _choice(
         keys.OVERFLOW,
-        "tree, sequential: integers wrap (`ieee`; terms that are integers alone), or clamp at every addition",
+        "tree, sequential: integers wrap (`ieee`, only if all terms are integers), or saturate at every "
+        "addition",
         "ieee",
         words=("ieee", "saturate"),
     )
@@ -370,19 +373,18 @@ class Normalize:
 
     op: ClassVar[Literal["normalize"]] = "normalize"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("which", never=("b", "scales"))
+    of: tuple[str, ...] = _of("the registers", never=("b", "scales"))
     fraction_bits: tuple[tuple[str, int], ...] = declare(
         Widths(
             low=0,
             high=MAX_FRACTION_BITS,
             for_all=True,
-            meaning="bits kept; `{products: 24, c: 26}` for each register its own",
+            meaning="the number of bits kept; `{products: 24, c: 26}` sets it for each register",
         )
     )
     rounding: str = _rounding(
-        "what happens to the bits below, the sticky bit of `cut: sticky_or` among them: `to_odd` ORs all of "
-        "them into the last bit kept, as a normaliser does that hands a sticky bit on; `toward_zero` forgets "
-        "them"
+        "how the lower bits are rounded, with the sticky bit of `cut: sticky_or`: `to_odd` ORs them into "
+        "the last kept bit, like a normaliser that passes a sticky bit on; `toward_zero` drops them"
     )
     min_exponent: int | None = _exponent("no number is shifted left beyond this exponent")
 
@@ -396,19 +398,19 @@ class Fma:
     of: ClassVar[tuple[str, ...]] = ("a", "b")
     to: str = _to("where the result goes", also=("d",))
     format: Format = declare(
-        FormatName(or_out=True, meaning="every multiply-add rounds to it; without it to d's"), None
+        FormatName(or_out=True, meaning="every multiply-add rounds to this format; default: d's"), None
     )
     group: tuple[str, int] | None = _group("one chain for each [group](#group)")
     rounding: str = _rounding()
     flush: str = _flush("subnormal results become zero")
     tiny: str = _tiny()
-    start: str = _choice(keys.START, "what the chain starts from: c, +0, or the rounded first product", "c")
+    start: str = _choice(keys.START, "the start of the chain: c, +0, or the rounded first product", "c")
     zero_times_infinity: str = _zero_times_infinity()
-    nan: int | None = _nan("the word of a NaN made from numbers; without it the format's")
+    nan: int | None = _nan("the word of a NaN that numbers produce; default: the format's")
     nan_order: tuple[str, ...] = declare(
         Names(
             allowed=("a", "b", "c"),
-            meaning="whose NaN is handed on first, payload included; without it none is",
+            meaning="the priority of operands whose NaN is returned with its payload; default: none is",
         ),
         (),
     )
@@ -421,37 +423,40 @@ class Round:
     """Rounds to a number format: the result, or an earlier register."""
 
     op: ClassVar[Literal["round"]] = "round"
-    to: str = _to("where it goes; without it to `d`", also=("d",), default="d")
+    to: str = _to("where the result goes", also=("d",), default="d")
     format: Format = declare(
-        FormatName(or_out=True, meaning="what it is rounded to; without it d's, and `d` has its own"), None
+        FormatName(or_out=True, meaning="the target format; default: d's; `d` always has its own"), None
     )
-    of: tuple[str, ...] = _of("what is rounded", most=1)
+    of: tuple[str, ...] = _of("the register that is rounded", most=1)
     rounding: str = _rounding()
     overflow: str = _choice(
         keys.OVERFLOW,
-        "floats: `infinity` whatever the rounding; the `largest` number; as IEEE 754 says (`ieee`); the "
-        "step's `nan`, whatever the sign. A format without infinities has its largest number for `infinity`"
-        " and `ieee`. Integers: `wrap` (totals of integers alone) or `saturate`",
+        "floats: always `infinity`; the `largest` number; IEEE 754's rule (`ieee`); or the step's `nan`, "
+        "for both signs. In a format without infinities, `infinity` and `ieee` give the largest number. "
+        "Integers: `wrap` (only totals of integers) or `saturate`",
     )
     flush: str = _flush("a subnormal result becomes zero")
     tiny: str = _tiny()
     nan: int | None = _nan()
     zero: str = _choice(
         keys.ZERO_RULE,
-        "a zero result is +0, also a flushed one, or keeps its sign; `signed_underflow`: an exact zero is "
-        "+0, a number that underflows keeps its sign, also where the rounding sees none of its bits "
-        "(`sticky: left_out`)",
+        "`positive`: a zero result, also a flushed one, is +0; `signed`: it keeps its sign; "
+        "`signed_underflow`: an exact zero is +0, and a number that underflows keeps its sign, even if the "
+        "rounding sees none of its bits (`sticky: left_out`)",
     )
     subnormal_carry: str = _choice(keys.CARRY, _A_FAULT, "kept", fault=True)
     sticky: str = _choice(
         keys.STICKY,
-        "`left_out`: of what is cut, the rounding sees the highest bit alone",
+        "`left_out`: the rounding sees only the highest cut bit",
         "seen",
         fault=True,
     )
     sticky_gap: int = _sticky_gap()
     result_fraction_bits: int | None = declare(
-        Integer(name="fraction_bits", low=0, high=52, meaning="keep fewer bits than the format has"), None
+        Integer(
+            name="fraction_bits", low=0, high=52, meaning="keeps fewer fraction bits than the format has"
+        ),
+        None,
     )
 
 
@@ -463,8 +468,10 @@ class HiddenBit:
 
     op: ClassVar[Literal["hidden_bit"]] = "hidden_bit"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("whose subnormal numbers get the hidden bit", never=tuple(_ALL[3:]), most=3)
-    zeros: str = _choice(keys.HIDDEN_ZEROS, "`set`: zeros get it, too", "kept")
+    of: tuple[str, ...] = _of(
+        "the operands whose subnormal numbers get the hidden bit", never=tuple(_ALL[3:]), most=3
+    )
+    zeros: str = _choice(keys.HIDDEN_ZEROS, "`set`: zeros get it too", "kept")
 
 
 Step = (
