@@ -275,8 +275,8 @@ FORMAT = Variants(
                     "specials",
                     Choice(SPECIALS),
                     "floats: `ieee` (infinities and NaNs), `all_ones_nan` (a NaN if all exponent and "
-                    "fraction bits are 1), `negative_zero_nan` (the code of -0 is the NaN), or `none` (every code "
-                    "is a number)",
+                    "fraction bits are 1), `negative_zero_nan` (the code of -0 is the NaN), or "
+                    "`none` (every code is a number)",
                 ),
                 Key(
                     "zero",

@@ -53,7 +53,7 @@ _COUNT = Integer(1, MAX_CYCLES)
 
 _SIGNAL_KEYS = (
     Key("port", _PORT, "the port"),
-    Key("active", _LEVEL, "`low` for a port that means with 0 what others mean with 1", "high"),
+    Key("active", _LEVEL, "`low` for a port that is active at 0", "high"),
 )
 
 
@@ -75,13 +75,13 @@ def _only_if(other: str) -> Key:
 _IN_VALID = Key(
     "valid",
     Either(*_signal(_only_if("ready")).kinds, Many(_PORT, 1, different=True)),
-    "the input's valid; a list where several are needed at once",
+    "the input's valid; a list if several must be active together",
 )
 _IN_READY = Key("ready", _signal(), "the input's ready", None)
 _HOLD = Key(
     "hold",
     Choice(HOLDS),
-    "`operands` stay at the ports until the result is there; `valid`: so does valid",
+    "`operands`: the operands stay at the ports until the result is there; `valid`: valid stays, too",
     None,
 )
 CHANNEL = Mapping(
@@ -97,7 +97,7 @@ _OUT_VALID = Key(
     "the output's valid",
 )
 _OUT_READY = Key("ready", _signal(_only_if("valid")), "the output's ready", None)
-_INTERVAL = Key("interval", _COUNT, "operands come every this many cycles at most", 1)
+_INTERVAL = Key("interval", _COUNT, "least number of cycles from one set of operands to the next", 1)
 HANDSHAKE = Variants(
     "kind",
     "how operands go in and results come out",
@@ -107,8 +107,7 @@ HANDSHAKE = Variants(
                 Key(
                     "input",
                     Either(Mapping((_IN_VALID, _IN_READY, _HOLD)), Many(CHANNEL, 2)),
-                    "valid and ready of the operands; a list of channels where operands come by several "
-                    "handshakes",
+                    "valid and ready of the operands; a list of channels if operands have several handshakes",
                 ),
                 Key(
                     "output",
@@ -137,7 +136,7 @@ HANDSHAKE = Variants(
                 Key(
                     "latency",
                     Either(Integer(0, MAX_CYCLES), Choice(("measure",))),
-                    "clock edges from taking the operands to the result; `measure`: the check finds it",
+                    "clock edges from the operands to the result; `measure`: the check finds it",
                 ),
                 Key("enable", _signal(), "a port that stops the whole pipeline", None),
                 _INTERVAL,
@@ -199,20 +198,20 @@ PLACE = Mapping(
         Key(
             "major",
             Choice(("row", "column")),
-            "level tile: `column` if the matrix is taken column by column",
+            "level tile: `column` if the matrix is stored column by column",
             "row",
         ),
         Key(
             "partial",
             Flag(),
-            "`true` permits bits of the port that no element takes; they are driven 0",
+            "`true` permits unused bits in the port; they are driven 0",
             False,
         ),
-        Key("active", _LEVEL, "of clear and load: `low` for a port that is active with 0", "high"),
+        Key("active", _LEVEL, "for clear and load: `low` for a port that is active at 0", "high"),
         Key(
             "given",
             Choice(GIVEN),
-            "of clear and load: when they [may be active](#clear-and-load-without-valid)",
+            "for clear and load: when they [may be active](#clear-and-load-without-valid)",
             "freely",
         ),
     )
@@ -226,8 +225,8 @@ RESET = Mapping(
     (
         Key("port", _PORT, "the port"),
         Key("active", _LEVEL, "the level at which it resets"),
-        Key("synchronous", Flag(), "`false`: it may fall anywhere in a cycle", True),
-        Key("cycles", _COUNT, "clock cycles that it must last", 4),
+        Key("synchronous", Flag(), "`false`: it may change anywhere in a cycle", True),
+        Key("cycles", _COUNT, "how many clock cycles it must last", 4),
     ),
     what="a mapping such as {port: rst_n, active: low}",
 )
@@ -246,7 +245,7 @@ _ANY = {"type": "object", "properties": {"mode": {}}}
 """The fields of `mode` may have ports of their own, which the reader knows from the unit."""
 COMPARE = Mapping(
     (
-        Key("nan", Choice(NAN_POLICIES), "which words of a NaN are right", "exact"),
+        Key("nan", Choice(NAN_POLICIES), "which NaN words are accepted", "exact"),
         Key("zero", Choice(ZERO_POLICIES), "whether +0 and -0 differ", "strict"),
     )
 )
@@ -256,14 +255,14 @@ DUT = Mapping(
         Key(
             "dut",
             Text(r"[\w+-][\w.+-]*", "a name of letters, digits, '_', '-', '+' and '.'"),
-            "name in reports; by default the top module's",
+            "its name in reports; default: the top module's",
             None,
         ),
         Key("instruction", Text(), "what it must compute, such as hopper:HMMA.16816.F32"),
-        Key("unit", Text(), "or the file of a unit of your own"),
+        Key("unit", Text(), "the file of a unit of your own, instead of an instruction"),
         Key("sources", _FILES, "files and patterns, relative to this file", ()),
         Key("filelist", _FILES, "file lists of a simulator (-f), relative to this file", ()),
-        Key("include", _FILES, "folders of files that are included", ()),
+        Key("include", _FILES, "folders of include files", ()),
         Key("defines", Table(Either(Text(), Integer()), _NAME, ""), "macros and their values", {}),
         Key(
             "parameters",
