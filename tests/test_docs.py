@@ -146,6 +146,17 @@ def test_page_begins_with_a_title_and_a_sentence(page: Path) -> None:
     assert not re.search(r"\n\n {4,}\S", text)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_block_that_does_not_run_says_why(page: Path) -> None:
+    """The paragraph above it says what it needs, or that the tests do not run it: a fence is not shown."""
+    text = page.read_text("utf-8")
+    for block in re.finditer(r"^ *```\w+ no-run.*$", text, re.M):
+        above = text[: block.start()].rstrip().rpartition("\n\n")[2]
+        assert re.search(r"\bneeds?\b|\bdo(es)? not\s+run\b", above), (
+            f"{page.name}:{text.count(chr(10), 0, block.start()) + 1}: {above[-200:]}"
+        )
+
+
 # Tables -----------------------------------------------------------------------------------------------------
 
 
