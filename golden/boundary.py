@@ -215,7 +215,7 @@ def _open_closed_streams() -> None:
 
     The next file that the program opens would else get the number of standard output, and with it all that is
     printed. Output is opened for reading: writing fails as it does on a closed file, so that a lost result is
-    told. What goes to a closed standard error is lost.
+    reported. What goes to a closed standard error is lost.
     """
     modes = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
     closed = [number for number in range(3) if not _is_open(number)]

@@ -21,7 +21,7 @@ class Budget:
     Args:
         seconds: infinity: it never ends by itself.
         within: the budget of which it is a part: that one's end is the end of this one, too.
-        clock: what tells its seconds; time.thread_time counts those of this thread's processor alone.
+        clock: the source of its seconds; time.thread_time counts those of this thread's processor alone.
     """
 
     def __init__(

@@ -112,7 +112,7 @@ def no_match(
     """The error for a filter that chooses none of `names`: names those that hold most of it.
 
     Args:
-        chosen: whether a name is one that can be chosen; asked of the nearest alone, which may take long.
+        chosen: whether a name is one that can be chosen; called only for the nearest, since it may take long.
     """
 
     def held(name: str) -> float:

@@ -161,8 +161,8 @@ class Instruction(Signature, Shown):
         """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales
         (..., k/scale_block), mode (...).
 
-        A unit that keeps its accumulator takes `clear` (...) instead of c, or beside c where it has `load`
-        (...); the last of the leading axes is time, see golden/program/state.py.
+        A unit that keeps its accumulator takes `clear` (...) instead of c, or in addition to c if it has
+        `load` (...); the last of the leading axes is time, see golden/program/state.py.
         """
         return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode, clear, load)
 

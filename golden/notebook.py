@@ -1,6 +1,6 @@
 """How objects show themselves in a notebook: `_repr_html_`, made by golden.publish.notebook.
 
-What a user meets lies below the pictures, so the maker of the HTML is asked for by name, when a notebook
+What a user meets lies below the pictures, so the maker of the HTML is imported by name, when a notebook
 wants it and not before.
 """
 

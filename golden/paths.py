@@ -1,4 +1,4 @@
-"""Where specs and pages lie: beside the package in a checkout, inside it in an installed wheel; and
+"""Where specs and pages lie: next to the package in a checkout, inside it in an installed wheel; and
 where what was compiled is kept.
 
 The variable MMAGOLD_SPEC names another spec folder, such as a changed copy.

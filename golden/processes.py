@@ -82,7 +82,7 @@ def started(
 
 
 def ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether the process ends within so many seconds; says so as soon as it has.
+    """Whether the process ends within this many seconds; returns as soon as it has.
 
     `Popen.wait` with a timeout looks only now and then, up to 50 ms later: as long as a simulation of a few
     hundred vectors takes, of which a search starts thousands.
@@ -113,8 +113,8 @@ def stop_all() -> None:
 
 
 def begin_worker() -> None:
-    """To be called first in a process of a pool: Ctrl-C is the parent's to heed, there are as many workers as
-    processors, and none waits for ever for work from a parent that was killed."""
+    """To be called first in a process of a pool: the parent handles Ctrl-C, there is one worker for each of
+    the processors, and none waits for ever for work from a parent that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("MMAGOLD_THREADS", "1")
     threading.Thread(target=_end_with_the_parent, daemon=True).start()

@@ -1,4 +1,5 @@
-"""What an instruction is beside its arithmetic: who executes it, where its operands live, how it is written.
+"""What an instruction is apart from its arithmetic: who executes it, where its operands live, how it is
+written.
 
 The families of `spec/families` say it, variant by variant; nothing reads it out of a name.
 """
@@ -19,7 +20,7 @@ _NEG, _ALL = ("neg_lo", "neg_hi"), ("neg_lo", "neg_hi", "op_sel", "op_sel_hi")
 SOURCES: dict[str, tuple[tuple[str, ...], str]] = {
     "halves": (
         _NEG,
-        "neg_lo turns the sign of the elements in low halves of registers (even k), neg_hi of those in "
+        "neg_lo negates the elements in low halves of registers (even k), neg_hi the elements in "
         "high halves (odd k)",
     ),
     "halves_unselected": (_ALL, "the same as halves, whatever op_sel and op_sel_hi are"),
@@ -49,9 +50,10 @@ class Traits:
     None where there is none; toolkit: the first version of the compiler that knows it. in_place: D takes the
     place of C. placement: a sentence for operands that are not in registers. kind: what
     spec/layouts/register_containers.yaml is looked up by. modifiers: what the name says that changes results
-    beside the types ("satfinite", "rz"). plain: the name is the plain spelling of its machine code. swept:
+    in addition to the types ("satfinite", "rz"). plain: the name is the plain spelling of its machine code.
+    swept:
     one of many that differ in a dimension alone. other_form: the word for instructions that the compiler
-    makes of those of another family. sources: by operand, what the encoding's modifiers of it do (keys of
+    makes of another family. sources: by operand, what the encoding's modifiers of it do (keys of
     SOURCES); see golden/catalog/source_modifiers.py.
     """
 
@@ -74,5 +76,5 @@ class Traits:
         return self.places.get(operand, ("registers",))
 
     def by_column(self, operand: str) -> bool:
-        """Whether memory holds the matrix column by column; B does unless the name says otherwise."""
+        """Whether memory holds the matrix column by column; B does by default."""
         return self.order.get(operand, "col" if operand == "b" else "row") == "col"

@@ -55,7 +55,7 @@ def signature_of(unit: Unit | Signature) -> Signature:
 
 
 def answers_of(unit: Unit, operands: Operands) -> dict[str, Bits]:
-    """All that a unit gives for a batch of dot products by name: d and, where it tells them, status flags."""
+    """All that a unit gives for a batch of dot products by name: d and, if it has them, status flags."""
     if isinstance(unit, Signature) and unit.status and hasattr(unit, "answers"):
         found: dict[str, Bits] = unit.answers(unit.check_named(operands))
         return found
@@ -133,7 +133,7 @@ class FunctionUnit(Signature):
         return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear, load))["d"]
 
     def answers(self, operands: Operands) -> dict[str, Bits]:
-        """All that the function gives for checked operands, by name: d and, where it tells them, flags.
+        """All that the function gives for checked operands, by name: d and, if it has them, flags.
 
         Raises:
             OperandError: as `dot`; also of flags.

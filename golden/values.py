@@ -225,7 +225,7 @@ class Flag(Value):
 
 @dataclass(frozen=True)
 class Choice(Value):
-    """One of a few words or numbers. `known`: asked for the words where they are known only later, as formats
+    """One of a few words or numbers. `known`: called for the words if they are known only later, as formats
     are; `what` names them on the page."""
 
     words: tuple[Any, ...] = ()
@@ -434,7 +434,7 @@ class Key:
         value: what it may hold.
         meaning: for the reader of the page, Markdown, in a sentence.
         default: what holds without it; MISSING: the key is needed.
-        excludes, needs: keys of the same mapping beside which it may not stand, and without which it has no
+        excludes, needs: keys of the same mapping with which it cannot be used, and without which it has no
             meaning.
         instead: what the page says of the default where the value does not show it.
     """
@@ -547,7 +547,7 @@ class Mapping(Value):
         for key in self.keys:
             for other in key.excludes if key.name in section else ():
                 if other in section:
-                    raise section.error(f"key '{key.name}' cannot stand beside key '{other}'", key.name)
+                    raise section.error(f"key '{key.name}' cannot be used with key '{other}'", key.name)
             for other in key.needs if key.name in section else ():
                 if other not in section:
                     raise section.error(f"key '{key.name}' needs key '{other}'", key.name)

@@ -1,7 +1,7 @@
 """Reading YAML specs so that every complaint can name file, line, key and what was expected.
 
 `read(path)` returns nested `Section` and list objects. A `Section` is consumed key by key with `take...`;
-`done()` refuses what nobody asked for, so a misspelt key is an error instead of a silent default.
+`done()` refuses keys that were not read, so a misspelt key is an error instead of a silent default.
 """
 
 from __future__ import annotations

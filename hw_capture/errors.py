@@ -36,4 +36,4 @@ class SassError(HwError):
 
 
 class DeviceError(HwError):
-    """No GPU, another GPU than asked for, not enough memory, or a kernel that failed."""
+    """No GPU, another GPU than the requested one, not enough memory, or a kernel that failed."""

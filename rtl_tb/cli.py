@@ -271,7 +271,7 @@ def _typed(ctx: typer.Context, name: str) -> bool:
 
 
 def _refuse_for_vhdl(file: Path, engine: str) -> None:
-    """Refuses an engine that was asked for by name and does not run VHDL; the default gives way."""
+    """Refuses an engine that was named and does not run VHDL; the default is replaced."""
     from rtl_tb.dut.description import load_dut
     from rtl_tb.errors import RtlError
 

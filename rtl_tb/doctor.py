@@ -94,7 +94,7 @@ class Row:
         ok: found and new enough, or the trial passed.
         required: whether `mmagold rtl` needs it; commercial simulators and viewers are not.
         version: version or "".
-        detail: where it is, what it is for, or what is wrong and how to mend it.
+        detail: where it is, what it is for, or what is wrong and how to fix it.
     """
 
     name: str
@@ -181,7 +181,7 @@ def _optional() -> Iterator[Row]:
 
 
 def _which(programs: tuple[str, ...]) -> str | None:
-    """On PATH, or beside this Python, where pip puts programs."""
+    """On PATH, or in the folder of this Python, where pip puts programs."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
     return next(filter(None, (shutil.which(program, path=path) for program in programs)), None)
 

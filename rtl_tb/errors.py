@@ -7,7 +7,7 @@ from golden.errors import MmagoldError
 
 
 class RtlError(MmagoldError, RuntimeError):
-    """A run of a DUT could not be done as asked."""
+    """A run of a DUT could not be done as requested."""
 
 
 class SimulatorMissing(RtlError):

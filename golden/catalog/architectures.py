@@ -49,7 +49,7 @@ ENTRY = Mapping(
         Key(
             "layout",
             Choice(known=lambda: (*layouts.names(), "none"), what="a layout, or `none`"),
-            "where the family's registers are laid out otherwise on this chip",
+            "if the family's registers have another layout on this chip",
             None,
         ),
     )
@@ -67,7 +67,7 @@ _SHARED = (
         "instructions",
         Many(ENTRY),
         "a family, which of its variants (`where`), the program, SASS names, the evidence; `layout` where "
-        "the family's registers are laid out otherwise on this chip",
+        "the family's registers have another layout on this chip",
         (),
     ),
     Key(
@@ -162,8 +162,8 @@ class Architecture:
     matrices between memory and registers.
 
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
-    it beside its name, title, targets and devices. `unknown`: instructions that it has, but whose arithmetic
-    is not public.
+    it, in addition to its name, title, targets and devices. `unknown`: instructions that it has, but whose
+    arithmetic is not public.
     """
 
     name: str

@@ -58,8 +58,8 @@ def unit(block: Block, architecture: str) -> Instruction | None:
     """The native dense instruction of a block on an architecture that does most products (of small scale
     blocks), or None.
 
-    Of those of one length the first in the order of the spec: `mma.sync` before `wgmma`. `wmma` is left out:
-    it is made of the others.
+    Among names of one length, the first in the order of the spec: `mma.sync` before `wgmma`. `wmma` is left
+    out: it is made of the others.
     """
     return min(plain(block, architecture), key=lambda ins: (ins.scale_block or 0, -ins.k), default=None)
 

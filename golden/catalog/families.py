@@ -26,7 +26,7 @@ from golden.values import WORD, Choice, Either, Flag, Integer, Key, Many, Mappin
 from golden.yamlfile import Section
 
 SCALES = "scales"
-"""`pages_by` of a family whose pages are told apart by its scales."""
+"""`pages_by` of a family whose pages differ by its scales."""
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 NO_SOURCE = "none"
 """Said of an operand that has no modifiers in some variants of a family that has them in others."""
@@ -63,7 +63,7 @@ FAMILY = Mapping(
         Key(
             "pages_by",
             Choice((*"abcd", SCALES)),
-            "the operand (`a` to `d`) whose type tells the family's pages apart, where one family has all "
+            "the operand (`a` to `d`) by whose type the family has separate pages, if one family has all "
             "types; `scales`: each kind of scale has a page",
             None,
         ),
@@ -130,7 +130,7 @@ FAMILY = Mapping(
         Key(
             "other_form",
             Text(),
-            "a word for instructions that the compiler makes of those of another family, such as `wmma`",
+            "a word for instructions that the compiler makes of another family, such as `wmma`",
             "",
         ),
         Key(
@@ -169,7 +169,7 @@ class Family:
     """One family of instructions: name templates, operand formats, traits, and the axes its variants multiply
     out.
 
-    `title` is a page's title without the types: a template that also has {shapes}; pages are told apart by
+    `title` is a page's title without the types: a template that also has {shapes}; pages differ by
     the type of operand `pages_by`, or by their scales, where that is given. Whatever is `Any` may follow a
     variable (see `fill`).
     """

@@ -63,7 +63,7 @@ def _definitions() -> Schema:
 
 
 def _step(kind: type) -> Schema:
-    """One kind of step; a word of YAML that stands for two kinds is told apart by `order`."""
+    """One kind of step; if a word of YAML stands for two kinds, `order` distinguishes them."""
     found = mapping_of(kind).schema()
     if "order" not in found["properties"] and len(variants(kind.op)) > 1:  # type: ignore[attr-defined]
         found["properties"]["order"] = {"const": "exact"}

@@ -65,7 +65,7 @@ def arithmetic(ins: Instruction) -> tuple[object, ...]:
 
 
 def _candidates(architecture: str, ins: Instruction) -> Iterator[str]:
-    """Names whose formats and sparsity fit, told from the catalogue without building the instructions."""
+    """Names whose formats and sparsity fit, found in the catalogue without building the instructions."""
     wanted = {operand: fmt.name for operand, fmt in ins.formats.items()}
     for name, (entry, variables) in architectures.get_architecture(architecture).names().items():
         family = entry.family

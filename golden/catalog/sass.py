@@ -238,7 +238,7 @@ def _about(table: Table) -> str:
     for name, reason in table.refused.items():
         by_reason.setdefault(reason, []).append(name)
     lines = [
-        "# Written by `mmagold sass --rebuild`; the rows are in the CSV file beside this one.",
+        "# Written by `mmagold sass --rebuild`; the rows are in the CSV file of the same name.",
         f"ptxas: {json.dumps(table.ptxas)}",
         f"disassembler: {json.dumps(table.disassembler)}",
         "refused:" if by_reason else "refused: []",

@@ -61,7 +61,7 @@ _SEVERAL = re.compile(r"multiple inst\w*(?: including (?P<named>\S+?))?\]?$")
 
 @dataclass(frozen=True)
 class Published:
-    """A row of the paper beside the nearest of ours for its chip.
+    """A row of the paper and the nearest of ours for its chip.
 
     ptx: as the paper writes it. verdict: of VERDICTS. operands, ours: the kind of operands that comes
         nearest, and its machine code.
@@ -217,7 +217,8 @@ def _signedness(table: Table) -> str:
             more[unsigned.ptx.split(".")[0]] = None
     return (
         f"of {len(pairs)} pairs {same} are the same, {modifier} but for the pipe or a modifier such as .U32, "
-        f"{as_many} other instructions, as many, {len(pairs) - same - modifier - as_many} more instructions "
+        f"{as_many} other instructions, equally many, {len(pairs) - same - modifier - as_many} more "
+        f"instructions "
         f"for one of the two: {', '.join(sorted(more))}"
     )
 
@@ -274,5 +275,5 @@ _INSIGHTS: tuple[tuple[str, Callable[[Table], str]], ...] = (
         "instructions of one width differ: mad.lo.u64 is one IMAD, double precision takes twice as long",
         _sixty_four,
     ),
-    ("of testp the state that is asked for decides", _tests),
+    ("for testp, the requested state decides", _tests),
 )

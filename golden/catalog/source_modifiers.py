@@ -127,7 +127,7 @@ class Modified:
     """An instruction as one encoding of it runs it.
 
     Attributes:
-        instruction: the one that computes; another than was asked for where modifiers choose types.
+        instruction: the one that computes; not the given one if modifiers choose types.
         modifiers: the fields.
     """
 

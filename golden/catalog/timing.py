@@ -268,7 +268,7 @@ def _table(table: Section, origin: dict[str, str]) -> Iterator[Figure]:
 
 
 def _repeated(row: Section, variant: str) -> str:
-    """The variant of a row that tells how many instructions were timed together."""
+    """The variant of a row that says how many instructions were timed together."""
     repeats = row.take("repeats", int, None)
     return variant if repeats is None else f"{variant} x {repeats}".strip()
 

@@ -65,7 +65,7 @@ def _unmet(architecture: str, text: str) -> list[str]:
 
 
 def _stored(block: int | None, sparse: bool) -> int | None:
-    """The stored elements that share a scale; with the zeros of sparsity a block has twice as many."""
+    """The stored elements that share a scale; with the zeros of sparsity a block has twice this number."""
     return block // 2 if block is not None and sparse else block
 
 

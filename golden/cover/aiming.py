@@ -3,8 +3,8 @@
     for vectors in aim(ins, coverage, seed=1):
         coverage.holes()
 
-The bins of a coverpoint stand in order (distances, bits, signs), so that a vector in the bin beside a hole is
-a step away from it. The search keeps the nearest vectors of every hole, changes one thing of each (an
+The bins of a coverpoint stand in order (distances, bits, signs), so that a vector in the bin next to a hole
+is a step away from it. The search keeps the nearest vectors of every hole, changes one thing of each (an
 exponent, a bit, a sign, a term), and looks where they fall now. It knows nothing of any step: a new
 coverpoint needs no rule here."""
 
@@ -24,7 +24,7 @@ from golden.vectors.vectorset import VectorSet
 CANDIDATES = 100_000
 """Dot products that a search looks at by default: 2 s where a bin stays out of reach, mostly much less."""
 _ENOUGH = 20
-"""Vectors that a hole gets of one round at most: as many as every boundary is meant to be met by."""
+"""Vectors that a hole gets in one round at most: the number that is meant to reach every boundary."""
 _ROUND = 2048
 """Candidates of one round: a half is drawn anew, so that a search never sticks to what it has."""
 _KINDS_OF_A_ROUND = 4
@@ -102,7 +102,7 @@ def _distances(
     wanted: dict[str, npt.NDArray[np.int64]],
     fit: npt.NDArray[np.bool_] | None,
 ) -> tuple[npt.NDArray[np.bool_], dict[tuple[str, str], npt.NDArray[np.int64]]]:
-    """Which vectors fall into a hole, and how many bins each lies beside every hole (a large number: it does
+    """Which vectors fall into a hole, and how many bins each is away from every hole (a large number: it does
     not meet the coverpoint)."""
     far = np.int64(1 << 40)
     found = {

@@ -36,7 +36,7 @@ def page(coverages: list[Coverage], title: str = "Functional coverage") -> str:
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
 <p>Bins that the formats or the program cannot reach are grey and do not count.
-The number beside a bin is how often it was hit.</p>
+The number next to a bin is how often it was hit.</p>
 <table><tr><th>Instruction</th><th class="n">Vectors</th><th class="n">Bins hit</th><th>Covered</th></tr>
 {rows}
 </table>

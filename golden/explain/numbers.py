@@ -43,14 +43,14 @@ def decimal_text(number: Number) -> str:
 
 
 def _exact_decimal(value: Fraction) -> str:
-    places = value.denominator.bit_length() - 1  # the denominator is a power of two: so many decimal places
+    places = value.denominator.bit_length() - 1  # the denominator is a power of two: this many decimal places
     digits = f"{abs(value.numerator) * 5**places:0{places + 1}d}"
     whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
     return ("-" if value < 0 else "") + (f"{whole}.{rest}" if places else whole)
 
 
 def short_text(number: Number) -> str:
-    """The decimal where it is short, m*2^e otherwise."""
+    """The decimal if it is short, else m*2^e."""
     decimal = decimal_text(number)
     return decimal if len(decimal) <= 7 and not decimal.startswith("≈") else power_text(number)
 

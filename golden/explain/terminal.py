@@ -50,7 +50,7 @@ class HouseTable(Table):
     going: tuple[tuple[int, ...], ...] = ()
 
     def fitting(self, console: Console, width: int) -> Table:
-        """The table with as many of its columns as fit."""
+        """The table with the columns that fit."""
         if not self.going or not on_screen(console):
             return self
 
@@ -150,7 +150,7 @@ def table(*columns: str, going: Sequence[str] = ()) -> HouseTable:
 
 
 def code_text(code: int, fmt: Format) -> str:
-    """A code in hexadecimal digits, as many as its format has."""
+    """A code in the hexadecimal digits of its format."""
     return f"0x{code:0{(fmt.bits + 3) // 4}x}"
 
 

@@ -1,4 +1,4 @@
-"""The explanation of one dot product: every step of the reference model as a table, beside the exact value.
+"""The explanation of one dot product: every step of the reference model as a table, with the exact value.
 
 `trace.as_dict()` has it for machines; golden/explain/terminal.py lays it out for readers, one way everywhere.
 """

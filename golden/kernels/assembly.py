@@ -67,7 +67,7 @@ class Assembly(ABC):
         return self.reduced([self.numbers(codes)], 1)
 
     def reduced(self, each: Iterable[Numbers], count: int) -> Numbers:
-        """The sum of the sums of so many parts, which come in the order in which they are added."""
+        """The sum of the sums of this many parts, which come in the order of their addition."""
         order = self._order(range(count))
         return self._reduced(each, order, self.plan.options.reduce_format or self.plan.accumulates.name)
 

@@ -28,14 +28,15 @@ def is_dask(*values: Any) -> bool:
 
 def gemm_of_blocks(compute: Callable[..., Any], A: Any, B: Any, plan: Plan, given: Mapping[str, Any]) -> Any:
     """A dask array (M, N) whose blocks are those of the rows of A and the columns of B; computed when it is
-    asked for.
+    needed.
 
     Args:
         compute: golden.gemm, which the tasks call.
         given: C, metadata, scale_a, scale_b and bias, None where left out.
 
     Raises:
-        ShapeError, DTypeError: as golden.gemm, before anything is computed. OperandError: operands beside
+        ShapeError, DTypeError: as golden.gemm, before anything is computed. OperandError: operands in
+        addition to
             A, B and C, which do not go with blocks.
     """
     import dask.array as da
@@ -59,7 +60,7 @@ def gemm_of_blocks(compute: Callable[..., Any], A: Any, B: Any, plan: Plan, give
     if "C" in arrays:
         operands += [arrays["C"].rechunk((a.chunks[0], b.chunks[1])), "mn"]
     dtype = native or plan.formats["d"].dtype
-    with warnings.catch_warnings():  # D has as many blocks as it has
+    with warnings.catch_warnings():  # D has the same number of blocks
         warnings.simplefilter("ignore", da.PerformanceWarning)
         return da.blockwise(
             _block,

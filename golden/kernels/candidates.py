@@ -24,7 +24,8 @@ SLICES = (2, 4, 8)
 DEALT = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
 """Blocks among which tiles of K are dealt out in turn."""
 DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
-"""In which order the sums of so many blocks are added, beside ORDERS: as questions told of cuBLAS's f64."""
+"""By number of blocks, the order in which their sums are added, in addition to ORDERS: found by calls of
+cuBLAS's f64."""
 MOST_CUTS = 64
 """Parts of a named plan's K."""
 _FILLED = 4
@@ -102,7 +103,7 @@ def scaled(
 
 
 def _different(units: list[Instruction]) -> list[Instruction]:
-    """The first of those that have the same arithmetic."""
+    """The first plan of each arithmetic."""
     return list(
         {(_arithmetic(one), *(one.formats[x] for x in "ab")): one for one in reversed(units)}.values()
     )
@@ -125,14 +126,14 @@ def _told(candidate: Candidate) -> list[Candidate]:
 
 
 def takes(plan: Plan, formats: dict[str, Format], more: Set[str] = frozenset()) -> bool:
-    """Whether A and B of these formats, and these operands beside, are all that the plan asks for."""
+    """Whether the plan takes exactly A and B of these formats and these further operands."""
     scales = _SCALES if plan.options.scales != "none" else frozenset()
     bias = {"bias"} if plan.options.bias != "none" else set[str]()
     return bool(_same([plan], formats)) and beside(plan.instruction) | scales | bias == more
 
 
 def beside(unit: Instruction) -> frozenset[str]:
-    """The operands beside A, B and C that an instruction takes."""
+    """The operands that an instruction takes in addition to A, B and C."""
     sparse = {"metadata"} if unit.pattern is not None else set[str]()
     return frozenset(sparse) | (_SCALES if unit.scale_block is not None else frozenset())
 
@@ -164,7 +165,9 @@ def same_sums(plan: Plan, k: int) -> object:
     last = options.reduce_format if len(of_parts) == 1 else None  # the one rounding of the only part
     if last in (plan.accumulates.name, plan.formats["d"].name) and options.alpha == 1:
         last = None
-    if every and len(of_parts) == len(of_parts[0]) == 1:  # as parts, each added to the sum of those before
+    if (
+        every and len(of_parts) == len(of_parts[0]) == 1
+    ):  # like parts, each added to the sum of its predecessors
         of_parts = tuple(((group,),) for group in of_parts[0][0])
         options = replace(options, reduce="ascending", reduce_format=None)
     several = len(of_parts) > 1

@@ -68,7 +68,7 @@ def _engine(instruction: Instruction, steps: int) -> Engine:
 
 
 def _longer(instruction: Instruction, steps: int) -> Program:
-    """The program of `steps` steps over as many times k."""
+    """The program of `steps` steps over `steps` times k."""
     program, stored = instruction.program, instruction.stored_k
     if steps == 1:
         return program

@@ -39,9 +39,9 @@ FEW, MORE = 12, 512
 MOST_WHOLE = 64
 """Plans that are tried on the whole of D."""
 _SPREADS = (3, 9)
-"""Exponents of the products that a kernel is given: within so many of that of 1.0."""
+"""Exponents of the products that a kernel is given: at most this far from that of 1.0."""
 _LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
-"""A kernel is given products, two or more, until it has answered so many elements, or so many products."""
+"""A kernel is given two or more products, until it has computed this many elements, or this many products."""
 Progress = Callable[[int, int], None]
 
 
@@ -64,12 +64,12 @@ def find_plan(
         A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types. Or A is the
             kernel, a function of two such arrays of raw codes that returns D, and B and D are left out: its
             order of sums is found by questions (golden.kernels.masks), and the plan holds on products drawn
-            at random: two, or as many as 512 elements need, 64 at most. Their operands are normal numbers:
-            what becomes of NaNs, infinities and subnormal numbers is not asked.
+            at random: two, or enough for 512 elements, 64 at most. Their operands are normal numbers:
+            NaNs, infinities and subnormal numbers are not tried.
         arch: whose instructions are tried.
         formats: of raw codes, names by "a", "b" and "d"; those of numbers are known.
         progress: called with (candidates tried, 0) now and then; what it raises ends the search.
-        shape: M, N, K, in which a kernel is asked: its order of sums may be another in others.
+        shape: M, N, K of the calls of a kernel: its order of sums may differ for other shapes.
         metadata, scale_a, scale_b: of a product that has them, as golden.gemm takes them (A of a sparse
             one is (M, K/2)); plans that take just these are tried.
 
@@ -90,11 +90,13 @@ def find_plan(
     beside = {name: value for name, value in given.items() if value is not None}
     if callable(A):
         if B is not None or D is not None:
-            raise OperandError("arguments 'B' and 'D' were given beside a kernel that is asked")
+            raise OperandError(
+                "arguments 'B' and 'D' were given together with a kernel, expected the kernel alone"
+            )
         if shape is None:
-            raise OperandError("argument 'shape' is missing, expected (M, N, K) in which the kernel is asked")
+            raise OperandError("argument 'shape' is missing, expected (M, N, K) of the kernel's calls")
         if beside:
-            raise OperandError(f"{', '.join(beside)}: a kernel is asked for products of A and B alone")
+            raise OperandError(f"{', '.join(beside)}: a kernel is called with A and B alone")
         return ask(A, shape, arch, {} if formats is None else formats, progress).plan
     if B is None or D is None or shape is not None:
         raise OperandError("expected A, B and D, or a kernel and its shape")
@@ -110,7 +112,8 @@ def search(
     progress: Progress | None = None,
     beside: Mapping[str, npt.ArrayLike] | None = None,
 ) -> Search:
-    """As `find_plan`, with what came near; `beside`: metadata, scale_a and scale_b, where there are any."""
+    """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, where there are
+    any."""
     formats = {} if formats is None else formats
     check_formats(formats)
     known = _formats({"a": A, "b": B, "d": D}, formats)
@@ -274,7 +277,7 @@ class _Sample:
 
 class _Remembering(Block):
     """A block of single elements that keeps the results of chains: most candidates share most of theirs, and
-    those of one candidate that have as many steps run at once."""
+    those of one candidate with equally many steps run at once."""
 
     def __init__(self, plan: Plan, arrays: dict[str, Bits], k: int, chains: dict[object, Bits]) -> None:
         super().__init__(plan, arrays, slice(0, 1), slice(0, 1), k, lambda dots: None)
@@ -317,7 +320,7 @@ class _Remembering(Block):
         return (options.part, options.split_k, options.tile_k) if options.edge == "first" else options.tile_k
 
     def _together(self, alike: list[Runs], steps: int) -> Bits:
-        """Codes (elements, chains, 1, 1) of d after chains of as many steps, from zero."""
+        """Codes (elements, chains, 1, 1) of d after chains of equally many steps, from zero."""
         unit = self.plan.instruction
         numbers = np.array([[step for run in runs for step in run] for runs in alike], np.int64)
         first, last = int(numbers.min()), int(numbers.max()) + 1

@@ -13,7 +13,7 @@ from golden.kernels.sum_tree import Node
 class Search:
     """What a search found: the plan or None, and the plans that came nearest on `sampled` elements, each with
     how many of them it has. `unchecked`: plans that fit the sample and were not tried on all of D. `tree`: in
-    which order a kernel that was asked adds, None where nobody was asked or it could not be told."""
+    which order a called kernel adds, None if none was called or its order is not known."""
 
     plan: Plan | None
     tried: int
@@ -24,7 +24,7 @@ class Search:
 
 
 def told(found: list[Plan], shape: tuple[int, ...], k: int, count: int) -> Plan | None:
-    """The first of the plans that gave all of `count` products, with the others beside it."""
+    """The first of the plans that gave all of `count` products, with the others as `others`."""
     if not found:
         return None
     many = "one product" if count == 1 else f"{count} products"

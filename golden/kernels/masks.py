@@ -1,4 +1,4 @@
-"""The sum tree of a kernel that may be asked (FPRev, arXiv 2411.00442; MMA-Sim, section III-C).
+"""The sum tree of a kernel that can be called (FPRev, arXiv 2411.00442; MMA-Sim, section III-C).
 
 A large M in one product, -M in another, and the same y in all others: what has met M before -M came is lost,
 what comes later is left. The number of y that are lost says how many products lie below the node of the
@@ -25,12 +25,12 @@ Kernel = Callable[[Bits, Bits], npt.ArrayLike]
 _CHECKED = 256
 """Pairs drawn at random that have to fit the tree, too."""
 _MOST = 1 << 24
-"""The largest M, N or K that is asked for."""
+"""The largest M, N or K of a call."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A kernel that may be asked, with the shape and the formats that it takes.
+    """A kernel that can be called, with the shape and the formats that it takes.
 
     Attributes:
         shape: M, N, K.
@@ -46,7 +46,7 @@ class Product:
 
         Raises:
             ShapeError, DTypeError: what the kernel answers is no D.
-            OperandError: the kernel does not answer; what it raised is told.
+            OperandError: the kernel fails; the message has what it raised.
         """
         m, n, _ = self.shape
         try:  # it may work in place, and answer in a buffer of its own

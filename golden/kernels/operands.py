@@ -176,7 +176,7 @@ def _scales(plan: Plan, given: Mapping[str, Any], m: int, n: int, k: int) -> dic
 
 
 def _numbers(value: Any, plan: Plan, name: str) -> Bits:
-    """f32 numbers (f64 beside f64) of numbers or of raw codes."""
+    """f32 numbers (f64 if the other is f64) of numbers or of raw codes."""
     fmt = plan.computes
     if fmt.name == "f32" and isinstance(value, float):
         value = np.float32(value)

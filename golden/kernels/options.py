@@ -96,7 +96,7 @@ _PAIRS = Many(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """All keys of a plan beside its instruction. None: see the key's meaning."""
+    """All keys of a plan without its instruction. None: see the key's meaning."""
 
     a: str | None = _key(_FORMAT, None, "the format of A's codes; default: the instruction's")
     b: str | None = _key(_FORMAT, None, "the same for B")

@@ -43,7 +43,7 @@ def divides(plan: Plan, k: int) -> bool:
 
 
 def _tiles(plan: Plan, elements: int) -> int:
-    """Tiles that hold so many elements."""
+    """Tiles that hold this number of elements."""
     return -(-elements // plan.tile)
 
 

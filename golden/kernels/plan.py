@@ -1,4 +1,5 @@
-"""An accumulation plan: an instruction, and all that a kernel decides about a whole matrix product beside it.
+"""An accumulation plan: an instruction, and everything else that a kernel decides about a whole matrix
+product.
 
 plan = golden.plan("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", promote=128, out="bf16")
 """
@@ -142,7 +143,9 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
     """
     if isinstance(architecture, Instruction):
         if instruction is not None:
-            raise OperandError("argument 'instruction' was given beside an Instruction, expected one of them")
+            raise OperandError(
+                "argument 'instruction' was given together with an Instruction, expected one of them"
+            )
         return build(architecture, options)
     if instruction is None:
         raise OperandError(

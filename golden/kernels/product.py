@@ -1,7 +1,8 @@
 """Whole matrix products, bit for bit as a kernel with the plan computes them.
 
 D is made block by block; the core runs all tiles of a block through a stretch of K at a time. What stands
-beside the operands in memory is a block's sums and a stretch of its operands, never a copy of A, B or D.
+in memory, apart from the operands, is a block's sums and a stretch of its operands, never a copy of A, B or
+D.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from golden.number.formats import native_dtype
 
 Bits = npt.NDArray[Any]
 Progress = Callable[[int, int], None]
-"""Told dot products of the instruction: how many are done, of how many."""
+"""Called with the dot products that are done, and their total."""
 LEAST_EDGE = 512
 MOST_GROUP_BYTES = 16 << 20
 

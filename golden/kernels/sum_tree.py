@@ -28,7 +28,7 @@ Pair = tuple[int, int]
 Sizes = Callable[[Sequence[Pair]], Sequence[int]]
 """For each pair of terms, how many had met when the two did: those of the pair, and what was lost between."""
 _ALL_PAIRS = 32
-"""Terms of a set that is asked about all of its pairs at once: more cost more questions than they save calls
+"""Terms of a set whose pairs are all tried at once: with more, the trials cost more than the saved calls
 of a kernel or a simulator."""
 
 
@@ -210,7 +210,7 @@ def _pairs(one: Sums) -> str:
 
 
 def _shown(one: Sums) -> list[Form]:
-    """The parts as they are told: of a balanced tree by their place, else as they are added."""
+    """The parts in the order of a report: in a balanced tree by their place, else as they are added."""
     return sorted(one.parts, key=lambda part: min(part.places)) if one.balanced else list(one.parts)
 
 
@@ -251,9 +251,9 @@ def ranges(places: Sequence[int]) -> str:
 
 
 def tree_of(terms: Sequence[int], sizes: Sizes) -> Node | None:
-    """The tree of some terms; None where sizes are of none. Sets of one level are asked about together.
+    """The tree of some terms; None where sizes are of none. Sets of one level are tried together.
 
-    What it returns has the sizes that were asked for this; more pairs are worth a check (`meeting_sizes`).
+    Its result has the measured sizes; more pairs are worth a check (`meeting_sizes`).
     """
     if len(terms) == 1:
         return Node((terms[0],))
@@ -278,13 +278,13 @@ class _Set:
         self.beside: _Set | None = None
 
     def pairs(self) -> list[Pair]:
-        """What has to be asked."""
+        """The pairs that have to be tried."""
         if len(self.members) <= _ALL_PAIRS:
             return [(i, j) for at, i in enumerate(self.members) for j in self.members[at + 1 :]]
         return [(self.pivot, one) for one in self.members if one != self.pivot]
 
     def divide(self, sizes: Mapping[Pair, int]) -> list[_Set]:
-        """Divides the members by where they meet the pivot; the sets that have to be asked next."""
+        """Divides the members by where they meet the pivot; the sets that have to be tried next."""
         below: dict[int, list[int]] = {}
         for one in self.members:
             if one != self.pivot:
@@ -295,7 +295,7 @@ class _Set:
         self.beside = _Set(apart, self.size) if apart else None
         self.levels = [(size, _Set(found, size)) for size, found in sorted(below.items()) if size < self.size]
         made = [one for _, one in self.levels] + ([self.beside] if self.beside else [])
-        if small:  # their pairs have been asked
+        if small:  # their pairs have been tried
             for below_it in made:
                 below_it.divide(sizes)
             return []
@@ -316,7 +316,7 @@ _PAIR = ("M", "-M")
 
 def exact_tree_of(terms: Sequence[int], sizes: Sizes) -> Node | None:
     """The same of nodes that add exactly and round their result: M and -M that meet in one lose what they met
-    before, and nothing else. All pairs are asked."""
+    before, and nothing else. All pairs are tried."""
     pairs = [(i, j) for i in terms for j in terms if i != j]
     lost = dict(zip(pairs, sizes(pairs), strict=True))
 

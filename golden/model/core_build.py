@@ -50,7 +50,7 @@ def compiler() -> list[str] | None:
 
 
 def build(command: Sequence[str], folder: Path, target: Path, run: Callable[[list[str]], object]) -> None:
-    """Compiles every C file of a folder, as many at a time as there are cores, and links them.
+    """Compiles every C file of a folder, one on each core at a time, and links them.
 
     The library gets its name when it is whole: a process that loads it meanwhile has the old one or the new.
 
@@ -80,7 +80,7 @@ def build(command: Sequence[str], folder: Path, target: Path, run: Callable[[lis
 
 
 def build_checkout(package: Path) -> Path:
-    """Builds the core of a checkout that has none, beside its package, and says so on stderr.
+    """Builds the core of a checkout that has none, in its package's folder, and says so on stderr.
 
     Raises:
         OSError: there is no compiler, it failed, or the folder cannot be written.

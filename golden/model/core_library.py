@@ -49,7 +49,8 @@ def load() -> tuple[ctypes.CDLL, Path]:
 
 
 def _path() -> Path:
-    """MMAGOLD_CORE, the build beside the package, an installed copy's of the same sources, or a new build.
+    """MMAGOLD_CORE, the build in the package's folder, an installed copy's of the same sources, or a new
+    build.
 
     A checkout that was never built hides an installed copy from every Python that runs in its folder.
     """

@@ -16,7 +16,7 @@ which stands in the text whole. Both define
 where a and b hold the elements that are multiplied (stored_k of them) and c and the result are raw codes.
 With block scales `const uint64_t *scale_a, const uint64_t *scale_b` follow; with status flags
 `uint32_t *raised`, which takes a bit for each word of enum mg_status_word. A campaign on a GPU
-(hw_capture/campaign) runs it beside the tensor core; the tests compile it with a C compiler and hold it
+(hw_capture/campaign) runs it with the tensor core; the tests compile it with a C compiler and hold it
 against `ins.dot`.
 """
 
@@ -173,7 +173,8 @@ def _general(program: Program, unit: Signature) -> str:
 
 
 def _interpreted(program: Program, unit: Signature, numbers: str, terms: str, suffix: str = "") -> str:
-    """The interpreter's form: the program, decoders, and unit_dot with room for so many numbers and terms."""
+    """The interpreter's form: the program, decoders, and unit_dot with room for this many numbers and
+    terms."""
     scaled, flags = unit.scale_block is not None, bool(unit.status)
     more = _SCALE_CODES if scaled else ""
     given = "scale_a, scale_b" if scaled else "NULL, NULL"

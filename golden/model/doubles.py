@@ -197,7 +197,7 @@ class _Walk:
 
     def _step(self, step: Step, following: Step | None) -> bool:
         if "scales" in step.of and not isinstance(step, SpecialValues):
-            return False  # the core keeps one of those that elements share
+            return False  # the core keeps one of the shared ones
         match step:
             case Flush():
                 return set(step.of) <= set("abc") and not self.moved

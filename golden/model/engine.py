@@ -107,7 +107,7 @@ STRUCTS = {
 }
 """The structs of golden/core/mmagold.h that a caller fills."""
 _SIZED = ("mg_format", "mg_step", "mg_operation", "mg_program", "mg_call")
-"""Those whose sizes mg_struct_sizes tells, in its order."""
+"""The structs whose sizes mg_struct_sizes gives, in its order."""
 
 
 class _Ready(NamedTuple):
@@ -136,7 +136,7 @@ def library() -> ctypes.CDLL:
     expected = [ctypes.sizeof(STRUCTS[name]) for name in _SIZED]
     if list(sizes) != expected:
         raise CoreError(
-            f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})"
+            f"{path}: the C core has another layout of its structs (sizes {list(sizes)}, expected {expected})"
         )
     core.mg_run.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Call)]
     core.mg_observe_layout.argtypes = [ctypes.POINTER(_Program), ctypes.c_void_p, _i32]

@@ -406,8 +406,9 @@ OF_HARDWARE = ("nearest_even", "toward_zero", "down", "up")
 
 
 def _fma(operation: Operation, unit: Signature) -> Kernel | None:
-    """A chain in f32 or f64 on the host's own, which is told how to round; those that make a NaN are run once
-    more by the rules for NaNs. The kernel runs one chain from c and nothing beside it, and reads each row of
+    """A chain in f32 or f64 on the host's own instructions, with their rounding set; chains that make a NaN
+    are run once
+    more by the rules for NaNs. The kernel runs one chain from c and nothing else, and reads each row of
     B: A is not sparse."""
     out, step = operation.out_format, operation.steps[0]
     same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
@@ -597,7 +598,7 @@ def _exact(operation: Operation, unit: Signature) -> Kernel | None:
 
 
 def _two_doubles_hold_sum(factors: Sequence[Format], count: int) -> bool:
-    """Whether floats hold every product, and two doubles every sum of so many: the one the sum rounded, the
+    """Whether floats hold every product, and two doubles every sum of this many: the one the sum rounded, the
     other, exactly, what the additions lost, at most half a place of the one each."""
     lowest = sum(f.min_exponent - f.fraction_bits for f in factors)
     highest = sum(f.max_exponent + 1 for f in factors) + count.bit_length()

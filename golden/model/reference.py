@@ -598,7 +598,7 @@ def _held(total: int, bits: int, overflow: str) -> int:
 
 
 def _zero_sign(terms: Sequence[Number], rounding: str) -> int:
-    """IEEE 754 6.3: a zero sum keeps a sign that all addends share, otherwise + (- when rounding down)."""
+    """IEEE 754 6.3: a zero sum keeps a sign that all addends share, else + (- when rounding down)."""
     signs = {term.sign for term in terms}
     return (
         signs.pop() if len(signs) == 1 and all(t.significand == 0 for t in terms) else int(rounding == "down")

@@ -102,7 +102,7 @@ class Format:
 
     @cached_property
     def ignored(self) -> int:
-        """The bits of a code that do not count: those that a register has beside the format's own."""
+        """The bits of a code that do not count: a register has them in addition to the format's own."""
         if not self.is_float:
             return 0
         own = (1 << (self.bits - self.ignored_high)) - (1 << self.ignored_low)
@@ -393,7 +393,7 @@ def library_names() -> dict[str, str]:
 
 def native_dtype(fmt: Format) -> np.dtype[Any] | None:
     """The dtype of NumPy or ml_dtypes whose bits are codes of the format (tf32: float32); None where there is
-    none beside that of the codes."""
+    none except that of the codes."""
     if fmt.name in ("f64", "f32", "f16"):
         return np.dtype(f"f{fmt.storage // 8}")
     if fmt.name == "tf32":
@@ -475,7 +475,7 @@ def _integers_from_float(fmt: Format, wide: npt.NDArray[np.float64]) -> npt.NDAr
     rounded = np.rint(wide)
     if not ((rounded >= low) & (rounded <= high)).all():
         raise OperandError(f"a value is outside {fmt.name}'s range {low}..{high}")
-    if fmt.bits > 53:  # more than a float tells apart: its ends are beyond those of int64
+    if fmt.bits > 53:  # more than a float resolves: its ends are beyond int64
         mask, top = (1 << fmt.bits) - 1, fmt.largest
         return np.array([min(int(x), top) & mask for x in rounded.ravel()], fmt.dtype).reshape(wide.shape)
     return np.asarray((rounded.astype(np.int64) & ((1 << fmt.bits) - 1)).astype(fmt.dtype))

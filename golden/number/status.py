@@ -1,4 +1,4 @@
-"""Status flags of one rounding, in exact rationals: what the result says beside its code.
+"""Status flags of one rounding, in exact rationals: what a rounding reports in addition to its code.
 
 The rule in words is in docs/spec-schema.md ("flags"); golden/core/mg_flags.h is its twin.
 """

@@ -75,7 +75,7 @@ def resolve_parameters(algorithm: Algorithm, given: Section, out: Format) -> dic
         # The exponent says all that the width does, so that the width does not stay a parameter.
         width = values.pop(rule.get("least_exponent_less", ""), None)
         if value is None and width is not None:
-            # A register of so many integer bits, its last place fixed, holds no exponent below this.
+            # A register with this many integer bits and a fixed last place holds no exponent below this.
             value = out.min_exponent - width
         if value is None and not rule.get("optional") and rule["type"] != "word":
             raise given.error(f"parameter '{name}' of {algorithm.name} is missing for {out.name} results")

@@ -356,7 +356,7 @@ def group_sizes(step: Step, count: int) -> list[int]:
 
 
 def _ones(own: Bounds, bits: int) -> tuple[Fraction, Fraction]:
-    """Significands of a leading one and so many bits behind it, of the signs that there are."""
+    """Significands of a leading one and this many bits after it, of the possible signs."""
     most = 2 - power(-bits)
     return -most if own.least < 0 else _NONE, most if own.greatest > 0 else _NONE
 
@@ -619,7 +619,8 @@ def _rounds_away(rounding: str, sign: int) -> bool:
 
 
 def _cut(most: Fraction, places: int, sign: int, step: Align | Normalize) -> Fraction:
-    """The largest significand that is left of one up to `most` with bits below so many behind the point."""
+    """The largest significand that is left of one up to `most` whose bits below this many places after the
+    point are cut."""
     ceiling = -int(-most * power(places) // 1)
     if not _rounds_away(step.rounding, sign):
         ceiling -= 1
@@ -761,7 +762,7 @@ def addends(step: Sum | Additions | Fma, registers: Registers) -> list[Bounds]:
 
 
 def _chained(step: Fma, registers: Registers, links: int) -> Bounds:
-    """What so many multiply-adds add up to."""
+    """The sum of this many multiply-adds."""
     product, *start = terms_of(step, registers)
     return _in_format(joined([replace(product, count=links), *start]), step.format, step, links)
 
@@ -841,7 +842,7 @@ def _complemented(own: Bounds, terms: Sequence[Bounds]) -> Bounds:
 
 
 def _held(own: Bounds, width: int, overflow: str) -> Bounds:
-    """A sum in a register of so many integer bits: one that wraps can come out with either sign, or as
+    """A sum in a register with this many integer bits: one that wraps can come out with either sign, or as
     nothing."""
     half, (low, high) = Fraction(1 << width >> 1), own.significands
     most = half - power(-max(own.fraction_bits, 0))
@@ -913,7 +914,7 @@ def rounded_total(step: RoundingStep, registers: Registers) -> Bounds:
 
 
 def _carried(own: Bounds, fmt: Format, step: RoundingStep, times: int) -> tuple[Fraction, Fraction]:
-    """The least and the greatest value with room for so many roundings to a format away from zero."""
+    """The least and the greatest value with room for this many roundings to a format away from zero."""
     bits = kept_bits(step, fmt)
     more, unit = 1 + Fraction(times, 1 << bits), power(fmt.min_exponent - bits)
     return (
@@ -923,7 +924,7 @@ def _carried(own: Bounds, fmt: Format, step: RoundingStep, times: int) -> tuple[
 
 
 def _in_format(total: Bounds, fmt: Format, step: RoundingStep, times: int = 1) -> Bounds:
-    """Numbers after so many roundings to a format: no finer and hardly larger than what is rounded."""
+    """Numbers after this many roundings to a format: no finer and hardly larger than what is rounded."""
     held = of_format(fmt, total.count, step.flush != "none")
     if words_are_numbers(fmt, special_words(fmt, step)) or not fmt.has_zero:
         return held

@@ -39,7 +39,7 @@ from golden.yamlfile import Section
 
 
 def _also_read(step: Step) -> tuple[str, ...]:
-    """Registers that a step reads besides those of its `of`."""
+    """Registers that a step reads in addition to its `of`."""
     match step:
         case Multiply(negate="c" | "both") | Fma(start="c"):
             return ("c",)
@@ -300,7 +300,7 @@ class StepChecks:
                 "quieted",
             )
         if nan is not None and nan < 1 << last.bits and last.decode(nan).kind != Kind.NAN:
-            raise body.error(f"key 'nan' is {nan:#x}, which is a number, beside '{key}'", "nan")
+            raise body.error(f"key 'nan' is {nan:#x}, which is a number, together with '{key}'", "nan")
 
     def _check_bit_operands(self, step: Multiply, body: Section) -> None:
         for name in "ab":

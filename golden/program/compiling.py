@@ -102,7 +102,7 @@ OPERATION = Mapping(
         ),
     )
 )
-"""One operation of `program:`, beside the algorithm that it may name."""
+"""One operation of `program:`, without the algorithm that it may name."""
 OPERATION_KEYS = OPERATION.names
 
 

@@ -1,4 +1,4 @@
-"""Status flags of a unit: results beside d that say what happened on the way (IEEE 754-2019 clause 7).
+"""Status flags of a unit: results in addition to d that report exceptions (IEEE 754-2019 clause 7).
 
 A unit's file lists those that it has, the lowest bit of the result `flags` first:
 

@@ -121,7 +121,7 @@ class Registers(Key):
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Key):
-    """One register of those that the step can write."""
+    """One register that the step can write."""
 
     allowed: tuple[str, ...]
 
@@ -133,7 +133,7 @@ class Target(Key):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Key):
-    """One word of a vocabulary, or of those of its words that this step knows."""
+    """One word of a vocabulary, or of the part that this step knows."""
 
     vocabulary: Vocabulary
     words: tuple[str, ...]

@@ -7,7 +7,7 @@ A unit's file names the fields of the operand `mode` and what each code of a fie
 The fields lie in the operand from its least significant bit up, in the order of the file; a field of n codes
 takes the bits that hold n - 1. `$rnd` stands for the word wherever the file's formats and steps take one, so
 that every mode is a program of its own. A code that the list does not reach, or where it holds null, is not
-used: it has no program, and whoever gives it is told so.
+used: it has no program, and its use is an error.
 """
 
 from __future__ import annotations

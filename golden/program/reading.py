@@ -88,7 +88,7 @@ class StepReader:
         return step
 
     def _variant(self) -> type[Step]:
-        """The class of the word; where it stands for two, the key `order` tells which."""
+        """The class of the word; if it stands for two, the key `order` decides."""
         kinds = variants(self.op)
         if len(kinds) == 1:
             return kinds[0]

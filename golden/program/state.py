@@ -51,7 +51,7 @@ def held_or_given(operands: Mapping[str, Bits], held: Bits) -> Bits:
 
 
 def without_products(operands: Mapping[str, Bits], alone: Sequence[str]) -> dict[str, Bits]:
-    """The factors a and b, zero where an operand of those that come `alone` is set."""
+    """The factors a and b, zero if an operand that comes `alone` is set."""
     factors = {name: operands[name] for name in "ab" if name in operands}
     if not alone:
         return factors

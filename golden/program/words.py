@@ -40,8 +40,8 @@ _ZERO_SIGNS = {
     "signed_underflow": "+0, but keeps its sign where a number underflows",
 }
 _CUTS = {
-    "sticky_added": "one sticky bit below, of every term, tells that something was cut",
-    "sticky_or": "one sticky bit for all terms tells that something was cut; "
+    "sticky_added": "one sticky bit below every term is set if a bit was cut",
+    "sticky_or": "one sticky bit for all terms is set if a bit was cut; "
     "what cuts or rounds the sum next sees it",
 }
 _ZEROS = {

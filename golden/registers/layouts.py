@@ -499,7 +499,7 @@ def _evidence(section: Section) -> str:
 
 
 def _lanes(section: Section) -> tuple[int, ...]:
-    """One number of lanes, or a list of those that the formulas hold for."""
+    """One number of lanes, or a list for which the formulas hold."""
     if not isinstance(section.get("lanes"), list):
         return (section.take_int("lanes", 1, 1024),)
     found = section.take_ints("lanes", 1, 1024)

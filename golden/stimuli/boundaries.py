@@ -99,7 +99,7 @@ def _code(fmt: Format, sign: Bits | None, digits: Ints, exponent: Ints) -> Bits:
 
 @dataclass(frozen=True)
 class _Term:
-    """A term beside those of a total: a product, or c in the rows `in_c` (count,)."""
+    """A term in addition to a total: a product, or c in the rows `in_c` (count,)."""
 
     a: Bits
     b: Bits
@@ -489,7 +489,7 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
         draw.numbers(fmt, draw.pick(lowest_exponent(fmt), highest_exponent(fmt), draw.shape))
         for fmt in (draw.a, draw.b)
     )
-    # Beside products at the top of D's range a special code shows that was read as a number.
+    # Next to products at the top of D's range, a special code that was read as a number is visible.
     highest = highest_exponent(draw.d) if draw.scales else min(draw.high, highest_exponent(draw.d))
     top_a, top_b = draw.products(highest - draw.pick(0, 2, draw.shape))
     rest = draw.choice([0, 0, 0, 1, 1, 2, 3, 3], (draw.count, 1))

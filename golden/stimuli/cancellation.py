@@ -1,4 +1,4 @@
-"""Kinds whose addends cancel: what is left below them, and the groups that cancel beside others."""
+"""Kinds whose addends cancel: what is left below them, and groups that cancel next to others."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Groups that cancel exactly but keep their exponent or scale, beside small groups and a small c."""
+    """Groups that cancel exactly but keep their exponent or scale, with small groups and a small c."""
     size, quads = (draw.count,), draw.k // 4
     high = min(draw.high, highest_exponent(draw.d))
     a, b = draw.products(np.maximum(draw.pick(high - 8, high, draw.shape), draw.low))

@@ -154,8 +154,8 @@ class Draw:
 
     def few_powers(self, target: Ints, live: Bits) -> tuple[Bits, Bits]:
         """a and b of which the first products (count, n) are powers of two at the target exponents, or zero
-        where not `live`. All others are zeros beside powers of two of any size: a unit shows that takes the
-        exponent of a zero for that of a product."""
+        where not `live`. All others are zeros multiplied by powers of two of any size: a unit shows that
+        takes the exponent of a zero for that of a product."""
         terms = target.shape[1]
         some_a, some_b = self.products(target, normal=False, exact=True)
         a = np.zeros(self.shape, self.a.dtype)

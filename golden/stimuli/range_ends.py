@@ -135,7 +135,7 @@ def _at_least_normal(draw: Draw, a: Bits, b: Bits, c: Bits) -> tuple[Bits, Bits,
 
 
 def _put_nearly(draw: Draw, a: Bits, b: Bits, rows: Ints, exponent: Ints) -> None:
-    """Puts into each of these rows one product that is 2^exponent but for its last bits, and zeros beside
+    """Puts into each of these rows one product that is 2^exponent except for its last bits, and zeros around
     it."""
     exponent_a, exponent_b = draw.split(exponent - 1, draw.a, draw.b)
     x = draw.numbers(draw.a, exponent_a)
@@ -186,7 +186,7 @@ def _least(fmt: Format) -> Bits:
 
 
 def beside_least(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals beside the least normal number of D, or of a step that rounds, by about its last place or much
+    """Totals next to the least normal number of D, or of a step that rounds, by about its last place or much
     less: what is tiny before it is rounded may not be so after. That number is c or one product, and another
     product takes the little from it or adds it; or one product is nearly that number."""
     size, formats = (draw.count,), rounded_to(draw)

@@ -1,4 +1,4 @@
-"""Kinds whose results lie between two numbers, or just beside:
+"""Kinds whose results lie between two numbers, or next to one:
 rounding mode, sticky bits, double rounding."""
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from golden.stimuli.codes import (
 from golden.stimuli.draw import Draw
 
 _TWO_BITS = 0.4
-"""Share of ties beside which two bits stand: one is never between half of a place and all of it."""
+"""Share of ties with two more bits: one is never between half of a place and all of it."""
 
 
 def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals exactly between two results, or one tiny addend beside it: rounding mode, sticky bits, double
+    """Totals exactly between two results, or off by one tiny addend: rounding mode, sticky bits, double
     rounding. Some addends are two bits in a row or carry, below all that an alignment keeps: a shift that
     ends too early keeps the carry alone."""
     size, drop = (draw.count,), draw.kept_bits + 1
@@ -185,7 +185,7 @@ def _edges(draw: Draw) -> list[int]:
 
 def between_links(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Few products at random places, c zero: a power of two, its last place, half of that, and bits around
-    the last one kept beside it. What half_ulp asks of c is asked of the result of an earlier link."""
+    the last one kept next to it. half_ulp does this with c, here with the result of an earlier link."""
     size, kept = (draw.count,), draw.kept_bits
     window = draw.choice(draw.window_bits, (draw.count,))
     low, high = draw.tiniest + int(draw.window_bits.max()), min(draw.high, highest_exponent(draw.d))
@@ -281,7 +281,7 @@ def _with_tie(draw: Draw, exponents: Ints, live: Bits, joined: Bits) -> tuple[Bi
 
 
 def _of_digits_together(draw: Draw, exponent: Ints, digits: Ints) -> tuple[Bits, Bits]:
-    """a and b whose products have so many digits, or one more, as far as the formats have them."""
+    """a and b whose products have this many digits, or one more, as far as the formats have them."""
     size = exponent.shape
     of_a = np.clip(digits - draw.pick(0, draw.b.fraction_bits, size), 1, draw.a.fraction_bits + 1)
     of_b = np.clip(digits - of_a + draw.coins(size), 1, draw.b.fraction_bits + 1)

@@ -46,7 +46,7 @@ def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k
-    in turn; for units with status flags also beside NaNs."""
+    in turn; for units with status flags also together with NaNs."""
     a, b, c = narrow(draw)
     index = np.arange(draw.count) + draw.pick(0, (1 << 32) - 1, (1,))
     place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
@@ -80,8 +80,8 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def _beside_nans(draw: Draw, a: Bits, b: Bits, c: Bits, place: Bits, case: Bits) -> tuple[Bits, Bits, Bits]:
-    """In some rows NaNs, quiet or signalling, beside what is invalid (at `place`) and beside each other: d is
-    a NaN anyway, and the status flag alone says what the unit looked at."""
+    """In some rows NaNs, quiet or signalling, together with what is invalid (at `place`) and with each
+    other: d is a NaN anyway, and the status flag alone says what the unit looked at."""
     size, row = (draw.count,), np.arange(draw.count)
     column = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
     free = case != 1 if draw.k > 1 else case == 1  # else the column holds an infinity that is needed

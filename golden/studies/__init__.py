@@ -1,4 +1,5 @@
-"""Studies: findings about matrix units as runnable experiments on the models, beside what the papers print.
+"""Studies: findings about matrix units as runnable experiments on the models, compared with the printed
+figures of the papers.
 
     study = studies.run("cdna3-rounding")
     print(study.findings)
@@ -49,7 +50,7 @@ def run(
         name: one of `names()`.
         samples: random samples of each experiment, by default what takes a few seconds.
         progress: called as progress(done, total).
-        chip: is asked what the models of its architecture are (golden/identify/blackbox/plugins.py).
+        chip: runs what the models of its architecture run (golden/identify/blackbox/plugins.py).
 
     Raises:
         UnknownNameError: no such study. OperandError: samples below 1; a chip for a study that asks none.
@@ -86,7 +87,7 @@ def source(name: str) -> str:
 
 
 def default_samples(name: str) -> int:
-    """Samples of each experiment unless told otherwise."""
+    """Samples of each experiment by default."""
     return int(_module(name).SAMPLES)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "accumulation-precision"
 TITLE = "Accumulation precision and rounding"
-QUESTION = "How many bits of an addend survive beside a large one, and which way does each unit round?"
+QUESTION = "How many bits of an addend survive next to a large one, and which way does each unit round?"
 SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-D, III-E and VI-A"
 SAMPLES = 1
 """Every experiment is a directed one; there is nothing random."""
@@ -65,8 +65,8 @@ FINDINGS = """\
 
 @dataclass(frozen=True)
 class Found:
-    """What the probes say: fraction bits of a product and of c beside 2**0, None for more than can be
-    told; the roundings."""
+    """What the probes say: fraction bits of a product and of c next to 2**0, None for more than can be
+    measured; the roundings."""
 
     unit: Subject
     product_bits: int | None
@@ -131,7 +131,7 @@ def run(
     )
 
 
-_CAPTION = "Fraction bits of a product that survive beside a large one, by chip and operand type, measured."
+_CAPTION = "Fraction bits of a product that survive next to a large one, by chip and operand type, measured."
 
 
 def _bits(bits: int | None) -> Any:
@@ -163,7 +163,7 @@ def _table(found: list[Found]) -> Table:
         "the result is rounded",
     )
     return Table(
-        "bits", "Fraction bits kept beside 2^0, and the modes by the paper's Tables I and II", head, rows
+        "bits", "Fraction bits kept next to 2^0, and the modes by the paper's Tables I and II", head, rows
     )
 
 

@@ -38,7 +38,7 @@ Compute = Callable[[Any, Any, Any], npt.NDArray[Any]]
 
 FINDINGS = """\
 - The paper's example gives {case} on CDNA3 (printed: {printed}): c = {c} is rounded down at 24 fraction bits
-  below 2^22. Every Tensor Core gives {other}, as the paper says of instructions that round otherwise. CDNA1
+  below 2^22. Every Tensor Core gives {other}, as the paper says of instructions that do not round down. CDNA1
   and CDNA2 give c itself,
   against that sentence: the one sums exactly, and in the other the products cancel before c comes.
 - With the paper's operands and {count:,} samples, CDNA3's deviation has the mean {down} (standard error
@@ -207,7 +207,7 @@ def case_result(ins: Instruction) -> float:
 
 
 def case_units() -> list[Subject]:
-    """The f16 instructions of every architecture, CDNA3's bf16, xf32 and FP8 ones besides."""
+    """The f16 instructions of every architecture, and CDNA3's bf16, xf32 and FP8 ones."""
     names = {
         "volta": f"{MMA}m8n8k4.row.col.f32.f16.f16.f32",
         "cdna1": "v_mfma_f32_32x32x8f16",

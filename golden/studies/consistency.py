@@ -88,7 +88,7 @@ def results(types: str, samples: int) -> npt.NDArray[np.uint32]:
 
 
 def _chained(unit: Subject, a: Any, b: Any, c: Any) -> npt.NDArray[np.uint32]:
-    """K products by as many instructions as it takes, each with the result before it as its c."""
+    """K products by a chain of instructions, each with the previous result as its c."""
     ins = unit.ins
     x, y = (from_float(ins.formats[name], values) for name, values in (("a", a), ("b", b)))
     for k in range(0, K, ins.k):

@@ -1,4 +1,4 @@
-"""One style for the figures of all studies: legible at the width of a phone, told apart without colours,
+"""One style for the figures of all studies: legible at the width of a phone, distinguishable without colours,
 light or dark.
 
 Black marks text and axes (the site recolours it for dark pages); the background stays transparent.

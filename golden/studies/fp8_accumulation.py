@@ -91,7 +91,7 @@ WAYS = (
     Way("cdna3", "CDNA3 mfma", Subject("cdna3", "v_mfma_f32_16x16x32_fp8_fp8", "mfma")),
 )
 SHOWN = ("ada", "hopper", "hopper_promoted", "blackwell", "cdna3")
-"""The curves of the figures; the others lie on these or beside them."""
+"""The curves of the figures; the others lie on these or close to them."""
 
 
 @dataclass
@@ -290,9 +290,7 @@ def _figures(found: dict[str, dict[str, Errors]], promoted: dict[str, list[float
             "magnitude of the sums. Where there is no point there is no error."
         )
         figures.append(Figure(f"growth_{data}", caption, partial(_growth, curves)))
-    caption = (
-        "Hopper wgmma with an f32 addition every so many elements: the cheapest cure, and what it leaves."
-    )
+    caption = "Hopper wgmma with f32 additions in between: the cheapest cure, and the remaining error."
     return [*figures, Figure("intervals", caption, partial(_intervals, promoted))]
 
 

@@ -1,5 +1,5 @@
 """The numeric profiles of W. Sun et al. (Tables XII to XV, Figure 17) from the models,
-beside the printed figures."""
+against the printed figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ZERO = 1e-10
 FINDINGS = """\
 - All {zeros} zeros that the paper prints are 0 here or at most {largest_zero}. The sums that are not 0 differ
   by {sums} at most.
-- One figure comes out otherwise: the accumulation of bf16 drawn in its type, {odd_paper} printed, {odd} here.
+- One figure differs: the accumulation of bf16 drawn in its type, {odd_paper} printed, {odd} here.
   The model gives {c_in_f32} if c keeps its f32 value: in that run c was not rounded, and the figure is the
   truncation of the sum to 24 fraction bits.
 - The products differ by {least:+.1f} % to {most:+.1f} %, in all types alike. It is not the arithmetic, for
@@ -106,7 +106,7 @@ class Line:
 
 
 def comparison(found: Profile) -> list[Line]:
-    """Every figure of Tables XII to XV beside ours."""
+    """Every figure of Tables XII to XV, and ours."""
     from golden.identify.probe import numeric_profile as numeric
 
     cases = {case.name: f"{case.ab} to {case.cd}" for case in numeric.CASES}

@@ -1,4 +1,4 @@
-"""Properties: what the comparison pages say of every unit, asked of the models and of a chip."""
+"""Properties: what the comparison pages say of every unit, measured on the models and on a chip."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SAMPLES = 1
 """Every question is a directed one; there is nothing random."""
 
 FINDINGS = """\
-- {asked} properties of {units} instructions were measured by {shots} dot products whose results tell them;
+- {asked} properties of {units} instructions were measured by {shots} dot products whose results show them;
   {who} answered. Other than what the spec states {wrong}.
 - The questions are those of the comparison pages (`golden/identify/probe`), which know formats and K
-  alone. Of every operand type the plainest instruction of each architecture was asked.
+  alone. The plainest instruction of each architecture ran for every operand type.
 """
 _AS_MODEL = """\
 - {name} gave {same} of {of} properties the value that the model of it has{other}.

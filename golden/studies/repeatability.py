@@ -19,18 +19,18 @@ from golden.unit import FunctionUnit
 
 NAME = "repeatability"
 TITLE = "Determinism and position in the tile"
-QUESTION = "Does a unit answer the same question the same, asked again and at another place of the tile?"
+QUESTION = "Does a unit give the same result again, and at another place of the tile?"
 SOURCE = "MMA-Sim (arXiv 2511.10909), section III"
 SAMPLES = 8
 """Dot products that are put at every place of a tile."""
 
 FINDINGS = """\
-- Asked again in another order and in other batches, {again} of {asked} dot products had another answer.
+- Repeated in another order and in other batches, {again} of {asked} dot products had another result.
 - Put at every place of the tile, {moved} of {tiles} dot products had another answer at one place than at
   another.
 - The first is what `mmagold dissect` asks before anything else. Of a model both say that
   nothing in it remembers or mixes dot products; of a chip it is a finding. Here {who} answered.
-- Of every architecture one instruction of each list of algorithms was asked.
+- One instruction of each list of algorithms ran for every architecture.
 """
 _MOST_ASKED = 10_000
 _KIND = "random_bits"
@@ -38,8 +38,8 @@ _KIND = "random_bits"
 
 @dataclass(frozen=True)
 class Repeated:
-    """Of one unit: dot products that were asked again and put everywhere, and how many were answered
-    otherwise."""
+    """Of one unit: dot products that were repeated, and put everywhere, and how many gave another
+    result."""
 
     unit: Subject
     asked: int
@@ -63,7 +63,7 @@ def units() -> list[Subject]:
 def find(unit: Subject, samples: int) -> Repeated:
     """Asks one unit."""
     ins, asked = unit.ins, unit.asked
-    dots = FunctionUnit.like(ins, asked.dot)  # places of the tile are asked below, more of them
+    dots = FunctionUnit.like(ins, asked.dot)  # places of the tile are tried below, more of them
     found = asked_again(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
     operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
     tile = Box(asked, _MOST_ASKED, math.inf).tile
@@ -109,5 +109,5 @@ def _table(found: list[Repeated]) -> Table:
         mine = [one for one in found if one.unit.chip == name]
         counts = (sum(getattr(one, count) for one in mine) for count in _COUNTS)
         rows.append((mine[0].unit.chip, len(mine), *counts))
-    head = ("chip", "instructions", "asked again", "another answer", "put everywhere", "another at one place")
-    return Table("repeated", "Dot products that were asked again, and at every place of the tile", head, rows)
+    head = ("chip", "instructions", "repeated", "another result", "put everywhere", "another at one place")
+    return Table("repeated", "Dot products that were repeated, and at every place of the tile", head, rows)

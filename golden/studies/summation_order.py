@@ -43,7 +43,7 @@ FINDINGS = """\
   rounding to f32 between groups can.
 - Masks show no order of RDNA3's dot2.
 - Every tree comes from the search that `mmagold dissect` starts with, which knows formats and K alone; here
-  it asked {who}.
+  it ran on {who}.
 """
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
@@ -111,7 +111,7 @@ def _shortened(parts: list[str]) -> list[str]:
 
 def found_tree(unit: Subject) -> str:
     """The tree of a unit as an expression, found as `golden.dissect` finds that of a black box: masks are
-    asked, and nothing is read of the unit but its formats and K."""
+    called, and only the unit's formats and K are used."""
     tree = tree_of_unit(unit.asked)
     return _UNSHOWN if tree is None else tree_text(tree)
 

@@ -106,7 +106,7 @@ def answer_to(ins: Instruction, operand: str, word: int) -> int:
 @lru_cache(maxsize=1)
 def answers() -> tuple[Answer, ...]:
     """Every instruction with TF32 operands on every architecture that has one,
-    asked with the paper's word."""
+    tried with the paper's word."""
     found = []
     for architecture in architectures.architectures():
         asked = tf32_instructions(architecture)

@@ -108,7 +108,7 @@ def products(figures: Sequence[Figure]) -> Picture:
 
 def clocks(figures: Sequence[Figure]) -> Picture:
     """Returns cycles by the number of instructions between two readings of the clock, of 64 and of 32 bits,
-    as a matplotlib figure, beside those of H. Abdelkhalik et al."""
+    as a matplotlib figure, together with those of H. Abdelkhalik et al."""
     canvas = _canvas()
     left, right = canvas.subplots(1, 2, gridspec_kw=_MARGINS)
     instruction_plots.fill_counts(left, right, figures, load("abdelkhalik_a100"))
@@ -127,7 +127,7 @@ def moves(figures: Sequence[Figure]) -> Picture:
 
 def staircase(figures: Sequence[Figure], strides: bool = False) -> Picture:
     """Returns the latency of loads by the size of their data as a matplotlib figure: each level of memory is
-    a step. With `strides` those with words nearer or farther than a line, and one of lines beside them.
+    a step. With `strides` those with words nearer or farther than a line, and one of lines for comparison.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: no latency by size in `figures`.

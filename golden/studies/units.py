@@ -25,8 +25,8 @@ MMA = "mma.sync.aligned."
 
 @dataclass(frozen=True)
 class Subject:
-    """An instruction of an architecture under a short label; `on`: the chip that is asked, if it is not the
-    model."""
+    """An instruction of an architecture under a short label; `on`: the chip that computes it, if it is not
+    the model."""
 
     architecture: str
     name: str
@@ -49,7 +49,7 @@ class Subject:
 
     @property
     def chip(self) -> str:
-        """What the chip is called that was asked; of a model its architecture's name without its maker's:
+        """The name of the chip that computed; for a model its architecture's name without its maker's:
         "RTX Blackwell"."""
         if self.on is not None:
             return self.on.name

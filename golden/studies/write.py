@@ -47,7 +47,7 @@ def csv_text(table: Table) -> str:
 
 
 def document(study: Study) -> str:
-    """The study as Markdown beside its figures' files."""
+    """The study as Markdown, in the folder of its figures."""
     figures = [
         f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures
     ]

@@ -1,5 +1,5 @@
 """Codes of one format as codes of another, on tensors of any device: golden.kernels.conversion a second time,
-in PyTorch's operations. A NaN stays one; which word it is no instruction with this kernel tells."""
+in PyTorch's operations. A NaN stays one; no instruction with this kernel shows its word."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _spread(x: Tensor, weight: Tensor, geometry: Geometry, more: Sequence[int]) 
 
 
 def _padded(x: Tensor, around: Sequence[tuple[int, int]]) -> Tensor:
-    """With zeros around each spatial dimension; negative: without so many places."""
+    """With zeros around each spatial dimension; negative: places that are removed."""
     flat = [size for pair in reversed(list(around)) for size in pair]
     return functional.pad(x, flat) if any(flat) else x
 

@@ -13,7 +13,7 @@ from golden.model.engine import SPARSITY
 
 _TEXT = Path(__file__).resolve().parents[1] / "templates" / "cuda" / "chain.cu"
 THREADS = 16
-"""A block has as many rows of threads, of as many threads each."""
+"""A block has this many rows of this many threads each."""
 _SHARED = 48 << 10
 """Bytes of shared memory that every block can have."""
 _HEADERS = {
@@ -143,7 +143,7 @@ def _nvrtc() -> Any:
 
 
 def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
-    """What a call answered beside its status.
+    """What a call returned in addition to its status.
 
     Raises:
         CoreError: the status is no success.

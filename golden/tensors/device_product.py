@@ -181,7 +181,7 @@ class _Product(Assembly):
         return a, b
 
     def _at(self, name: str, found: NDArray[np.int64], run: range) -> Tensor:
-        """The elements of a or b at these places of K, of these steps; of those beyond K, any."""
+        """The elements of a or b at these places of K, of these steps; any beyond K."""
         part = which_part(self.plan, name, run.start, len(run))
         index = found.clip(max=max(self.k - 1, 0)) + (0 if part is None else part * self.k)
         codes, axis = (self.a, 2) if name == "a" else (self.b, 1)

@@ -87,5 +87,5 @@ def check_dtype(tensor: Any, fmt: Format, name: str) -> None:
 
 
 def integer_dtype(size: int) -> Any:
-    """The integer dtype of so many bytes that has a twin in NumPy in every release."""
+    """The integer dtype of this many bytes that has a twin in NumPy in every release."""
     return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]

@@ -84,7 +84,7 @@ def product(a: Tensor, b: Tensor, plan: Plan, C: Tensor | None = None, **more: T
 
 
 def _array(value: Any, plan: Plan, name: str) -> Any:
-    """An operand beside A, B and C as golden.gemm takes it."""
+    """An operand in addition to A, B and C, as golden.gemm takes it."""
     if not isinstance(value, torch.Tensor):
         return value
     if name == "bias":

@@ -135,7 +135,7 @@ def _kept(tensor: Tensor) -> Tensor:
 def _no_onednn() -> Iterator[None]:
     """Recurrent layers as the products that they consist of."""
     flags = torch.backends.mkldnn.flags(enabled=False)
-    with warnings.catch_warnings():  # of a GPU that nobody asked for
+    with warnings.catch_warnings():  # about a GPU that is not used
         warnings.simplefilter("ignore")
         flags.__enter__()
     try:

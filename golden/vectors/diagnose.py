@@ -1,5 +1,5 @@
 """Finds what is wrong with a vector file whose checksum is not the manifest's:
-the line, where it can be told.
+the line, if it can be found.
 
 The checksums of the parts find the part. Its line is found by writing the part again from the seed, else as
 the first line that cannot be read or whose result is not the unit's.

@@ -75,13 +75,13 @@ def layout_of(ins: Instruction, level: str) -> WordLayout:
 
 
 def chunk_of(layout: WordLayout) -> int:
-    """Records of one part of a file: as many as hold about the bits of `CHUNK` short dot products."""
+    """Records of one part of a file: about the bits of `CHUNK` short dot products."""
     return max(min(CHUNK, CHUNK * 1024 // (layout.operand_width + layout.result_width)), 1)
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Records to write: how many, and chunks of them as often as asked."""
+    """Records to write: their number, and chunks of them on each call."""
 
     count: int
     chunks: Callable[[], Iterator[VectorSet]]
@@ -169,7 +169,8 @@ def _write(
     alone = output.is_stream(path)
     if alone and companion:
         raise FileFormatError(
-            f"{path}: signals of {made.format} lie in a file beside it; expected the name of a file, or jsonl"
+            f"{path}: signals of {made.format} lie in a second file in its folder; expected the name of a "
+            f"file, or jsonl"
         )
     made.count = source.count
     made.classes = dict.fromkeys(stimuli.KINDS, 0)

@@ -20,7 +20,7 @@ from golden.vectors.word import Field, WordLayout
 Bits = npt.NDArray[Any]
 Chars = npt.NDArray[np.uint8]
 _AT_ONCE = 4096
-"""Lines that are made together: so many stay in the caches of a core."""
+"""Lines that are made together: this number stays in the caches of a core."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The JSON manifest beside a vector file: what the file holds, how it was made,
+"""The JSON manifest of a vector file: what the file holds, how it was made,
 and checksums to find what changed.
 
 `FILE.manifest.json` names the instruction and the hash of its specification, the fields with their widths and
@@ -183,7 +183,7 @@ _PART = {"line": int, "lines": int, "bytes": int, "crc32": str}
 
 
 def load(path: str | Path) -> Manifest:
-    """Reads the manifest beside a vector file.
+    """Reads the manifest of a vector file.
 
     Raises:
         FileFormatError: it is missing, no JSON, of another schema, has an unknown, missing or wrong key,
@@ -212,16 +212,15 @@ def _why_none(path: Path) -> str:
     if not path.is_dir():
         what = "it has no manifest" if path.exists() else "there is no such file, nor its manifest"
         return (
-            f"{path}: cannot be read: {what} ({beside(path).name}, which lies beside every file that mmagold "
+            f"{path}: cannot be read: {what} ({beside(path).name}, which is in the folder of every file "
+            f"that mmagold "
             "vectors --out writes); bring the file's own along, or write both anew"
         )
     ending = beside("").name
     named = sorted(found.name.removesuffix(ending) for found in path.glob(f"?*{ending}"))
     shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
     return f"{path}: is a folder, expected a file that mmagold vectors --out wrote; " + (
-        f"name one of those in it: {shown}"
-        if named
-        else f"none lies in it: write one, --out {path / 'v.hex'}"
+        f"name one in it: {shown}" if named else f"none lies in it: write one, --out {path / 'v.hex'}"
     )
 
 
@@ -244,7 +243,7 @@ def _check_values(values: dict[str, Any], file: Path) -> None:
         _hex(values["signals"], "sha256", 64, file)
         if Path(values["signals"]["file"]).name != values["signals"]["file"]:
             raise FileFormatError(
-                f"{file}: signals: '{values['signals']['file']}' is not the name of a file beside it"
+                f"{file}: signals: '{values['signals']['file']}' is not the name of a file in its folder"
             )
     if sum(values["classes"].values()) != values["count"]:
         found = sum(values["classes"].values())

@@ -196,7 +196,7 @@ def _matrix(section: Section, key: str, ins: Instruction, operand: str, where: s
 
 
 def _codes(rows: list[list[str]], fmt: Format, width: tuple[int], where: str) -> Bits:
-    """Rows of hexadecimal codes, each with as many digits as the format's storage has."""
+    """Rows of hexadecimal codes, each with the digits of the format's storage."""
     digits = fmt.dtype.itemsize * 2
     for row in rows:
         if len(row) != width[0]:

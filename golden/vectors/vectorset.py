@@ -131,7 +131,7 @@ class VectorSet:
         return self.instruction.resolve(self.operands, self.d, self.held)
 
     def with_history(self, indices: Bits) -> npt.NDArray[np.int64]:
-        """Indices of these vectors and, where the unit keeps its accumulator, of those before them in their
+        """Indices of these vectors and, if the unit keeps its accumulator, of their predecessors in their
         sequences."""
         wanted = np.unique(np.asarray(indices, np.int64))
         if not self.instruction.state:
@@ -330,7 +330,7 @@ def _block(
 
 def with_kept_loads(ins: Instruction, operands: Operands) -> Operands:
     """The operands with no c that is loaded alone but those that the arithmetic hands on as they are: what
-    becomes of another, of a NaN that is none of the unit's own or of -0, is told by no step."""
+    becomes of another, of a NaN that is none of the unit's own or of -0, no step says."""
     if "load" not in ins.alone:
         return operands
     given = {name: codes for name, codes in operands.items() if name not in CONTROLS}

@@ -1,1 +1,1 @@
-"""Campaigns on a GPU: the matrix unit beside the golden arithmetic on operands made on the device."""
+"""Campaigns on a GPU: the matrix unit against the golden arithmetic on operands made on the device."""

@@ -111,7 +111,7 @@ class Report:
         what = "CPU" if "cpuid" in self.facts else "tensor core"
         return "\n".join(
             [
-                f"# Campaign: the {what} beside the golden arithmetic",
+                f"# Campaign: the {what} against the golden arithmetic",
                 "",
                 f"{_origin(self)}, {data['date']}: {data['dots']:.3e} dot products, {data['mismatches']} "
                 "mismatches.",

@@ -91,7 +91,7 @@ def share(
     Args:
         work: what a worker does with a shard (hw_capture.cli.machines.run_shard).
         pages: the report to add to; None: a new one, of the device that answers first.
-        progress: told the dot products that are done, of how many.
+        progress: called with the dot products that are done, and their total.
 
     Raises:
         HwError, FileFormatError: a shard could not be run, or on a device of another kind. What others found
@@ -126,7 +126,7 @@ def _added(pages: Report | None, found: list[tuple[Shard, Result]]) -> Report:
         pages.check_origin(result["device"], result["compiler"])
         pages.add(_outcome(shard, result["outcome"]))
     if pages is None:
-        raise HwError("there is nothing to run: the report already has as many dot products")
+        raise HwError("there is nothing to run: the report already has this many dot products")
     return pages
 
 

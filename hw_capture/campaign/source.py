@@ -1,5 +1,5 @@
 """The CUDA source of a campaign: operands made on the GPU, the instruction,
-and the golden arithmetic beside it.
+and the golden arithmetic next to it.
 
 `device_source` is what nvcc compiles; `host_source` is the part without the instruction for a C compiler, so
 that operands and results of any tile can be made again without a GPU, as the tests do.

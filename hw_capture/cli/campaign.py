@@ -1,5 +1,5 @@
 """The command `mmagold campaign`: dot products by the billion, on the GPU and by the golden arithmetic
-beside it."""
+next to it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def campaign(
         list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")
     ] = None,
 ) -> None:
-    """Executes instructions on the GPU, or on this CPU, and the golden arithmetic beside them, and counts
+    """Executes instructions on the GPU, or on this CPU, compares them with the golden arithmetic, and counts
     differences.
 
     Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could
@@ -81,7 +81,9 @@ def campaign(
     if not names and not merge:
         raise OperandError("argument 'names' is missing, expected instructions or --merge")
     if scheduler is not None and (out is None or is_stream(out)):
-        raise OperandError("argument '--out' is missing: --scheduler keeps the results of shards beside it")
+        raise OperandError(
+            "argument '--out' is missing: --scheduler keeps the results of shards in its folder"
+        )
     chosen, faults, index = _chosen(arch, names or []), _faults(fault or []), _kind(kind)
     with _only_writer(out):
         pages = _merged(merge, out, markdown) if merge else None

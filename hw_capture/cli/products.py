@@ -29,7 +29,7 @@ def capture_products(
         bool, typer.Option("--held-out", help="The products of vectors/kernels/held_out instead.")
     ] = False,
     triton_types: Annotated[
-        bool, typer.Option("--triton-types", help="Triton's tl.dot in the types beside, instead.")
+        bool, typer.Option("--triton-types", help="Triton's tl.dot in further types, instead.")
     ] = False,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")

@@ -42,7 +42,7 @@ def profile(
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Profiles the numeric error of a matrix unit, beside the published figures of an A100.
+    """Profiles the numeric error of a matrix unit, against the published figures of an A100.
 
     Exit status: 0 done, 1 the GPU differs from the model, 2 could not be run.
     """

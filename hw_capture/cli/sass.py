@@ -44,7 +44,7 @@ def sass(
         ),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Table V and the insights of Abdelkhalik et al. beside ours.")
+        bool, typer.Option("--paper", help="Table V and the insights of Abdelkhalik et al., and ours.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compile everything again and compare; needs ptxas and nvdisasm.")

@@ -170,7 +170,7 @@ def compare(
     ] = 3.0,
     as_json: Json = False,
 ) -> None:
-    """Prints our measurements beside published ones, with the ratio."""
+    """Prints our measurements and published ones, with the ratio."""
     from golden.catalog import timing as tables
     from hw_capture.timing.compare import pairs
 

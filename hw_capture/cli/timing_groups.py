@@ -64,7 +64,7 @@ class Measured(ABC, Generic[Built, Result]):
 
     @abstractmethod
     def _write(self, result: Result, run: Run) -> None:
-        """Writes the files that were asked for."""
+        """Writes the requested files."""
 
     @abstractmethod
     def _conditions(self, result: Result) -> Conditions:

@@ -1,4 +1,4 @@
-"""What `mmagold bench-gpu` was asked for."""
+"""The requests of `mmagold bench-gpu`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Run:
     csv: Path | None
 
     def write(self, yaml_text: str, csv_text: str) -> None:
-        """Writes the files that were asked for, each whole or not at all; compressed where the name ends
+        """Writes the requested files, each whole or not at all; compressed where the name ends
         with .gz."""
         from golden.files.output import write_whole
 

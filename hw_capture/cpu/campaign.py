@@ -1,4 +1,4 @@
-"""Campaigns on the CPU: structured operands through its instruction and through the C core beside it.
+"""Campaigns on the CPU: structured operands through its instruction and through the C core.
 
 `Bench` is what hw_capture.campaign.run takes. Operands depend on nothing but seed, kind and tile number.
 Structured dot products are drawn by the thousand, in tiles of rows of A, columns of B and elements of C; then
@@ -69,7 +69,7 @@ class Found:
 
 
 class Workers:
-    """Processes of this machine, as many as there are processors; of one alone, this process."""
+    """Processes of this machine, one for each processor; with one alone, this process."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or len(os.sched_getaffinity(0))
@@ -92,7 +92,7 @@ class Workers:
 
 
 class Bench:
-    """An instruction on this CPU beside the model; see hw_capture.campaign.run.Bench."""
+    """An instruction on this CPU against the model; see hw_capture.campaign.run.Bench."""
 
     launch_seconds = _LAUNCH_SECONDS
 

@@ -30,7 +30,7 @@ def run(
 
     Args:
         seconds: after so long it is stopped.
-        extra: environment variables beside this process's own.
+        extra: environment variables in addition to this process's own.
 
     Raises:
         HwError: of the type `error`: it cannot be run, or the time is over.
@@ -44,7 +44,7 @@ def run(
     done = Done(process.returncode, _text(output), _text(errors))
     if done.status in CANNOT_BE_RUN:
         raise error(
-            f"{command[0]} cannot be run: {done.errors.strip().rpartition(': ')[2] or 'no reason told'}"
+            f"{command[0]} cannot be run: {done.errors.strip().rpartition(': ')[2] or 'no reason given'}"
         )
     return done
 

@@ -1,4 +1,4 @@
-"""Tensor maps: what the bulk tensor copy engine (TMA) is told of a matrix in the GPU's memory."""
+"""Tensor maps: what the bulk tensor copy engine (TMA) knows of a matrix in the GPU's memory."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def tools() -> Tools:
     """The tools of this machine.
 
     Raises:
-        ToolMissing: no clang with the target, or no linker beside it.
+        ToolMissing: no clang with the target, or no linker in its folder.
     """
     linkers, objdumps, zig = _found("ld.lld"), tuple(_found("llvm-objdump")), _zig()
     for clang in _found("clang"):
@@ -84,7 +84,7 @@ def tools() -> Tools:
     if zig:
         return Tools((zig, "clang"), (zig, "ld.lld"), objdumps)
     raise ToolMissing(
-        "no clang with the target amdgcn and ld.lld beside it in ROCM_PATH, /opt/rocm or on PATH: "
+        "no clang with the target amdgcn, with ld.lld in its folder, in ROCM_PATH, /opt/rocm or on PATH: "
         "install ROCm, or pip install ziglang"
     )
 

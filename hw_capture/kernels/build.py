@@ -78,7 +78,7 @@ def select(
         columns: of instructions that come in a sweep over N only those with these N; None: every N.
 
     Returns:
-        The instructions, and (name, reason) of those without a kernel.
+        The instructions, and (name, reason) of instructions without a kernel.
     """
     wanted = None if columns is None else set(columns)
     chosen, left = [], []

@@ -126,7 +126,7 @@ def geometry(ins: Instruction, count: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def fragments(ins: Instruction) -> Fragments | None:
-    """`ins.fragments`, kept: the layouts are asked for again and again while a kernel is made and its
+    """`ins.fragments`, kept: the layouts are used again and again while a kernel is made and its
     buffers are packed."""
     return ins.fragments
 

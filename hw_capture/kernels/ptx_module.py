@@ -5,7 +5,7 @@ them, each thread from a place of its own: of a value that all threads share ptx
 shuffle), has the instruction once, and stores its results (volatile, so that they are needed). Shared memory
 has addresses of 32 bits: one instruction computes that of all operands. A source of 16 bits is the lower
 half of a loaded word: what its register holds above is not known, as in a register that another instruction
-wrote. A predicate comes from a comparison with PREDICATE_MARK, by which its instruction is told from the
+wrote. A predicate comes from a comparison with PREDICATE_MARK, which distinguishes its instruction from the
 form's own; a result that is a predicate guards a store. STRIDE, the distance between the places of two
 threads, marks the address in the same way. The kernel FRAME has no instruction at all.
 """

@@ -28,7 +28,7 @@ def translate(listed: PtxList, target: str, forms: Sequence[Form] | None = None)
 
     Raises:
         CompileError: ptxas refuses a form that it knows, or fails.
-        SassError: the machine code of a form cannot be told from its frame.
+        SassError: the machine code of a form cannot be separated from its frame.
         ToolMissing: no ptxas, or no nvdisasm.
     """
     ptxas, disassembler = toolchain.require("ptxas"), toolchain.require("nvdisasm")
@@ -53,9 +53,9 @@ def translate(listed: PtxList, target: str, forms: Sequence[Form] | None = None)
 
 
 def _assembled(chosen: Sequence[Case], isa: str, target: str) -> tuple[list[Case], dict[str, str], bytes]:
-    """The cases that the target has, the reason by name of those that it has not, and the cubin."""
+    """The cases that the target has, the reason by name for the missing ones, and the cubin."""
     left, refused = list(chosen), dict[str, str]()
-    for _ in range(_MAX_ROUNDS):  # ptxas tells of some complaints only when others are gone
+    for _ in range(_MAX_ROUNDS):  # ptxas reports some errors only when others are gone
         if not left:
             return [], refused, b""
         lines = list(ptx_module.lines(left, isa, target))

@@ -27,7 +27,7 @@ Indices = npt.NDArray[np.int64]
 
 GENERATOR = "tcgen05"
 LANES = 128
-"""Of the tensor memory of a CTA; as many threads move them."""
+"""Of the tensor memory of a CTA; equally many threads move them."""
 A_COLUMNS = 8
 """Columns of 32 bits that A takes in tensor memory: a row of A has 32 bytes, whatever the type."""
 SCALE_A_COLUMNS = 4
@@ -173,7 +173,7 @@ def _block(ins: Instruction) -> int:
 
 
 def _scale_b_columns(ins: Instruction) -> int:
-    """A column for 32 columns of B, as many as are stored at a time."""
+    """A column for 32 columns of B, which are stored at a time."""
     return -(-ins.n // 128) * 4
 
 
@@ -216,12 +216,12 @@ def source(ins: Instruction, form: str = "shared", name: str = "run", complete: 
 
 
 def prelude() -> str:
-    """What a compilation unit has beside `kernels.prelude`."""
+    """What a compilation unit has in addition to `kernels.prelude`."""
     return kernels.render("tensor_prelude.cu")
 
 
 def _held(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
-    """What lies in tensor memory beside D: parameter, columns, first column."""
+    """What lies in tensor memory in addition to D: parameter, columns, first column."""
     widths: dict[str, int] = {}
     if form == "tensor":
         widths["a"] = A_COLUMNS

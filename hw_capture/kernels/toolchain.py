@@ -47,7 +47,7 @@ _OPTION_VARIABLES = (
     "CPLUS_INCLUDE_PATH",
     "C_INCLUDE_PATH",
 )
-"""What changes nvcc's result beside its arguments."""
+"""What changes nvcc's result apart from its arguments."""
 
 
 def find(tool: str) -> str | None:
@@ -61,7 +61,7 @@ def find(tool: str) -> str | None:
 
 def package_folders() -> list[Path]:
     """Returns the folders of CUDA tools that Python packages brought:
-    nvidia/*/bin beside the other packages."""
+    nvidia/*/bin next to the other packages."""
     return [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
 
 
@@ -87,7 +87,7 @@ def version(tool_path: str) -> str:
     """Returns the version of a CUDA tool, e.g. "13.0.88"."""
     found = re.search(r"\bV(\d+(?:\.\d+)+)", _about(tool_path))
     if not found:
-        raise HwError(f"{tool_path} --version tells no version")
+        raise HwError(f"{tool_path} --version reports no version")
     return found.group(1)
 
 

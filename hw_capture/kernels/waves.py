@@ -2,7 +2,8 @@
 
     print(waves.source(golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16")))
 
-Kernels have the parameters of those for NVIDIA (hw_capture/kernels/kernels.py), and the buffers behind them
+Kernels have the parameters of the kernels for NVIDIA (hw_capture/kernels/kernels.py), and the buffers
+behind them
 are the same: registers (execution, lane, register) as `ins.fragments` lays them out, of 64-bit elements the
 two words of a pair of registers. Modifiers of an instruction are 0, but those that its name says: signs and
 clamp. A dot product of one lane, whose result is f32, is assembly: of its builtin the compiler may make
@@ -46,7 +47,7 @@ def supported(ins: Instruction) -> bool:
 
 
 def options(ins: Instruction) -> tuple[str, ...]:
-    """What the compiler has to be told: RDNA's waves have 32 lanes or 64."""
+    """Options that the compiler needs: RDNA's waves have 32 lanes or 64."""
     if ins.traits.kernel != "wmma_wave":
         return ()
     return ("-mwavefrontsize64",) if ins.traits.lanes == 64 else ("-mno-wavefrontsize64",)
@@ -182,7 +183,7 @@ def functions(listing: str) -> dict[str, list[str]]:
 
 def check_body(ins: Instruction, body: Sequence[str]) -> list[str]:
     """Returns the lines of the instruction: it has to be there, alone, with the modifiers that its name says
-    and none beside.
+    and no other.
 
     Raises:
         SassError: naming what is there and what the spec says.

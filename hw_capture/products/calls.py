@@ -19,7 +19,7 @@ from hw_capture.products.cases import Case
 
 Bits = npt.NDArray[Any]
 _NO_KERNEL = re.compile(r"cu(da)?[A-Z]|Activity Buffer")
-"""What the profiler lists beside kernels: calls of the driver and of itself."""
+"""What the profiler lists in addition to kernels: calls of the driver and of itself."""
 
 
 class Torch:

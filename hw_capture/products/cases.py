@@ -37,7 +37,7 @@ MORE = {
     ("conv", "bf16"): ((64, 64, 576), (128, 256, 1152)),
     ("conv", "f32"): ((64, 64, 576), (128, 256, 1152)),
 }
-"""Shapes of calls beside: f64 that is dealt out; filters x places x (channel, 3 x 3 of the filter)."""
+"""Shapes of further calls: f64 that is dealt out; filters x places x (channel, 3 x 3 of the filter)."""
 HELD_OUT = {
     ("sparse_mm", "f16"): (
         *((160, 64, 6016), (448, 128, 3200), (64, 128, 5120), (128, 64, 7040), (96, 96, 9088)),
@@ -49,7 +49,7 @@ HELD_OUT = {
     ),
     ("mm", "f64"): ((448, 128, 3200), (192, 320, 1664)),
 }
-"""Shapes of products that check rules which questions told: a sparse A whose K is cut into unlike parts, f32
+"""Shapes of products that check rules which calls showed: a sparse A whose K is cut into unlike parts, f32
 with one row or one column, f64 that is dealt out to blocks. `bf16` has those of `f16`."""
 TRITON_SHAPES = ((128, 128, 256), (64, 64, 1024), (48, 32, 2048))
 """Shapes of Triton's products in the types that `cases` lacks: wgmma, and 48 rows, which mma.sync takes."""
@@ -173,7 +173,8 @@ def cases(seed: int = 1, shapes: Sequence[tuple[int, int, int]] = SHAPES, spread
 def triton_types(
     seed: int = 1, shapes: Sequence[tuple[int, int, int]] = TRITON_SHAPES, spread: int = 6
 ) -> Iterator[Case]:
-    """What `tl.dot` takes beside the types of `cases`, in a stable order; shapes that its tiles divide."""
+    """What `tl.dot` takes in addition to the types of `cases`, in a stable order; shapes that its tiles
+    divide."""
     for m, n, k in shapes:
         if m % 16 or n % 16 or k % 128:
             continue

@@ -1,7 +1,7 @@
 """The order in which cuBLAS adds f32 products of one row or one column: `dot_kernel`, then
 `reduce_1Block_kernel`.
 
-No matrix unit takes part, so it is no plan. Questions on an H200 (golden.sum_tree) told the tree; the number
+No matrix unit takes part, so it is no plan. Calls on an H200 (golden.sum_tree) showed the tree; the number
 of blocks is the library's choice for a shape, and a profiler shows it (the grid of the first kernel).
 """
 
@@ -23,7 +23,8 @@ def dot(a: Numbers, b: Numbers, blocks: int, neighbours: int) -> Numbers:
     """Sums a * b over the last axis as the two kernels do; f32 in and out.
 
     A block takes `neighbours` elements a thread, 2 where those of both operands are neighbours in memory,
-    else 1. Each place of a thread has a chain of fused multiply-adds, over every so many blocks' elements. A
+    else 1. Each place of a thread has a chain of fused multiply-adds, over the elements of every N-th
+    block, N the number of blocks. A
     thread's sums are added in turn, a block's threads in halves. The second kernel's threads add every 128th
     block in turn, then in halves down to 32; each of four threads adds every fourth of these in turn, and the
     four are added in turn.

@@ -23,7 +23,7 @@ Bits = npt.NDArray[Any]
 _SPARSE_TILE = 128
 _LONG, _LONG_PARTS = 8192, 15
 """K of sparse products beyond which a second kernel's parts are tried first, which are added from the last to
-the first; and how many, as questions told of three shapes of K = 16,384."""
+the first; and how many, as calls showed for three shapes of K = 16,384."""
 _ROWS, _COLUMNS = 2, 8
 """Results that are tried first; nearly every wrong plan differs in one of them."""
 
@@ -83,7 +83,7 @@ def splits(base: Plan, case: Case) -> Iterator[Plan]:
 
 
 def _halved(k: int, parts: int) -> list[int]:
-    """Halves of parts as cuSPARSELt cuts K, which questions told."""
+    """Halves of parts as cuSPARSELt cuts K, which calls showed."""
     return [length // 2 for length in _cut(k, parts, _SPARSE_TILE) for _ in range(2)]
 
 

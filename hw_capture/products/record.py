@@ -1,7 +1,7 @@
 """Runs the cases on the GPU of this machine and writes what they answered: results.npz with the raw codes of
 each D, and products.json with device, versions, kernels, plans, digests and what was refused.
 
-Operands are not stored: `Case.operands` draws them again, and their digest tells a generator that drifted.
+Operands are not stored: `Case.operands` draws them again, and their digest reveals a generator that drifted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def record(
     """Runs all cases and writes both files, whole.
 
     Args:
-        progress: told the name of each case before it runs, how many are done, of how many.
+        progress: called with the name of each case before it runs, the number done, and their total.
 
     Raises:
         ToolMissing: PyTorch is not installed.
@@ -170,7 +170,7 @@ def _read(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _said(case: Case, plan: Plan | None) -> dict[str, Any] | None:
-    """A plan as the manifest has it: its name, and the options that were found beside."""
+    """A plan as the manifest has it: its name, and the further options that were found."""
     base = plan_of(case)
     if plan is None or base is None:
         return None

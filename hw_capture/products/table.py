@@ -59,7 +59,7 @@ def _call(case: Case) -> str:
 
 
 def kernel_name(whole: str) -> str:
-    """What tells a kernel from others, without the sizes of its tiles."""
+    """What distinguishes a kernel from others, without the sizes of its tiles."""
     found = _KERNEL.search(whole)
     return _SIZES.sub("…", found.group(1) if found else whole.split("(")[0].split("<")[0][-60:])
 

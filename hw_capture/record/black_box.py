@@ -1,7 +1,7 @@
 """`gpu:NAME` as a black box of `mmagold dissect`, and the GPU in this machine as what studies ask.
 
 Only the name of an instruction is read from the catalog, and from that the kernel with its formats and K;
-what it computes is asked. So a GPU that no architecture describes can be asked, too, by the names of any.
+its arithmetic is the question. So a GPU that no architecture describes can run, too, by the names of any.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ class Options:
 class Report:
     """What a capture did.
 
-    failed: (name, reason) of instructions that gave no result. strange: of those whose kernel is not what the
+    failed: (name, reason) of instructions that gave no result. strange: of instructions whose kernel is not
+    what the
         spec says.
     differ: (name, results unlike the model's) of what was recorded in this call; what was `kept` is not
         compared again.

@@ -19,7 +19,7 @@ of different fill."""
 
 
 def differing(found: Bits, expected: Bits, what: str) -> int:
-    """How many results differ; raises DeviceError where there are not as many of them, or of another type.
+    """How many results differ; raises DeviceError if their numbers differ, or of another type.
 
     NumPy would compare two arrays of different shapes as far as they go together:
     an empty one equals anything.

@@ -56,7 +56,7 @@ def _unit(gpu: Device, ins: Instruction, target: str) -> FunctionUnit:
 
     def tile(**operands: Bits) -> Bits:
         count = len(operands["a"])
-        more = -count % ins.blocks  # one execution is so many tiles
+        more = -count % ins.blocks  # one execution is this many tiles
         padded = {
             name: np.concatenate([codes, codes[:1].repeat(more, 0)]) for name, codes in operands.items()
         }

@@ -26,7 +26,7 @@ from golden.vectors.captured import Captured
 from hw_capture.record.runner import differing
 
 PRODUCTS = "products.json"
-"""Beside recorded results of whole products."""
+"""Together with recorded results of whole products."""
 
 Bits = npt.NDArray[Any]
 Place = tuple[int, int, int]
@@ -163,7 +163,7 @@ def verify(
     Args:
         matching: only instructions whose names this accepts.
         reference: dot products of every tile that the reference computes too; 0: all of them.
-        explain: of so many instructions the difference is traced and diagnosed (some 10 s each).
+        explain: for this many instructions the difference is traced and diagnosed (some 10 s each).
 
     Raises:
         FileFormatError: a manifest or a file is missing, was edited or cut short, or there is nothing to

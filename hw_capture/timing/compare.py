@@ -1,4 +1,4 @@
-"""Our measurements beside published ones: figures of the same instruction, variant,
+"""Our measurements against published ones: figures of the same instruction, variant,
 quantity, warps and ILP."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GIVEN = ("bytes_per_warp",)
 
 @dataclass(frozen=True)
 class Pair:
-    """One figure of ours beside one of theirs."""
+    """One figure of ours and one of theirs."""
 
     ours: Figure
     theirs: Figure
@@ -75,7 +75,7 @@ def without(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[tuple[Figu
 
 
 def _matched(ours: Iterable[Figure], theirs: Iterable[Figure]) -> Iterator[tuple[Figure, Figure | None]]:
-    """Every figure of theirs, of one instruction each, and that of ours beside it."""
+    """Every figure of theirs, of one instruction each, and ours."""
     mine = {figure.key: figure for figure in ours if figure.value is not None}
     best: dict[tuple[str, str], Figure] = {}
     for figure in mine.values():

@@ -1,4 +1,4 @@
-"""Holds the SASS of a timed loop against what it has to hold: so many instructions in it, none merged,
+"""Holds the SASS of a timed loop against what it has to hold: this many instructions in it, none merged,
 hoisted or doubled."""
 
 from __future__ import annotations

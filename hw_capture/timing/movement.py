@@ -36,7 +36,7 @@ _LD_32 = 'asm volatile("ld.shared.u32 %0, [%1];" : "=r"(at[i][0]) : "r"(from) : 
 _LD_64 = """u64 pair;
                 asm volatile("ld.shared.u64 %0, [%1];" : "=l"(pair) : "r"(from) : "memory");
                 at[i][0] = (u32)pair;
-                // Beside the chain: else the compiler loads the low half alone.
+                // Outside the chain: else the compiler loads the low half alone.
                 at[i][1] ^= (u32)(pair >> 32);"""
 
 

@@ -9,7 +9,7 @@ cache costs hundreds of cycles. (Not so wgmma: around such a pair of loops the c
 It runs more rounds instead.) ILP independent chains of one warp share A and B, so that 32 warps find
 registers. Emulated instructions add C at the end, so their chain runs through A and B: every register of A is
 a register of the result before, every one of B such a register XOR a number unknown to the compiler.
-Otherwise the compiler merges them.
+If not, the compiler merges them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two recordings by the same code beside each other: which figures come again, and how closely."""
+"""Two recordings by the same code compared: which figures are reproduced, and how closely."""
 
 from __future__ import annotations
 

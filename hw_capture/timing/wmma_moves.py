@@ -98,7 +98,7 @@ def _store(held: kernels.Registers, text: str) -> str:
 
 
 def _load(held: kernels.Registers, text: str, address: str) -> str:
-    """One load; what the chain does not need is used beside it: else the compiler leaves out loads that
+    """One load; what the chain does not need is used outside it: else the compiler leaves out loads that
     nobody reads."""
     count = held.ptx_count
     outputs = ", ".join(f'"={held.constraint}"(held[i][{j}])' for j in range(count))

@@ -66,7 +66,8 @@ class Channel:
 class Handshake:
     """How operands go in and results come out.
 
-    kind: one of those of keys.HANDSHAKE. The five names are ports of the DUT, or None where it has no such
+    kind: one of the kinds of keys.HANDSHAKE. The five names are ports of the DUT, or None where it has no
+    such
         port.
     latency: clock edges from taking the operands to the result (kind latency), or None while it is to be
         measured.
@@ -140,7 +141,7 @@ class Dut:
         ports: where each operand and result lie, by operand.
         constants: input ports that are tied, and their values: numbers, or names of an enumeration.
         where: "file:line" of keys, for messages that come later.
-        vhdl: what a unit in VHDL needs beside its sources; None: it is Verilog or SystemVerilog.
+        vhdl: what a unit in VHDL needs in addition to its sources; None: it is Verilog or SystemVerilog.
         netlist: a file that holds the unit and its wrapper as one netlist, in the place of both.
     """
 
@@ -340,7 +341,8 @@ def _sources(document: Section, given: dict[str, Any], folder: Path) -> Sources:
 
 
 def _vhdl(document: Section, given: dict[str, Any] | None, design: Sources, folder: Path) -> Vhdl | None:
-    """What a unit in VHDL needs beside its sources; refuses for either language the keys of the other."""
+    """What a unit in VHDL needs in addition to its sources; refuses for either language the keys of the
+    other."""
     if not in_vhdl(design.files):
         if "vhdl" in document:
             raise document.error("key 'vhdl' is for units in VHDL, but no source is", "vhdl")
@@ -444,7 +446,7 @@ def _channel(given: dict[str, Any], marked: _Marked) -> Channel:
 
 
 class _Marked:
-    """What signals of a handshake say beside their port.
+    """What signals of a handshake declare in addition to their port.
 
     low: ports that are active low. agreed: ports that are active only while their fellow is, by the side on
     which they are inputs. level: whether the result's valid stays active.

@@ -2,8 +2,8 @@
 
     exclude: {a: subnormal, b: [subnormal, nan], d: subnormal, answer: anything}
 
-Where the unit may answer anything, such vectors are replaced by others before a run, so that as many count
-as were asked for. Where it must answer a NaN, or raise a flag, they stay, and are held to that. No verdict
+Where the unit may answer anything, such vectors are replaced by others before a run, so that the requested
+number counts. Where it must answer a NaN, or raise a flag, they stay, and are held to that. No verdict
 says less than which operands did not count.
 """
 
@@ -35,7 +35,7 @@ _DRAWS = 20
 """Times that vectors are drawn anew for results that are excluded: a class that one result in two has is
 left in one vector of a million."""
 _STRIDE = 0x5EED
-"""Between the seeds of those draws."""
+"""The distance between the seeds of these draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Exclusion:
         return np.asarray((flags >> ins.status.index(self.answer) & 1 != 0).all(axis=1))
 
     def replaced(self, vectors: VectorSet) -> VectorSet:
-        """The vectors with others in the place of those that are excluded, where the unit may answer
+        """The vectors with others in place of excluded ones, where the unit may answer
         anything.
 
         First whole vectors are drawn anew, then excluded elements become others of their operand. Of a

@@ -116,7 +116,8 @@ def _check_array(port_map: PortMap, port: Port) -> None:
         raise SpecError(f"{where}: port '{name}' is a vector of {port.shape}, not an unpacked array")
     if port_map.array == "packed" and port.packed is None:
         raise SpecError(
-            f"{where}: the ranges of port '{name}' are needed for 'array: packed', and only Verilator tells "
+            f"{where}: the ranges of port '{name}' are needed for 'array: packed', and only Verilator "
+            f"reports "
             "them; install it, or describe the port as a vector (no 'array'; 'order: descending' if its "
             "first index is the lowest)"
         )

@@ -110,7 +110,7 @@ class _Roles:
 
 @dataclass(frozen=True)
 class Given:
-    """What a design needs beside its sources."""
+    """What a design needs in addition to its sources."""
 
     filelists: Sequence[Path] = ()
     include: Sequence[Path] = ()

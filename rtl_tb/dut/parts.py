@@ -96,7 +96,7 @@ def _member(port: Port, name: str, where: str) -> Port:
 def _no_field(port: Port, name: str) -> str:
     if port.packed is None:
         return (
-            f"the fields of port '{port.name}' are needed, and Icarus Verilog tells none; install Verilator"
+            f"the fields of port '{port.name}' are needed, and Icarus Verilog reports none; install Verilator"
         )
     known = [member.name for _, member in port.members]
     has = f"the fields {', '.join(known)}" if known else "no fields"

@@ -1,6 +1,6 @@
 """Where the elements of an operand lie in the ports of a designer's unit.
 
-Elements are grouped into words (of one element unless `word` says otherwise); words lie in a vector at a
+Elements are grouped into words (of one element by default, see `word`); words lie in a vector at a
 constant stride, or one in each entry of an array, or one in each port of a list. `PortMap.places` turns that
 into one place per element.
 """

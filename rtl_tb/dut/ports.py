@@ -1,8 +1,8 @@
 """Reads the ports of a top module with a simulator's own front end,
 after elaboration with the given parameters.
 
-Verilator's `--json-only` tells everything. Icarus Verilog, which is asked where Verilator is missing or
-refuses the design, tells names, directions and widths (`.port_info` of its output) but not the declared
+Verilator's `--json-only` reports everything. Icarus Verilog, which is used if Verilator is missing or
+refuses the design, reports names, directions and widths (`.port_info` of its output) but not the declared
 ranges of packed arrays.
 """
 

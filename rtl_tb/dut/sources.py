@@ -208,8 +208,8 @@ def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:
 def options(
     simulator: str, include: Iterable[Path], defines: Mapping[str, str], libraries: Iterable[Path]
 ) -> list[str]:
-    """Include folders, macros and libraries as a simulator takes them. A file includes what stands beside
-    it, as in slang, VCS, Questa and Xcelium, which need no option for it."""
+    """Include folders, macros and libraries as a simulator takes them. A file includes what is in the
+    folder of it, as in slang, VCS, Questa and Xcelium, which need no option for it."""
     macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in defines.items()]
     folders = [word for path in libraries for word in ("-y", str(path))]
     suffix = ["-Y.sv"] if folders and simulator == "icarus" else []  # Verilator looks for .v and .sv anyway

@@ -50,7 +50,7 @@ _DIRECTIONS = {"in": "input", "out": "output", "buffer": "output", "inout": "ino
 
 @dataclass(frozen=True)
 class Vhdl:
-    """What a unit in VHDL needs beside its sources, which lie in the library work.
+    """What a unit in VHDL needs in addition to its sources, which are in the library work.
 
     Attributes:
         standard: one of STANDARDS.
@@ -208,7 +208,7 @@ def first_complaint(text: str, origin: Mapping[str, Path] | None = None) -> str:
 
 
 def without_copies(text: str) -> str:
-    """The text with the names of files in place of those of their copies."""
+    """The text with the names of files in place of the names of their copies."""
     return re.sub(rf"\b{_SOURCES}/\d+/(?=\S+:\d+)", "", text)
 
 

@@ -39,7 +39,7 @@ def check_choice(engine: str, simulator: str) -> None:
 
 
 def choice_of(dut: Dut, engine: str, simulator: str) -> tuple[str, str]:
-    """The engine and the simulator that a DUT gets where these are asked for: VHDL runs in GHDL under
+    """The engine and the simulator that a DUT gets if these are requested: VHDL runs in GHDL under
     cocotb, in place of the default as well.
 
     Raises:

@@ -6,9 +6,9 @@
     <build folder>/<engine>/once_*/      a build that serves one check only
     <build folder>/texts/                texts that a check makes of the unit's own, see `kept_text`
 
-tmp_* and once_* belong to their process; the next build beside them removes what ended processes left.
+tmp_* and once_* belong to their process; the next build in the folder removes what ended processes left.
 
-Which files a build depends on is the simulator's own answer, asked anew for every check: only its
+Which files a build depends on is the simulator's own answer, requested again for every check: only its
 preprocessor knows what `include `NAME` means, and which folder a header comes from today. The digest covers
 the content of all of them. A design of which a file is saved while it is compiled is compiled again; one of
 which not every file is known (C++ as a source or in the text, with headers of its own) serves one check only.
@@ -39,7 +39,7 @@ from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator
 
 TRIES = 3
-"""Compilations of a design whose files change meanwhile, before the user is told."""
+"""Compilations of a design whose files change meanwhile, before the user gets a message."""
 OBJECTS = "objects"
 """Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not
 keep it."""
@@ -74,7 +74,7 @@ class Recipe:
         top: top module of the whole design.
         generated: files that are written into the build folder, by name, in the order in which they are
             compiled.
-        first: the names of those in `generated` that are compiled before the DUT's sources.
+        first: the names in `generated` that are compiled before the DUT's sources.
         language: options that decide what the text means; the front end that lists the files gets them, too.
         options: all else that the build depends on, such as options of the compiler.
         compile: compiles in the given folder, in which `generated` lies already.
@@ -131,7 +131,8 @@ def library_modules(dut: Dut, files: Iterable[Path]) -> list[Path]:
 
 
 def files_read(dut: Dut, simulator: Simulator, options: Sequence[str] = ()) -> list[Path]:
-    """The files of a DUT's design that the simulator's front end reads today, with these options beside the
+    """The files of a DUT's design that the simulator's front end reads today, with these options in
+    addition to the
     DUT's own: sources, headers, modules of libraries; of VHDL those that are named. What the simulator
     brings itself is none.
 
@@ -345,7 +346,7 @@ def _sweep(place: Path) -> None:
 
 def kept_text(folder: Path, name: str, text: str, suffix: str = ".sv") -> Path:
     """A file of this text in a folder of builds. The same text is the same file, so that its builds serve
-    again; texts that no check has asked for within KEPT seconds are removed."""
+    again; texts that no check has used within KEPT seconds are removed."""
     folder = folder.absolute() / TEXTS
     content = text.encode("utf-8", "backslashreplace")
     file = folder / f"{name}_{hashlib.sha256(content).hexdigest()[:16]}{suffix}"

@@ -65,7 +65,7 @@ VERILATE = (*VERILATOR_GOES_ON, "--x-initial", "unique", "--x-assign", "unique")
 """As the fast engine: what Icarus shows as X starts as random bits, seeded in _simulate."""
 OPTIMISE = "-Os"
 RUN = "MMAGOLD_RUN"
-"""Variable that tells rtl_tb/engines/cocotb_test.py the folder of its files."""
+"""Variable that gives rtl_tb/engines/cocotb_test.py the folder of its files."""
 _COCOTB = (metadata.version("cocotb"), str(Path(runner.__file__).parent))
 _NO_REWRITING = {"COCOTB_REWRITE_ASSERTION_FILES": ""}
 """pytest rewrites no assertions in the simulator: our test has none, and every import would pass through it,
@@ -263,7 +263,7 @@ def _simulate(
     if isinstance(tool, GroupedIcarus):
         tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
     try:
-        # Under pytest the runner exits when the results file tells of a failure; a missing answer tells more.
+        # Under pytest the runner exits if the results file has a failure; a missing answer says more.
         with contextlib.suppress(SystemExit, ToolFailed):
             tool.test(
                 test_module="rtl_tb.engines.cocotb_test",

@@ -64,7 +64,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     Raises:
         SimulatorMissing, SimulatorTooOld: Verilator is missing or too old.
         ElaborationError: Verilator or the C++ compiler refused the design.
-        RtlError: another simulator or a waveform was asked for; the DUT called $fatal, $stop or $finish,
+        RtlError: another simulator or a waveform was requested; the DUT called $fatal, $stop or $finish,
             crashed, or hangs.
     """
     if job.simulator != "verilator":
@@ -212,7 +212,7 @@ class Trial:
 
     def __call__(self, more: Mapping[str, str], seconds: float) -> dict[str, Bits] | None:
         """The results by name, with these variables in the environment; None where they did not all come
-        within so many seconds, or the handshake was broken."""
+        within this many seconds, or the handshake was broken."""
         return self.many([more], seconds)[0]
 
     def many(

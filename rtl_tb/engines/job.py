@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 FAILURE_KINDS = {
     "timeout": "the DUT stopped answering",
-    "extra_result": "a result that no vector asked for",
+    "extra_result": "a result without a vector",
     "unstable_output": "out_data changed while out_valid waited for out_ready",
     "valid_dropped": "out_valid fell before out_ready took the result",
     "x_on_handshake": "in_ready or out_valid is X or Z",
@@ -54,7 +54,7 @@ and ones stand in the signals `unset` of a job; random leaves them 'U'."""
 
 
 _FEW_RESETS = 3
-"""Resets that a part of a run has, too, where the whole has so many."""
+"""Resets that a part of a run also has if the whole has this many."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Outcome:
         resets: resets in mid-flight that there really were.
         seconds_build, seconds_run: wall time.
         metavalues: how many results have a bit of each kind that is neither 0 nor 1, such as {"U": 12},
-            where the engine tells them apart.
+            if the engine distinguishes them.
         unset: signals of a unit in VHDL that hold nothing but 'U' at the end.
         printed: the beginning of what the unit printed in engine fast, `$display` or a failed `$warning`.
     """

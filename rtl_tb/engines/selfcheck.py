@@ -1,6 +1,6 @@
 """The selfcheck engine: a generated testbench in plain SystemVerilog that reads vectors and compares in RTL.
 
-No Python runs beside the simulator and there is no DPI, so that the same files run in Icarus Verilog 11,
+No Python runs next to the simulator and there is no DPI, so that the same files run in Icarus Verilog 11,
 Verilator and commercial simulators. On Icarus it sees X
 and Z. `write_testbench` hands the files to a designer.
 
@@ -201,7 +201,7 @@ class Trial:
         self.files = [folder / name for name in files]
 
     def __call__(self, dut: Dut, seconds: float, memory: int) -> Outcome | None:
-        """What comes of these sources; None where Icarus refuses them, or not all comes within so many
+        """What comes of these sources; None where Icarus refuses them, or not all comes within this many
         seconds of processor and bytes."""
         with tempfile.TemporaryDirectory(prefix="trial_", dir=self.folder) as name:
             place = Path(name)
@@ -256,7 +256,7 @@ def run_files(
     """What the testbench reads, by name: run.hex, and vectors_N.hex and traffic_N.hex of DEPTH vectors each.
 
     Args:
-        compares: whether the testbench compares; else it is told no results, and writes down all that come.
+        compares: whether the testbench compares; else it has no expected results, and records all that come.
     """
     traffic = traffic.on(dut)
     settings = [
@@ -406,7 +406,7 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
 
 
 def _generated(dut: Dut, wrapper: str) -> dict[str, str]:
-    """The files that are compiled beside the unit's own, by name."""
+    """The files that are compiled in addition to the unit's own, by name."""
     return {
         TIMESCALE: TIMESCALE_TEXT,
         f"{NAME}.sv": wrapper,

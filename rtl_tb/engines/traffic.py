@@ -66,8 +66,8 @@ def _shares() -> npt.NDArray[np.float64]:
 LENGTHS, SHARES = np.arange(1, _MOST + 1, dtype=np.uint32), _shares()
 """The lengths that a wait has, in cycles, and the share of each."""
 _SURE, _SURE_FROM = 300, 16
-"""A wait that a run with so many waits has in any case, more than an 8-bit counter counts; the result before
-such a gap waits for _ALONE cycles with nothing behind it."""
+"""A wait that a run with this many waits has in any case, more than an 8-bit counter counts; the result
+before such a gap waits for _ALONE cycles with nothing behind it."""
 _ALONE = 64
 _ENGAGED_SHARE = 0.25
 _FAR = 17
@@ -81,7 +81,7 @@ _DRAINED_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Plan:
-    """A traffic drawn for so many vectors: the words of COLUMNS, (count,) each."""
+    """A traffic drawn for a number of vectors: the words of COLUMNS, (count,) each."""
 
     gap: Words
     stall: Words
@@ -100,7 +100,7 @@ class Plan:
 
 
 def plan(traffic: Traffic, count: int) -> Plan:
-    """Draws a traffic for so many vectors. Each column is drawn by itself: without backpressure, say, the
+    """Draws a traffic for a number of vectors. Each column is drawn by itself: without backpressure, say, the
     idle cycles are the same."""
     gap, stall, other, reset = (np.random.default_rng([traffic.seed, column]) for column in range(4))
     gaps, stalls = waits(traffic.idle, count, gap), waits(traffic.backpressure, count, stall)

@@ -1,5 +1,5 @@
 """The smallest operands that fail: one dot product,
-with the DUT's bits beside golden's and the steps between."""
+with the DUT's bits next to golden's and the steps between."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _plain(operands: Operands) -> dict[str, list[int]]:
 
 
 def run_of(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
-    """The DUT, to be asked again and again: the engine that was asked for pays for a simulator start on every
+    """The DUT, for many calls: the chosen engine pays for a simulator start on every
     run; `fast` does not."""
     chosen = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
     return DutRun(replace(job, program=job.program if chosen == engine else None), chosen, place)

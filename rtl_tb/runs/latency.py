@@ -22,7 +22,7 @@ from rtl_tb.runs.polarity import advice, choices, said, turned_over
 LONGEST = 256
 _COUNT, _LEAST = 2048, 64
 """Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
-of a faulty unit are right by chance, never a quarter of so many."""
+of a faulty unit are right by chance, never a quarter of this number."""
 _APART, _CHANCE = 8.0, 1e-3
 """By how many standard deviations of all other latencies, at least so large, the best one stands out."""
 Bits = npt.NDArray[Any]
@@ -99,7 +99,7 @@ def _best(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[int, floa
 
 
 def _repeated(vectors: VectorSet, times: int) -> VectorSet:
-    """Each vector for so many cycles."""
+    """Each vector for this many cycles."""
     operands = {name: np.repeat(codes, times, axis=0) for name, codes in vectors.operands.items()}
     results = {name: np.repeat(codes, times, axis=0) for name, codes in vectors.results.items()}
     kinds = np.repeat(vectors.kinds, times)

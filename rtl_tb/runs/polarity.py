@@ -23,7 +23,7 @@ FEW = 200
 _TIMEOUT = 1_000
 """Cycles without an answer after which such a run stops."""
 _FAILING = 0.5
-"""Share of the vectors that fails at least where a polarity is asked for: the wrong one hardly leaves any."""
+"""Least share of failing vectors for which a polarity is tried: the wrong one hardly leaves any."""
 _EXPLAINED = 0.25
 """Share of the vectors that is right at least with the right polarity, whatever else is wrong."""
 _TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))

@@ -65,7 +65,7 @@ def behind_its_c(
     progress: Progress | None = None,
     budget: Budget | None = None,
 ) -> Operands | None:
-    """The simplest sequence of a dot product behind one that makes its c, of those dot products that fail and
+    """The simplest sequence of a dot product behind one that makes its c, of the dot products that fail and
     count; None where none of the candidates, (n, ...) with c, does."""
     made = _Made(run, ins)
 
@@ -117,7 +117,7 @@ class _Made:
         first = making(ins, batch, c, np.arange(len(c)), np.random.default_rng(1))
         rest = {name: codes for name, codes in first.items() if name not in nothing}
         last = {name: batch[name] for name in first}
-        if ins.load:  # cleared, loaded with c, asked
+        if ins.load:  # cleared, loaded with c, used
             rows = [nothing | rest, nothing | rest, last]
             exact = ins.stateless.dot(**rows[1], c=c) == c
             clear = np.array([1, 0, 0])

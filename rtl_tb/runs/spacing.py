@@ -1,7 +1,7 @@
 """Whether a unit takes operands less often than its description says, or for longer: its results are wrong
 only where operands come close together, or change before the result is there.
 
-A long interval between operands is asked first; where all is right then, shorter ones say which is the
+A long interval between operands is tried first; if all is right then, shorter ones show which is the
 least that the unit needs. Then operands that stay. Icarus Verilog runs these few vectors: it builds a unit
 at once.
 """
@@ -19,10 +19,10 @@ from rtl_tb.runs.verdict import Verdict, judge
 FEW = 100
 """Vectors of a run: enough for an interval that is too short to spoil many."""
 _LEAST = 0.05
-"""Share of failing vectors from which it is asked: at full throughput an interval that is too short spoils
+"""Share of failing vectors from which it is tried: at full throughput an interval that is too short spoils
 more."""
 _WIDE = 64
-"""Cycles of the longest interval that is tried, beside twice the latency: serial units take a cycle for
+"""Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for
 each bit."""
 
 

@@ -68,7 +68,7 @@ def rearranged(verdict: Verdict, policy: ComparePolicy) -> str | None:
 
 
 def _swapped(axis: int, blocks: int) -> Callable[[Codes], Codes]:
-    """Two neighbours of an axis exchanged, or, with `blocks`, so many."""
+    """Two neighbours of an axis exchanged, or, with `blocks`, blocks of this size."""
 
     def order(tiles: Codes) -> Codes:
         size = tiles.shape[axis]

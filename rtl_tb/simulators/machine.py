@@ -84,7 +84,7 @@ def cause_in_the_machine(text: str, how: str, folder: Path | None) -> str | None
     Args:
         text: all that it printed.
         how: it ended, such as "exit status 2" or "signal SIGKILL".
-        folder: where it wrote, beside the folder for temporary files.
+        folder: where it wrote, in addition to the folder for temporary files.
     """
     for line in text.splitlines():
         for pattern in _OF_THE_MACHINE:

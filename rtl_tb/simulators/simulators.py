@@ -42,7 +42,7 @@ DIRECTLY = 'ulimit -s unlimited 2>/dev/null || ulimit -s "$(ulimit -H -s)"; exec
 
 CRASHES = (-signal.SIGSEGV, 128 + signal.SIGSEGV)
 """How a program ends that the kernel or the loader gives up on at a limit on its memory, by itself or under a
-shell. One that crashes there for another cause is told the same: it says nothing of what it ran."""
+shell. One that crashes there for another cause gets the same message: it says nothing of what it ran."""
 LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
 and a check must not wait for ever."""
@@ -112,7 +112,7 @@ class Simulator:
         """The words that arguments follow.
 
         Verilator's start script is Perl and takes four processes, longer than reading a small unit: its
-        binary is started without it where it lies beside it.
+        binary is started without it if it lies in the same folder.
         """
         binary = _binary(self.compiler)
         if self.name == "verilator" and binary is not None:
@@ -248,7 +248,7 @@ def _verilator_env(program: Path) -> dict[str, str]:
 
 
 def _binary(program: Path) -> Path | None:
-    """Verilator's binary beside its start script, if what it needs lies where that would say."""
+    """Verilator's binary in the folder of its start script, if its files are where the script says."""
     folder = program.resolve().parent
     binary = folder / "verilator_bin"
     makefile = folder.parent / "include" / "verilated.mk"
@@ -280,7 +280,9 @@ def _icarus(override: str | None, path: str) -> Simulator:
         )
     runtime = program.with_name("vvp")
     if not runtime.is_file():
-        raise SimulatorMissing(f"{program} has no vvp beside it; Icarus Verilog is not installed completely")
+        raise SimulatorMissing(
+            f"{program} has no vvp in its folder; Icarus Verilog is not installed completely"
+        )
     return Simulator(
         "icarus", version, f"Icarus Verilog {version[0]}.{version[1]}", program, runtime, env, origin
     )
@@ -396,7 +398,7 @@ def _not_run(program: str, text: str, log: Path | None, at_limit: bool) -> RtlEr
 
 @contextlib.contextmanager
 def _kept(log: Path, most: int | None) -> Iterator[int]:
-    """The end of a pipe whose other end is written to the log by this process, up to so many bytes.
+    """The end of a pipe whose other end is written to the log by this process, up to a number of bytes.
 
     A simulator goes on when it cannot write its log, and a complaint of the RTL would be lost with it.
 
@@ -467,8 +469,8 @@ _limits = threading.local()
 def longest_build(
     seconds: float, memory: int | None = None, tick: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Ends every compilation of this thread in the block so many seconds from now, or when `tick` raises, and
-    refuses each program that it starts more memory than so many bytes."""
+    """Ends every compilation of this thread in the block this many seconds from now, or when `tick` raises,
+    and refuses each program that it starts more memory than this number of bytes."""
     before = dict(vars(_limits))
     _limits.build, _limits.memory, _limits.tick = time.monotonic() + seconds, memory, tick
     try:
@@ -525,7 +527,7 @@ def elaborate(
 def preprocessed(arguments: Sequence[str | Path], *, folder: Path, what: str) -> str:
     """The text that Verilator's preprocessor makes of a design, and no word of its own.
 
-    Verilator prints its warnings into the text. So it is asked again without those that it gave.
+    Verilator prints its warnings into the text. So it runs again without the warnings that it gave.
 
     Args:
         arguments: options and source files.

@@ -182,9 +182,9 @@ class Source:
         position: index of the next word to offer or being offered; all before it were accepted.
         accepted_at: the cycle in which each accepted word was.
         quiet: while True, nothing new is offered.
-        may_offer: asked before something new is offered.
+        may_offer: called before something new is offered.
         fresh: whether nothing was accepted since a reset.
-        instead: words to offer once in place of those at these positions.
+        instead: words to offer once in place of the words at these positions.
         others: where the words begin that lie on the channel while a word waits; any word where it is short.
     """
 
@@ -402,7 +402,7 @@ class Clocked:
             cocotb.start_soon(self._run())
 
     def hold(self, cycles: int, then: Callable[[], None] = lambda: None) -> None:
-        """Tells the agents of a reset, lets them rest for some cycles, then calls `then`."""
+        """Announces a reset to the agents, pauses them for some cycles, then calls `then`."""
         self.held, self._released = cycles, then
         for agent in self.agents:
             agent.reset()

@@ -55,7 +55,7 @@ class Scoreboard:
 
     Attributes:
         mismatches: the first KEPT wrong results.
-        wrong, unknown: number of wrong results, and of those with X or Z (not counted as wrong).
+        wrong, unknown: number of wrong results, and of results with X or Z (not counted as wrong).
         checked: number of results compared.
         failures: broken rules of the handshake, where a bench reports them.
     """

@@ -49,7 +49,7 @@ DEFAULT_PORTS: dict[str, str | Sequence[str]] = {
 }
 """Ports of the generated wrapper `mmagold_dut`."""
 _LEAST_WINDOW = 16
-"""Cycles that are watched for results that nobody asked for, or more if the unit is slower."""
+"""Cycles that are watched for unexpected results, or more if the unit is slower."""
 
 
 class Bench:
@@ -146,7 +146,7 @@ class Bench:
         await ClockCycles(self.clocked.clock, self.reset_cycles + 1)
 
     async def run_words(self, words: Iterable[int], resets: int = 0) -> None:
-        """Sends words, waits for as many results, and watches for more;
+        """Sends words, waits for equally many results, and watches for more;
         `resets` times on the way the unit is reset.
 
         Raises:

@@ -206,7 +206,7 @@ def test_keys_that_exclude_or_need_each_other() -> None:
     )
     check = jsonschema.Draft202012Validator(mapping.schema())
     for text, said in {
-        "a: 1\nb: 2\nc: x\nd: true": "2: key 'a' cannot stand beside key 'b'",
+        "a: 1\nb: 2\nc: x\nd: true": "2: key 'a' cannot be used with key 'b'",
         "b: 2\nd: true": "2: key 'b' needs key 'c'",
         "a: 1": "1: expected either 'd' or 'e'",
         "d: true\ne: true": "1: expected either 'd' or 'e'",

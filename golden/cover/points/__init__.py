@@ -10,8 +10,8 @@ datapath are named after its steps; equal operations of a chain share them, exce
 operation i`.
 
 `point` says what a coverpoint is, `classes` sorts the codes of a format. `operands`, `multiply_align`,
-`sum_round`, `results`, `flags` and `sequences` hold the coverpoints of those parts of a unit, each with the
-bins beside the counting; `held` finds what can be c where the unit keeps it. What is counted are the numbers
+`sum_round`, `results`, `flags` and `sequences` hold the coverpoints of these parts of a unit, each with its
+bins and its counting; `held` finds what can be c where the unit keeps it. What is counted are the numbers
 that the C core itself read, made and wrote (golden/model/registers.py); a dot product whose special values
 end an operation falls into no bin of the steps behind.
 """

@@ -33,7 +33,7 @@ _INTEGER_TO_COARSE = np.array([0, 1, 1, 2, 2, 3, 4])
 
 
 _ENUMERATED = 8
-"""Formats of at most so many bits are classified code by code."""
+"""Formats of at most this many bits are classified code by code."""
 
 
 @lru_cache(maxsize=256)

@@ -70,7 +70,7 @@ def _reachable(ins: Instruction, held: Held | None) -> set[Raised]:
 
 
 def _unions(sets: set[Raised], most: int) -> set[Raised]:
-    """All that can be raised by so many of them together."""
+    """All combinations of this many flags."""
     found = sets
     for _ in range(min(most, len(sets)) - 1):
         found = {x | y for x, y in product(found, sets)}

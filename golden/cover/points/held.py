@@ -2,7 +2,7 @@
 `clear`.
 
 It is found by asking again and again what d can be, first of c = +0 alone, then of c that is +0 or such a d,
-until nothing new comes. Sums grow on and on, floats until a dot product is rounded away beside them; what
+until nothing new comes. Sums grow on and on, floats until a dot product is too small to change them; what
 takes more than 2**32 dot products in a row, seconds of a real unit, counts as out of reach.
 """
 

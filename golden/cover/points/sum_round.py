@@ -27,7 +27,8 @@ from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, 
 REMAINDERS = ("exact", "below half", "tie", "above half")
 _MOST_GROWTH = 16
 _WIDEST_CUT = 55
-"""Bits below the last place of a result that are told apart; what lies below is shifted out as a whole."""
+"""Bits below the last place of a result that are counted separately; lower bits are shifted out as a
+whole."""
 _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 
 

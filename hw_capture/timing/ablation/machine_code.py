@@ -1,4 +1,4 @@
-"""Holds the machine code of the ladder's kernels against what it has to be: so many matrix instructions,
+"""Holds the machine code of the ladder's kernels against what it has to be: this many matrix instructions,
 loads and copies in a step of K, and nothing in local memory."""
 
 from __future__ import annotations

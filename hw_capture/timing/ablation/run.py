@@ -4,7 +4,7 @@ checked.
 Cycles are the longest that a multiprocessor took from the start of its first block to the end of its last
 one, by its own clock. What waits for the L2 or DRAM takes fewer of them when the board lowers that
 clock, and a few percent more or less by where the matrices lie. So they are those of single launches with
-pauses, the median of each of several places in memory, and of those the mean. TFLOP/s are what the board
+pauses, the median of each of several places in memory, and the mean of these. TFLOP/s are what the board
 sustains: two events around launches without a pause, after as much work as settles its power.
 
 The first launch begins with D full of NaN. Of D, whole rows and whole columns at full K are held against
@@ -45,7 +45,7 @@ _LAUNCHES = (3, 25)
 _AT_A_PLACE, _GROUP, _SETTLING = 8.0, 10.0, 250.0
 """Milliseconds of launches at a place, between two events, and before these."""
 _PAUSE, _LEAST_PAUSE = 10, 1.0
-"""A pause by the time of a product; and at least so many milliseconds."""
+"""A pause by the time of a product; and at least this many milliseconds."""
 CUBLAS = "cublas"
 Codes = npt.NDArray[Any]
 
@@ -218,7 +218,7 @@ class Launcher:
         self.kernel.launch(*self._matrices[place], clocks, *self._size, **self._given)
 
     def alone(self, place: int, count: int, pause: float) -> tuple[float, float]:
-        """Cycles, the median of so many launches at a place, each after a pause in seconds, and MHz."""
+        """Cycles, the median of a number of launches at a place, each after a pause in seconds, and MHz."""
         self.gpu.fill(self._clocks, count * _BYTES * self.blocks, 0)
         for number in range(count):
             time.sleep(pause)
@@ -276,7 +276,8 @@ def _sustained(gpu: Device, product: Product, built: Built, runs: int) -> float:
 
 
 def settled(group: Callable[[int], float], runs: int) -> float:
-    """Median milliseconds of one of `runs` groups of launches, after as many as settle the board's power.
+    """Median milliseconds of one of `runs` groups of launches, after enough launches to settle the board's
+    power.
 
     Args:
         group: makes that many launches; returns the milliseconds of one.

@@ -37,7 +37,7 @@ BASES = 16
 _SMALL = 256 << 10
 _REGION = 1 << 30
 STRIDES = (8, 16, 32, 64, 256, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10)
-"""Bytes between words, beside those of LINE."""
+"""Bytes between words, in addition to LINE."""
 LEVELS = {"ca": 16 << 10, "cg": 4 << 20, "cv": 1 << 30}
 """The size whose latency stands for a load: it lies in the L1, in the L2, in neither."""
 LONGEST = 8192

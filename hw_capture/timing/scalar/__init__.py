@@ -1,1 +1,1 @@
-"""Scalar PTX instructions, timed in chains and beside each other, with the SASS of each loop checked."""
+"""Scalar PTX instructions, timed in chains and independently, with the SASS of each loop checked."""

@@ -37,7 +37,7 @@ REFERENCES = {
     "PRMT": "prmt.b32",
     "SEL": "selp.b32",
 }
-"""Whose latency is subtracted where its SASS stands beside an instruction."""
+"""Whose latency is subtracted if its SASS links an instruction."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Result:
     timed: list[Timed] = field(default_factory=list)
 
     def latency(self, kind: str) -> float | None:
-        """Cycles of the instruction that stands for a kind of SASS beside others; None if not measured."""
+        """Cycles of the instruction that stands for a kind of SASS in a link; None if not measured."""
         for timed in self.timed:
             if timed.built.operation.name == REFERENCES[kind]:
                 return timed.at(1, 1).cycles

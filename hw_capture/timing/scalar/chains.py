@@ -7,7 +7,8 @@ several links, and the first whose SASS holds it in every round is timed:
 - `crossed`: x = op(x, y), then y = op(y, x): every result is read twice, so that nothing can be folded away;
 - `both`: a mad makes the other operands of the result, so that what prepares them cannot leave the loop;
 - `prmt`, `mad`, `lop3`, `add`: one such instruction stands between, with operands that ptxas does not know,
-  in `halves` a prmt in each half of 64 bits. Its latency is subtracted later; in throughput it runs beside.
+  in `halves` a prmt in each half of 64 bits. Its latency is subtracted later; in throughput it runs in
+  parallel.
 
 An instruction that waits for one of another pipeline waits a cycle longer, so both prmt (the ALU's) and mad
 (the FMA's) are timed between, and the lower latency counts.

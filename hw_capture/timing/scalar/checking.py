@@ -2,7 +2,7 @@
 
 Two kernels differ in the rounds of one turn alone, so what they hold more is what a round is: the loop's own
 instructions drop out. A chain is right if every round holds all that the instruction compiles to when it
-stands alone, and beside it at most what its link adds.
+stands alone, and at most what its link adds.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def per_round(short: Code, long: Code, rounds: tuple[int, int]) -> Round:
 
 
 def check(found: Round, once: dict[str, int], link: dict[str, int], fitted: bool, narrow: bool) -> Round:
-    """Holds a round against the instruction alone; returns it with what stands beside the instruction.
+    """Holds a round against the instruction alone; returns it with the link of the instruction.
 
     Args:
         once: the instruction alone. link: what the link adds to each round, which has to be there, too.

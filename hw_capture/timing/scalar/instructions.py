@@ -1,7 +1,7 @@
 """Which scalar PTX instructions are timed: names by theme; the list of PTX forms has their operands.
 
 The list holds every row of Table V of H. Abdelkhalik et al. (arXiv 2208.11174) that ptxas 13.0 takes, and the
-instructions around them. `bar.warp.sync` gives no result and can be timed in one warp beside itself alone;
+instructions around them. `bar.warp.sync` gives no result and can be timed only in one warp, next to itself;
 `mov.u32 %clock` has a kernel of its own (`paper`).
 """
 
@@ -129,7 +129,7 @@ class Operation:
     """One PTX instruction: widths in bits of the result (0: none, 1: a predicate) and of the sources.
 
     through: the source that the chain runs through. text: PTX with {d}, {a}, {b}, {c}, {e}, and {t} for a
-    register of 32 bits beside them.
+    register of 32 bits next to them.
     """
 
     name: str

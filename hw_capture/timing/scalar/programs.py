@@ -29,7 +29,7 @@ COUNTS = (1, 2, 3, 4, 5, 6, 7, 8)
 @dataclass(frozen=True)
 class Plan:
     """How an instruction is timed: its link, the rounds of the two kernels of every ILP, another link to hold
-    beside it, and the kernels without a loop: name to (link, dependent instructions, independent ones, bits
+    next to it, and the kernels without a loop: name to (link, dependent instructions, independent ones, bits
     of the clock)."""
 
     link: str

@@ -15,7 +15,7 @@ from hw_capture.timing.scalar.programs import COUNTS, TABLE_ONE, Built
 
 _COMMENTS = (
     "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput];",
-    "the CSV beside it has those of every number of warps.",
+    "the CSV of the same name has the figures of every number of warps.",
     "completion: a round of one warp, ILP 1, less what the result passes through `beside` the instruction.",
     "`link`: how the chain is made; `by`: the link of the completion, where it is another. `sass`: a round;",
     "`alone`: the instruction alone. `spread`: most less least of the runs, by the median. `hash`: of the",
@@ -85,7 +85,7 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
 
 
 def sass(built: Built) -> str:
-    """What a round of the chain holds, what stands beside the instruction included."""
+    """What a round of the chain holds, with the link of the instruction."""
     return " + ".join(_counted(name, n) for name, n in built.round.sass.items())
 
 
@@ -140,7 +140,7 @@ def _of_three(timed: Timed, name: str) -> dict[str, float | str]:
     if name not in timed.straight:
         return {}
     value = round((timed.straight[name] - timed.straight["clock64"]) / 3, 2)
-    return {"value": value} if value > 0 else {"text": "no cycles beside those of the clock reads"}
+    return {"value": value} if value > 0 else {"text": "no cycles apart from the clock reads"}
 
 
 def csv_text(result: Result) -> str:

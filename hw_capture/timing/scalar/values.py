@@ -17,7 +17,7 @@ KINDS = ("NaN", "infinite", "zero", "subnormal")
 
 
 def operands(kind: str, seed: int = 1) -> npt.NDArray[np.uint64]:
-    """Random operands, INVERSES bytes of them, and as many more.
+    """Random operands, INVERSES bytes of them, and the same number again.
 
     Floats lie between 1 and 2, where no quotient, root or reciprocal calls a subroutine; the second half
     holds the reciprocals of the first.
