@@ -37,22 +37,22 @@ _OVERFLOWS = {
 _ZERO_SIGNS = {
     "positive": "+0",
     "signed": "signed",
-    "signed_underflow": "+0, but keeps its sign where a number underflows",
+    "signed_underflow": "+0, but keeps its sign if a number underflows",
 }
 _CUTS = {
     "sticky_added": "one sticky bit below every term is set if a bit was cut",
     "sticky_or": "one sticky bit for all terms is set if a bit was cut; "
-    "what cuts or rounds the sum next sees it",
+    "the next cut or rounding of the sum sees it",
 }
 _ZEROS = {
     "ignored": "zeros do not take part",
     "maximum": "zeros take part with their encoded exponent",
-    "sticky": "zeros do not take part, but set the sticky bit where they lie below all kept bits",
+    "sticky": "zeros do not take part, but set the sticky bit if they are below all kept bits",
 }
 _TINY = {
     "subnormal_result": "",
-    "unbounded": "those that would be below the least normal number with any exponent",
-    "before_rounding": "those of numbers below the least normal one",
+    "unbounded": "below the least normal number after rounding with an unbounded exponent",
+    "before_rounding": "below the least normal number before rounding",
 }
 _FLUSHES = {
     "none": "",
@@ -62,10 +62,10 @@ _FLUSHES = {
 _HANDED = {True: "quieted", False: "as it is, signalling or not"}
 _ORDERS = {"tree": "as a balanced tree of two-input additions", "sequential": "one after the other"}
 _OPPOSITES = {
-    "first": "where both signs occur with the sign of the first one",
-    "last": "where both signs occur with the sign of the last one",
-    "positive": "where both signs occur the positive one",
-    "negative": "where both signs occur the negative one",
+    "first": "with the sign of the first one if both signs occur",
+    "last": "with the sign of the last one if both signs occur",
+    "positive": "the positive one if both signs occur",
+    "negative": "the negative one if both signs occur",
 }
 
 
@@ -214,12 +214,12 @@ def _special_text(step: SpecialValues) -> str:
     product = ", any product is infinity times 0" if "products" in step.of else ""
     if step.opposite_infinities != "nan":
         return (
-            f"If any {terms} is NaN{product.replace(',', ' or', 1)}, d is {nan}; infinities give an "
+            f"If any {terms} is NaN{product.replace(',', ' or', 1)}, d is {nan}. Infinities give an "
             f"infinity, {_OPPOSITES[step.opposite_infinities]}."
         )
     return (
-        f"If any {terms} is NaN{product}, or infinities of both signs meet, d is {nan}; infinities of one "
-        "sign give that infinity. Otherwise go on."
+        f"If any {terms} is NaN{product}, or infinities of both signs meet, d is {nan}. If all infinities "
+        "have one sign, d is that infinity. Otherwise continue."
     )
 
 
@@ -281,21 +281,21 @@ def _align_text(step: Align) -> str:
     for name, least in step.spared:
         text += f"; a negative {name} below a last bit of more than 2**{least} is zero"
     for name, rule in step.left_out:
-        text += f"; {name} does not enter the maximum and is {rule} where it lies above"
+        text += f"; {name} does not enter the maximum and is {rule} if it is above"
     if step.shift_limit is not None:
         text += f"; a shift of more than {step.shift_limit} counts as {step.shift_limit}"
     return text + "."
 
 
 def _sum_text(step: Sum) -> str:
-    fixed = f", carried with exponent {step.exponent}" if step.exponent is not None else ""
+    fixed = f", as fixed point with exponent {step.exponent}" if step.exponent is not None else ""
     wraps = (
         f"; the register has {step.width} integer bits and {step.overflow}s" if step.width is not None else ""
     )
     if step.complement == "c":
         wraps += "; terms of another sign than c are subtracted in one's complement"
     cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
-    minus = ", a zero of addends that do not agree in sign is -0" if step.rounding == "down" else ""
+    minus = ", a zero sum of addends of both signs is -0" if step.rounding == "down" else ""
     what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}"
     return f"{what}, exact{fixed}{wraps}{cancelled}{minus}."
 
@@ -352,7 +352,7 @@ def _round_text(step: Round) -> str:
     sign = _ZERO_SIGNS[step.zero]
     gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
     if step.sticky == "left_out":
-        gap = "; of what is cut the highest bit alone is seen"
+        gap = "; only the highest cut bit is seen"
     carry = (
         "; a subnormal that rounds up to the least normal number becomes zero"
         if step.subnormal_carry == "lost"

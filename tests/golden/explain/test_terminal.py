@@ -96,7 +96,7 @@ def test_nothing_wraps_and_nothing_goes_in_a_pipe(colours: str, monkeypatch: pyt
     monkeypatch.setenv("FORCE_COLOR", colours)
     monkeypatch.delenv("COLUMNS", raising=False)
     lines = shown(traced("exact"), None)
-    assert any("special_values" in line and line.endswith("Otherwise go on.") for line in lines)
+    assert any("special_values" in line and line.endswith("Otherwise continue.") for line in lines)
     assert [line.split()[-1] for line in lines if "significand" in line] == ["value"] * 2
 
 

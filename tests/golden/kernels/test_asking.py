@@ -167,7 +167,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"shape": (10**30, 1, 1)}, r"shape is \(10{30}, 1, 1\), expected \(M, N, K\)"),
     ({"arch": None}, "'arch' is missing"),
-    ({"B": np.zeros((2, 2))}, "beside a kernel"),
+    ({"B": np.zeros((2, 2))}, "together with a kernel"),
 ]
 
 
