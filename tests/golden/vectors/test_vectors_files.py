@@ -255,7 +255,7 @@ def test_a_folder_is_no_vector_file(tmp_path: Path) -> None:
     (tmp_path / "other.hex").touch()
     for number in range(6):
         (tmp_path / f"v{number}.hex.manifest.json").touch()
-    with pytest.raises(golden.FileFormatError, match=r"one of those in it: v0\.hex, .*v4\.hex, \.\.\.$"):
+    with pytest.raises(golden.FileFormatError, match=r"one in it: v0\.hex, .*v4\.hex, \.\.\.$"):
         files.check(tmp_path)
 
 

@@ -650,7 +650,7 @@ def test_icarus_alone(tmp_path: Path) -> None:
     assert "assign p_a[3][15:0] = in_data[159:144];  // a[3]" in text and "u_dut" in text
     rtl = f"module alone(input wire [0:3][15:0] a, {BCD}); assign d = c; endmodule\n"
     yaml = f"handshake: {{kind: combinational}}\nports: {{a: {{port: a, array: packed}}, {REST}}}\n"
-    with pytest.raises(SpecError, match="only Verilator tells them"):
+    with pytest.raises(SpecError, match="only Verilator reports them"):
         write_wrapper(write(tmp_path, "alone", rtl, yaml), tmp_path)
 
 
