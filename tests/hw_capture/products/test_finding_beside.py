@@ -92,5 +92,5 @@ def test_operands_that_no_plan_takes_are_one_line() -> None:
     formats = {"a": "e4m3", "b": "e4m3", "d": "bf16"}
     with pytest.raises(golden.OperandError, match="no plan of hopper takes A, B and scale_a"):
         golden.find_plan(a, b, d.astype(np.uint16), "hopper", formats, scale_a=np.ones(4, np.float32))
-    with pytest.raises(golden.OperandError, match="metadata: a kernel is asked"):
+    with pytest.raises(golden.OperandError, match="metadata: a kernel is called"):
         golden.find_plan(lambda x, y: x, shape=(4, 8, 64), arch="hopper", formats=formats, metadata=a)
