@@ -1,4 +1,4 @@
-"""A function of a Python file, by its name: a black box, or a kernel that may be asked."""
+"""A function of a Python file, by its name: a black box, or a kernel that can be called."""
 
 from __future__ import annotations
 

@@ -125,8 +125,8 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def workplace(target: Path) -> Iterator[Path]:
-    """A private folder beside `target`, on the same file system, that goes when the block ends; what was made
-    in it is put in place with `put_folder`. Raises FileFormatError: it cannot be made."""
+    """A private folder next to `target`, on the same file system, that goes when the block ends; what was
+    made in it is put in place with `put_folder`. Raises FileFormatError: it cannot be made."""
     with made_folder(target.parent):
         try:
             work = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
@@ -175,13 +175,13 @@ def check(path: str | Path) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether an output is written through in place: nothing can lie beside it,
+    """Whether an output is written through in place: nothing can lie next to it,
     and it cannot be read again."""
     return _Output(Path(path)).target is None
 
 
 def scratch_folder(path: str | Path) -> Path:
-    """Where to keep temporary files for an output: beside it, or for what is no file in the system's
+    """Where to keep temporary files for an output: next to it, or for what is no file in the system's
     folder for them."""
     target = _Output(Path(path)).target
     return Path(tempfile.gettempdir()) if target is None else target.parent

@@ -32,7 +32,8 @@ def workers(jobs: int, scheduler: str | None = None, gpus: int | None = None) ->
     Args:
         jobs: processes of this machine, or of the local cluster.
         scheduler: address of a Dask scheduler, or LOCAL_CLUSTER; None: no Dask.
-        gpus: with a scheduler, each task takes one of the resource GPU; a local cluster has so many workers,
+        gpus: with a scheduler, each task takes one of the resource GPU; a local cluster has this many
+        workers,
             each with a GPU of its own.
 
     Raises:

@@ -133,7 +133,7 @@ def rtl_check(request: pytest.FixtureRequest) -> Check:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    """Fails the test of a unit that differs before its body could say otherwise."""
+    """Fails the test of a unit that differs before its body runs."""
     result: Any = pyfuncitem.funcargs.get(FIXTURE) if pyfuncitem.get_closest_marker(MARKER) else None
     if result is not None and not result.passed:
         pytest.fail(_story(result), pytrace=False)

@@ -1,8 +1,8 @@
 """The coverpoints of operands and results (golden/cover) as SystemVerilog: functions that classify codes,
 covergroups with the bins that can be reached, and what falls into them.
 
-Classes are read off golden/cover itself: a function of a code is asked at every place where it could change,
-and written as a list of ranges.
+Classes are read off golden/cover itself: a function of a code is evaluated at every place where it could
+change, and written as a list of ranges.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from golden.vectors.word import WordLayout
 Codes = npt.NDArray[np.uint64]
 Answer = Callable[[Codes], npt.NDArray[Any]]
 _ENUMERATED = 16
-"""Codes of so many bits are asked one by one."""
+"""Codes of at most this many bits are evaluated one by one."""
 
 
 @dataclass(frozen=True)

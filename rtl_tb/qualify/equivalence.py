@@ -340,7 +340,7 @@ def _likely(alike: Sequence[Node], new: Node) -> list[Node]:
 
 
 def _shared(one: Node, other: Node, common: Mapping[int, Node], step: int | str) -> frozenset[int]:
-    """The nodes below both that are free, so many operations down, or those that are products; a variable
+    """The nodes below both that are free, this many operations down, or that are products; a variable
     and a constant are what they are."""
     if step == "nothing":
         return frozenset()
@@ -362,7 +362,7 @@ def _shared(one: Node, other: Node, common: Mapping[int, Node], step: int | str)
 
 
 class _Solver:
-    """Bitwuzla, asked whether two nodes are equal."""
+    """Bitwuzla, which decides whether two nodes are equal."""
 
     def __init__(self) -> None:
         self.api: Any = importlib.import_module("bitwuzla")

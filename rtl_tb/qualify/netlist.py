@@ -402,7 +402,7 @@ class _Cell:
         return self.net._bits(self.cell["connections"][port], self.at - before)
 
     def _operands(self, width: int) -> tuple[Node, Node]:
-        """A and B as wide as asked, extended by their signs where both have one."""
+        """A and B with the requested width, extended by their signs if both have one."""
         signed = bool(self.numbers["A_SIGNED"] and self.numbers["B_SIGNED"])
         graph = self.net.graph
         return graph.sized(self._input("A"), width, signed), graph.sized(self._input("B"), width, signed)

@@ -7,7 +7,7 @@ how many vectors.
 
 A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a reference unit with one planted
 fault; a vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too.
-Beside the default set stands what as many uniformly random vectors find. Then the diagnosis must name the
+The result also has what the same number of uniformly random vectors finds. Then the diagnosis must name the
 planted fault.
 """
 
@@ -60,10 +60,10 @@ class Row:
     """One mutant's fate.
 
     Attributes:
-        default, random: scores of the default set and of as many random bit vectors.
+        default, random: scores of the default set and of the same number of random bit vectors.
         kinds: by stimulus kind of the default set, the share of its vectors that failed.
         diagnosed: the slugs that explain every result or, where none does, of what is nearest, if that is
-            called what the unit is; None where no diagnosis was asked for.
+            called what the unit is; None if no diagnosis was requested.
         named: whether the planted fault is among them.
     """
 

@@ -39,7 +39,8 @@ def code_digest() -> str:
     """Of all that computes, draws and compares: the packages, the specs, Python and what it is given.
 
     Raises:
-        RtlError: a file of it is not what it was when this process first asked. What runs here would then be
+        RtlError: a file of it is not what it was when this process first read it. What runs here would then
+        be
             partly the old code, whatever the files say: a worker may live for weeks.
     """
     digest, stamps = _at_first()
@@ -106,8 +107,8 @@ def _programs(name: str) -> str:
 
 @lru_cache(maxsize=8)
 def _content(version: str, identity: tuple[str, ...], programs: tuple[Path, ...]) -> str:
-    """Of the version and the programs; once for each `identity`, which tells installations apart by place and
-    date."""
+    """Of the version and the programs; once for each `identity`, which distinguishes installations by place
+    and date."""
     total = hashlib.sha256(version.encode())
     for program in programs:
         if program.is_file():
@@ -121,7 +122,7 @@ class UnitState:
 
     Attributes:
         digest: of its description and of every file that the simulator or synthesis reads.
-        inputs: these files, with what tells whether they changed.
+        inputs: these files, with data that shows whether they changed.
         listed: whether no other file can matter.
     """
 

@@ -202,7 +202,7 @@ def _result(future: Future[Result]) -> Result:
 def _explain(
     result: Regression, store: Store, build: str, failures: str, pool: Executor, report: Progress
 ) -> None:
-    """Tells of each group why its first failing shard fails."""
+    """Finds for each group why its first failing shard fails."""
     first: dict[Group, Shard] = {}
     for shard in result.failing:
         first.setdefault(shard.group, shard)

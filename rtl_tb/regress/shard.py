@@ -96,7 +96,7 @@ def run_shard(shard: Shard, build: str) -> Result:
 
 
 def explain_shard(shard: Shard, build: str, failures: str) -> Result:
-    """Repeats a failed shard and tells why it fails, with a capsule; `error` alone where it could not be run.
+    """Repeats a failed shard and finds why it fails, with a capsule; only `error` if it could not run.
 
     Whether it fails again is part of the answer: {"passed": ..., "report": ...}.
     """

@@ -66,7 +66,7 @@ def summary(result: Regression, covered: Sequence[Coverage]) -> Summary:
 
 
 def groups(result: Regression) -> list[Group]:
-    """Unit, engine and simulator of everything that was asked for, in the order of the plan."""
+    """Unit, engine and simulator of everything in the request, in the order of the plan."""
     return [
         (unit.name, engine.engine, engine.simulator) for unit in result.plan.units for engine in unit.engines
     ]
