@@ -108,7 +108,7 @@ def _place(simulator: Simulator, options: Sequence[str]) -> tuple[Path, str, Pat
 
 
 def _precompiled(simulator: Simulator, options: tuple[str, ...]) -> Path | None:
-    """The header beside which the precompiled one lies, made where there is none of the headers of today;
+    """The header next to which the precompiled one lies, made where there is none of the headers of today;
     None where it cannot be."""
     found = _place(simulator, options)
     if found is None:
