@@ -111,7 +111,7 @@ class Qualification:
         named = wanted - len(self.unnamed)
         return (
             f"{killed} of {len(self.rows)} mutants die in the default set of {self.count:,} vectors, "
-            f"{random} in as many random ones; the diagnosis names {named} of {wanted} faults"
+            f"{random} in the same number of random ones; the diagnosis names {named} of {wanted} faults"
         )
 
     def as_dict(self) -> dict[str, Any]:

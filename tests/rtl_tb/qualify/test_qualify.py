@@ -127,7 +127,7 @@ def test_reports_say_survivors_and_shares() -> None:
     assert result.survivors == [first.name] == result.unnamed and not result.passed
     lines = WRITERS["md"](result).splitlines()
     assert lines[0].startswith(
-        "1 of 2 mutants die in the default set of 100 vectors, 0 in as many random ones;"
+        "1 of 2 mutants die in the default set of 100 vectors, 0 in the same number of random ones;"
     )
     assert "| `nan_word` | `fda_hopper_f16` | 3 | 7 | survives |  | wide 50 % | nan-word |" in lines
     assert "| Mutant | wide | tie |" in lines and "| `nan_word` | 50 | <1 |" in lines
