@@ -84,7 +84,7 @@ def tools() -> Tools:
     if zig:
         return Tools((zig, "clang"), (zig, "ld.lld"), objdumps)
     raise ToolMissing(
-        "no clang with the target amdgcn, with ld.lld in its folder, in ROCM_PATH, /opt/rocm or on PATH: "
+        "no clang with the target amdgcn and with ld.lld in its folder, in ROCM_PATH, /opt/rocm or on PATH: "
         "install ROCm, or pip install ziglang"
     )
 
