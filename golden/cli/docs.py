@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from golden.cli import completion
+from golden.cli.export import Request, document
 from golden.cli.progress import progress_bar
 from golden.errors import missing
 from golden.paths import checkout
@@ -96,12 +97,7 @@ def export(
     ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document to hand on."""
-    from golden.publish import document
-
-    chosen = document.file_name(name, form) if form == "pdf" and out is None else None
-    document.export(name, form, chosen or out)
-    if chosen is not None:
-        typer.echo(str(chosen), err=True)
+    document(Request(name, out, None, None, form))
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.explain.special_values import special_cases
+from golden.explain.terminal import trace_text
 from golden.identify.comparing import classify
 from golden.identify.probe.facts import facts
 from golden.identify.probe.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
@@ -66,6 +67,8 @@ def _against(d: Format, got: int, wanted: int) -> str:
     return "same" if kind in (-1, 3) else result_text(d, wanted)
 
 
+_COLUMNS = 104
+"""Of a trace on a page: as many as its box has on a screen of 1440 pixels, and a page of a PDF."""
 _ORDINARY = "half_ulp"
 """The stimulus kind of the example where nothing tells the unit from IEEE 754: its sums are rounded."""
 
@@ -95,7 +98,7 @@ def _traced(ins: Instruction, operands: dict[str, Any], case: str, wanted: str =
         kind=_ORDINARY,
         wanted=wanted,
         links="additions" if "b" in ins.absent else "fused multiply-adds",
-        trace=str(ins.trace(**operands)),
+        trace=trace_text(ins.trace(**operands), _COLUMNS),
         explorer="" if ins.is_custom else address(ins, operands),
         command=command(ins, operands),
     )

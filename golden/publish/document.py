@@ -246,17 +246,12 @@ def to_html(subject: Instruction | str) -> str:
     return text_html(to_markdown(subject), _subtitle(subject), deep=isinstance(subject, str))
 
 
-def text_pdf(text: str, subtitle: str, deep: bool = False, whole_tables: bool = False) -> bytes:
-    """A Markdown text as PDF; its first heading is the title.
-
-    Args:
-        deep: a table of contents of three levels.
-        whole_tables: no picture stands between the rows of a long table; a page may end early for that.
-    """
+def text_pdf(text: str, subtitle: str, deep: bool = False) -> bytes:
+    """A Markdown text as PDF; its first heading is the title. `deep`: a table of contents of three levels."""
     title, body = _titled(text)
     depth = 3 if deep else 2
     note = f"mmagold {__version__}"
-    return typst_writer.pdf(_reader().parse(body), title, subtitle, note, depth, whole_tables)
+    return typst_writer.pdf(_reader().parse(body), title, subtitle, note, depth)
 
 
 def text_html(text: str, subtitle: str, deep: bool = False) -> str:

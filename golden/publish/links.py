@@ -101,7 +101,8 @@ class Links:
         """The path of the page (.md, with its anchor) or file to link to; None where this installation
         lacks the file."""
         bare = path.partition("#")[0]
-        if bare in self.pages or bare in MADE:
+        page, _, end = bare.rpartition(".")
+        if bare in self.pages or bare in MADE or (end in ("json", "yaml") and f"{page}.md" in self.pages):
             return path
         if bare.startswith(VECTORS):
             return self._vectors(bare.rstrip("/"), what)

@@ -10,13 +10,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from golden.catalog import architectures
 from golden.errors import DocsError, missing
 from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
-from golden.publish import claims, schema, slots, sphinx_source, stale
+from golden.publish import claims, instruction_page, schema, slots, sphinx_source, stale
 from golden.publish.explorer import build as explorer
+from golden.publish.families import groups
 from golden.publish.sphinx_source import Progress
 
 _PACKAGES = ("sphinx", "myst_parser", "furo", "sphinx_copybutton", "matplotlib")
@@ -61,11 +64,19 @@ def build(
         shutil.rmtree(site / "_sources", ignore_errors=True)
         slots.put(work / slots.FOLDER, site)
         sphinx_source.copy_files(site, vectors)
+        for path, text in _for_programs():
+            (site / path).write_text(text, "utf-8")
         progress("explorer", 0, 1)
         explorer.write_into(site)
         stale.write(site, made_from)
         put_folder(site, out)
     return len(pages)
+
+
+def _for_programs() -> Iterator[tuple[str, str]]:
+    for architecture in architectures.architectures():
+        for group in groups(architecture):
+            yield from instruction_page.files(group)
 
 
 def check_out(out: Path) -> None:
