@@ -306,7 +306,7 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 def explain(
     name: Name,
     a: Annotated[
-        str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")
+        str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24,1/3 or codes 0x3c00; zeros follow.")
     ] = "",
     b: Annotated[str | None, typer.Option("--b", help="Elements of b, as for --a.")] = None,
     c: Annotated[

@@ -309,6 +309,7 @@ def test_traces_for_reports_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("1.5,-0,inf,-inf", "f16", [0x3E00, 0x8000, 0x7C00, 0xFC00]),
         ("2**-24, 2^-24, 0x1p-24, 3*2**-24", "f16", [1, 1, 1, 3]),
+        ("1/3, -1/4, 2/1", "f16", [0x3555, 0xB400, 0x4000]),
         ("0x3c00,0x0001", "f16", [0x3C00, 1]),
         ("-2**1,+2**0", "f16", [0xC000, 0x3C00]),
         ("nan", "e4m3", [0x7F]),
