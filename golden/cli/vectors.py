@@ -66,7 +66,7 @@ def vectors(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json beside it.")
+        Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json next to it.")
     ] = None,
     signals: Annotated[
         bool, typer.Option("--signals", help="Add the intermediate values of every step (level dot).")
@@ -140,9 +140,9 @@ def _report(made: Manifest, path: Path, what: str, as_json: bool) -> None:
 def _list_kinds(as_json: bool) -> None:
     from golden import stimuli
 
-    told = {kind: stimuli.describe(kind) for kind in stimuli.KINDS}
+    described = {kind: stimuli.describe(kind) for kind in stimuli.KINDS}
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(described, indent=2))
         return
-    for kind, text in told.items():
+    for kind, text in described.items():
         typer.echo(f"{kind:<20} {text}")

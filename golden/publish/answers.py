@@ -31,7 +31,7 @@ from golden.publish.templating import render
 
 
 def special_values(group: Group) -> str:
-    """Each question with its operands, executed, beside the correctly rounded sum where results are
+    """Each question with its operands, executed, with the correctly rounded sum where results are
     floating point."""
     ins = group.representative
     d = ins.formats["d"]
@@ -68,9 +68,9 @@ def _against(d: Format, got: int, wanted: int) -> str:
 
 
 _COLUMNS = 104
-"""Of a trace on a page: as many as its box has on a screen of 1440 pixels, and a page of a PDF."""
+"""Of a trace on a page: the width of its box on a screen of 1440 pixels, and of a PDF's page."""
 _ORDINARY = "half_ulp"
-"""The stimulus kind of the example where nothing tells the unit from IEEE 754: its sums are rounded."""
+"""The stimulus kind of the example of a unit that equals IEEE 754: its sums are rounded."""
 
 
 # One telling example ----------------------------------------------------------------------------------------

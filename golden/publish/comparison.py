@@ -40,7 +40,7 @@ LETTERS = {
     "D": "derived",
     "?": "no source says it",
 }
-"""The letters of cells, as they are told below each table; the page's head says more."""
+"""The letters of cells, as they are explained below each table; the page's head says more."""
 _REFUTED_LISTED = 4
 """Other units of one place that are written out before it says how many more."""
 
@@ -181,7 +181,7 @@ def _mark(chosen: Property, ins: Instruction) -> str:
 
 
 def _silent(chosen: Property, ins: Instruction, found: Evidence) -> list[str]:
-    """What no recorded result tells from the model."""
+    """What the recorded results are equally consistent with."""
     return [text for text in (*found.silent, chosen.unseen(ins)) if text]
 
 
@@ -260,7 +260,7 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> dict[str, Any]:
         "rows": [_place_row(place) for place in found.places],
         "commands": "\n".join(command(place.instruction, place.operands) for place in found.places),
         "silent": _silent(case.row, ins, found),
-        "planted": list(planted_faults.told(ins, case.row.fault)),
+        "planted": list(planted_faults.sentences(ins, case.row.fault)),
     }
 
 

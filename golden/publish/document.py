@@ -6,7 +6,7 @@ HTML, PDF or JSON.
     export("hopper", "pdf", "hopper.pdf")
 
 Markdown, HTML and PDF are made of the text of the site's pages. HTML is one file that needs nothing else;
-Markdown written to a file has its pictures in a folder beside it, on standard output it has none; PDF is set
+Markdown written to a file has its pictures in a folder next to it, on standard output it has none; PDF is set
 by Typst. JSON holds `golden.explain.specification.specification` with variants, captured vectors and times.
 """
 
@@ -129,8 +129,8 @@ def _one(ins: Instruction) -> str:
     group = group_alone(ins)
     title, rest = instruction_page.markdown(group).split("\n\n", 1)
     text = f"{title}\n\n{key_figures(group)}\n\n{rest}"
-    told = "\n\n".join(modes_markdown(ins, table))
-    return text.replace("\n## Formats\n", f"\n{told}\n\n## Formats\n", 1) if told else text
+    modes = "\n\n".join(modes_markdown(ins, table))
+    return text.replace("\n## Formats\n", f"\n{modes}\n\n## Formats\n", 1) if modes else text
 
 
 def group_alone(ins: Instruction) -> Group:
@@ -195,7 +195,7 @@ def _export_markdown(subject: Instruction | str, out: str | Path | None) -> None
 
     if found and is_stream(out):
         raise DocsError(
-            f"{out}: Markdown's pictures lie in a folder beside it; expected the name of a file, or no --out"
+            f"{out}: Markdown's pictures go to a folder next to it; expected the name of a file, or no --out"
         )
     check(out)
     files = {Path(out).name: typst_writer.without_figures(text, image)}
@@ -278,7 +278,7 @@ def text_html(text: str, subtitle: str, deep: bool = False) -> str:
 
 
 def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
-    """Gives every heading an id; returns (tag, id, text) of those of the second and third level."""
+    """Gives every heading an id; returns (tag, id, text) of the second and third level."""
     contents: list[tuple[str, str, str]] = []
     used: set[str] = set()
     for token, inner in pairwise(tokens):

@@ -49,8 +49,8 @@ def sparse_text(values: list[int], fmt: Format) -> str:
     for index, code in enumerate(values):
         if code:
             places.setdefault(code, []).append(index)
-    told = [f"{hex_text(fmt, code)} at {index_text(tuple(found))}" for code, found in places.items()]
-    return ", ".join(told[:_MANY]) + (f" and {len(told) - _MANY} more" if len(told) > _MANY else "")
+    shown = [f"{hex_text(fmt, code)} at {index_text(tuple(found))}" for code, found in places.items()]
+    return ", ".join(shown[:_MANY]) + (f" and {len(shown) - _MANY} more" if len(shown) > _MANY else "")
 
 
 def trimmed(values: list[int]) -> list[int]:

@@ -12,7 +12,7 @@ from golden.paths import docs_folder
 from golden.publish.evidence import campaigns
 
 
-def told(ins: Instruction, parameter: str) -> Iterator[str]:
+def sentences(ins: Instruction, parameter: str) -> Iterator[str]:
     """One sentence for each campaign that compared this instruction with a model whose parameter is wrong."""
     for path in sorted((docs_folder() / "campaigns").glob("*_faults.json")):
         report = read_json(check_report(path))

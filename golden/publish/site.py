@@ -35,7 +35,7 @@ def build(
     """Builds the site into the folder `out`, which is new, empty or an earlier site;
     returns the number of pages.
 
-    jobs: processes (default: one for each processor). progress: told what is being done,
+    jobs: processes (default: one for each processor). progress: called with what is being done,
         how much and of how much. vectors: whether the recorded vectors (45 MB) are copied into the site.
 
     Raises:
@@ -118,10 +118,10 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
         errors.seek(0)
         complaints = [line.replace(f"{source}/", "").strip() for line in errors if line.strip()]
     if sphinx.returncode:
-        told = [line for line in complaints if "WARNING" in line or "ERROR" in line] or complaints[-3:]
-        more = f" (and {len(told) - 10} more)" if len(told) > 10 else ""
+        shown = [line for line in complaints if "WARNING" in line or "ERROR" in line] or complaints[-3:]
+        more = f" (and {len(shown) - 10} more)" if len(shown) > 10 else ""
         raise DocsError(
-            f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(told[:10])}{more}"
+            f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(shown[:10])}{more}"
         )
 
 

@@ -1,5 +1,5 @@
 """The source tree that Sphinx builds the site from: every page with its links made relative, and the files
-beside them.
+next to them.
 
 Pages are independent of each other, so several processes write them. Their pictures wait in a folder of their
 own until the HTML is there (golden/publish/slots.py).
@@ -92,7 +92,7 @@ def _title(path: Path) -> str:
 
 
 def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress, vectors: bool = False) -> None:
-    """Writes the tree into an empty folder; `progress` is told what is being done, how much and of how much.
+    """Writes the tree into an empty folder; `progress` is called with the work, how much and of how much.
     `vectors`: whether the site will have the recorded vectors.
 
     Raises:
@@ -196,7 +196,7 @@ def _results(
 
 
 def assets() -> list[str]:
-    """Files beside the hand-written pages: pictures, reports for machines."""
+    """Files next to the hand-written pages: pictures, reports for machines."""
     folder = docs_folder()
     files = (
         path

@@ -20,7 +20,7 @@ from golden.publish.templating import render
 from golden.vectors import captured
 
 LISTED = 24
-"""So many variants have a row each; more are folded by N and operand types, with the full names in a list."""
+"""Most variants with a row each; more are folded by N and operand types, with the full names in a list."""
 _N = re.compile(r"(?<=\d)n\d+(?=k\d)")
 
 

@@ -1,4 +1,4 @@
-"""Sphinx's configuration of the site; golden/publish/site.py copies it beside the pages."""
+"""Sphinx's configuration of the site; golden/publish/site.py copies it next to the pages."""
 
 import importlib.util
 

@@ -52,12 +52,12 @@
   /* Guides and chapters: the query is their address or phrase, or each of its words begins one of the phrase; the shorter that the
      better. Words for types and cards may be left over. */
   function titled(path, phrase, query, named) {
-    const asked = plainWords(query), words = plainWords(phrase);
-    if (!asked.length) return 0;
-    if (asked.join(" ") === words.join(" ") || path === `${asked.join("-")}.html`) return path.includes("#") ? 28 : 200;
-    const met = asked.filter((word) => word.length > 1 && words.some((one) => one.startsWith(word)));
-    if (!met.length || !asked.every((word) => met.includes(word) || named(word))) return 0;
-    const score = 5 + (80 * met.join("").length * met.length) / (words.join("").length * asked.length);
+    const given = plainWords(query), words = plainWords(phrase);
+    if (!given.length) return 0;
+    if (given.join(" ") === words.join(" ") || path === `${given.join("-")}.html`) return path.includes("#") ? 28 : 200;
+    const met = given.filter((word) => word.length > 1 && words.some((one) => one.startsWith(word)));
+    if (!met.length || !given.every((word) => met.includes(word) || named(word))) return 0;
+    const score = 5 + (80 * met.join("").length * met.length) / (words.join("").length * given.length);
     return path.includes("#") ? Math.min(0.5 * score, 27) : Math.min(score, 85);
   }
 
