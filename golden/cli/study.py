@@ -124,8 +124,10 @@ def _print(found: Study, drawn: bool) -> None:
 def _say_what_is_missing() -> None:
     from importlib.util import find_spec
 
+    from golden.errors import pip_install
+
     if find_spec("matplotlib") is None:
-        typer.echo('Figures need matplotlib: pip install "mmagold[docs]"', err=True)
+        typer.echo(f"Figures need matplotlib: {pip_install('plots')}", err=True)
 
 
 def _print_table(item: Table) -> None:
