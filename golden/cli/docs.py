@@ -11,6 +11,7 @@ from golden.cli import completion
 from golden.cli.export import Request, document
 from golden.cli.progress import progress_bar
 from golden.errors import missing
+from golden.explain.numbers import counted
 from golden.paths import checkout
 from golden.workers import MOST_WORKERS
 
@@ -35,7 +36,7 @@ def build(
 
     with progress_bar() as progress:
         count = site.build(out, jobs, progress, vectors)
-    typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
+    typer.echo(f"{out / 'index.html'}: {counted(count, 'page')}", err=True)
     if checkout() is None:
         typer.echo("this installation lacks the recorded results: the site marks them C*", err=True)
     _say_without_explorer()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from golden.explain.numbers import counted
 
 if TYPE_CHECKING:
     from golden.kernels.found import Search
@@ -181,9 +182,7 @@ def _tell(found: Search) -> None:
     typer.echo(_words(found.plan))
     typer.echo(found.plan.evidence.source)
     if found.plan.others:
-        typer.echo(
-            f"{len(found.plan.others)} other plans give the same bits, this data cannot tell them apart:"
-        )
+        typer.echo(f"equally consistent with this data: {counted(len(found.plan.others), 'other plan')}")
         for other in found.plan.others[:8]:
             typer.echo(f"  {_words(other)}")
     if found.unchecked:

@@ -11,6 +11,7 @@ import typer
 
 from golden.cli import completion
 from golden.cli.progress import progress_bar
+from golden.explain.numbers import counted
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -130,10 +131,10 @@ def _report(made: Manifest, path: Path, what: str, as_json: bool) -> None:
         typer.echo(json.dumps(made.as_dict(), indent=2))
         return
     width = f"{made.operand_width} + {made.result_width} bits"
-    typer.echo(f"{path}: {what}: {made.count} vectors of {made.architecture}:{made.instruction}")
+    typer.echo(f"{path}: {what}: {counted(made.count, 'vector')} of {made.architecture}:{made.instruction}")
     typer.echo(
-        f"  {made.format}, level {made.level}, {width}, seed {made.seed}, {len(made.classes)} kinds, sha256 "
-        f"{made.sha256}"
+        f"  {made.format}, level {made.level}, {width}, seed {made.seed}, "
+        f"{counted(len(made.classes), 'kind')}, sha256 {made.sha256}"
     )
 
 

@@ -604,7 +604,7 @@ def test_spec_check(tmp_path: Path) -> None:
     assert data("spec", "check", str(EXAMPLES / "late_c.yaml"))["k"] == 8
     count = len(golden.instructions("hopper"))
     checked = call("spec", "check", str(ROOT / "spec" / "architectures" / "hopper.yaml")).stdout
-    assert f"ok: {count} instructions of hopper compile" in checked
+    assert f"ok: {count:,} instructions of hopper compile" in checked
     bad = tmp_path / "unit.yaml"
     bad.write_text((EXAMPLES / "exact_pair.yaml").read_text().replace("{k: 2}", "{k: 2, kk: 3}"))
     assert f"{bad}:" in complaint("spec", "check", str(bad)) and "unknown key 'kk'" in complaint(
