@@ -465,11 +465,12 @@ def test_a_damaged_program_is_refused(page: ExplorerPage, path: str, value: Any,
     assert complaint in page.complaint
 
 
-def test_text_that_is_no_json_is_refused(page: ExplorerPage) -> None:
+@pytest.mark.parametrize(("text", "words"), [("formats: {a: f16}", "mmagold export"), ("{a", "no JSON")])
+def test_text_that_is_no_json_is_refused(page: ExplorerPage, text: str, words: str) -> None:
     page.open()
-    paste(page, "formats: {a: f16}")
+    paste(page, text)
     page.wait("!document.getElementById('complaint').hidden")
-    assert "no JSON" in page.complaint
+    assert words in page.complaint
 
 
 @pytest.mark.parametrize("dark", (False, True))

@@ -111,7 +111,10 @@ export class Library {
     try {
       document = JSON.parse(text);
     } catch (error) {
-      throw new CoreError(`this is no JSON: ${error.message}`);
+      const hint = /^\s*[\w-]+:/.test(text)
+        ? 'this is YAML; "mmagold export my_unit.yaml --format program" writes the JSON that this page reads'
+        : `this is no JSON: ${error.message}`;
+      throw new CoreError(hint);
     }
     if (document?.mmagold_program !== 1 || !Array.isArray(document.units)) {
       throw new CoreError(
