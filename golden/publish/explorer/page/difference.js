@@ -58,5 +58,6 @@ function same(x, y) {
 
 function text(number) {
   const shown = number.kind === FINITE && number.significand;
-  return shown ? `${significandText(number)} * 2^${number.exponent}` : describe(number);
+  const digits = shown ? significandText(number) : "";
+  return shown ? `${digits[0]}0b${digits.slice(1)} * 2^${number.exponent}` : describe(number);
 }
