@@ -53,6 +53,7 @@ def found(
 def test_there_are_forty_queries_of_pages_that_exist(pages: list[Any]) -> None:
     paths = {page.path.removesuffix(".md") for page in pages}
     assert len(QUERIES) >= 40
+    assert finder.phrases().keys() <= paths
     for one in QUERIES:
         assert any(fnmatch.filter(paths, pattern) for pattern in one["first"]), one
 

@@ -451,3 +451,14 @@ def test_every_kind_of_scale_has_its_page_and_tabs_lead_there() -> None:
         f"rtx_blackwell/mma_mxf4-f32{word}" for word in ("", "-ue4m3-16", "-ue8m0-16")
     ]
     assert [bool(current) for _, current in tabs] == [False, True, False]
+
+
+def test_an_installation_without_vectors_does_not_say_that_none_were_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hopper, volta = golden.instruction("hopper:HMMA.16816.F32"), golden.instruction("volta:HMMA.884.F32.F32")
+    assert variants.captured_cell([hopper]).startswith("[3,968]")
+    monkeypatch.setattr(variants, "checkout", lambda: None)
+    monkeypatch.setattr(variants, "manifest", lambda _: {})
+    assert variants.captured_cell([hopper]) == "not in this installation"
+    assert variants.captured_cell([volta]) == "none"
