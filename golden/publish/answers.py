@@ -21,10 +21,9 @@ from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Additions, Align, Fma, Sum
 from golden.publish import ieee
-from golden.publish.dot_text import command, result_text
+from golden.publish.dot_text import command, result_text, short
 from golden.publish.explorer.address import address
 from golden.publish.families import Group
-from golden.publish.operand_text import short
 from golden.publish.templating import render
 
 # Special values ---------------------------------------------------------------------------------------------

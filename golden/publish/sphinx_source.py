@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +20,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from golden.errors import DocsError, MmagoldError, one_line
+from golden.catalog.lookup import resolve
+from golden.errors import DocsError, MmagoldError, nearest, one_line
+from golden.explain.markdown import figure
+from golden.instruction import Instruction
 from golden.paths import checkout, docs_folder
-from golden.publish import claims, finder, marked_pictures, navigation, slots, source_page
+from golden.publish import claims, finder, navigation, slots, source_page
 from golden.publish.links import RECORDED, VECTORS, Links
 from golden.publish.page import Page
+from golden.publish.pictures import datapath, tree
 
 Progress = Callable[[str, int, int], None]
 GENERATORS = (
@@ -44,6 +49,16 @@ STATIC = (
     Path(__file__).parent / "pictures" / "fragments.js",
 )
 """Style sheets and scripts of the site."""
+_MARK = re.compile(r"^<!-- picture: (?P<kind>\S+) (?P<name>\S+) -->$", re.M)
+_PICTURES: dict[str, tuple[Callable[[Instruction], str], str]] = {
+    "datapath": (
+        datapath.datapath,
+        "Datapath of {name} on {architecture}, with the width of every register.",
+    ),
+    "tree": (tree.summation_tree, "The order in which {name} on {architecture} adds."),
+}
+"""Pictures that a hand-written page asks for, <!-- picture: datapath hopper:HMMA.16816.F32 -->; a code host
+shows nothing there."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,27 @@ class HandWritten:
 
     def __call__(self) -> str:
         """Its text, without the claims and with the pictures that it asks for."""
-        return marked_pictures.drawn(claims.without_claims(self.path.read_text("utf-8")), self.path.name)
+        return drawn(claims.without_claims(self.path.read_text("utf-8")), self.path.name)
+
+
+def drawn(text: str, page: str) -> str:
+    """The page with its pictures.
+
+    Raises:
+        DocsError: a kind of picture that there is not. UnknownNameError: an instruction that there is not.
+    """
+
+    def picture(match: re.Match[str]) -> str:
+        if match["kind"] not in _PICTURES:
+            raise DocsError(
+                f"{page}: picture '{match['kind']}' is unknown, expected {' or '.join(_PICTURES)}"
+                f"{nearest(match['kind'], _PICTURES)}"
+            )
+        draw, caption = _PICTURES[match["kind"]]
+        ins = resolve(match["name"])
+        return figure(draw(ins), caption.format(name=ins.name, architecture=ins.architecture))
+
+    return _MARK.sub(picture, text)
 
 
 def all_pages() -> list[Page]:
