@@ -49,6 +49,9 @@ STATIC = (
     Path(__file__).parent / "pictures" / "fragments.js",
 )
 """Style sheets and scripts of the site."""
+_SITE_LINK = re.compile(r"<!-- site: (\S+) -->(.+?)<!-- / -->", re.S)
+"""A link of a hand-written page to a generated one, such as <!-- site: api/index.md -->the API<!-- / -->; a code
+host, which has no such page, shows the text alone."""
 _MARK = re.compile(r"^<!-- picture: (?P<kind>\S+) (?P<name>\S+) -->$", re.M)
 _PICTURES: dict[str, tuple[Callable[[Instruction], str], str]] = {
     "datapath": (
@@ -68,8 +71,9 @@ class HandWritten:
     path: Path
 
     def __call__(self) -> str:
-        """Its text, without the claims and with the pictures that it asks for."""
-        return drawn(claims.without_claims(self.path.read_text("utf-8")), self.path.name)
+        """Its text, without the claims and with the pictures and links that it asks for."""
+        text = _SITE_LINK.sub(r"[\2](\1)", claims.without_claims(self.path.read_text("utf-8")))
+        return drawn(text, self.path.name)
 
 
 def drawn(text: str, page: str) -> str:
