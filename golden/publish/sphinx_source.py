@@ -50,8 +50,8 @@ STATIC = (
 )
 """Style sheets and scripts of the site."""
 _SITE_LINK = re.compile(r"<!-- site: (\S+) -->(.+?)<!-- / -->", re.S)
-"""A link of a hand-written page to a generated one, such as <!-- site: api/index.md -->the API<!-- / -->; a code
-host, which has no such page, shows the text alone."""
+"""A link of a hand-written page to a generated one, <!-- site: api/index.md -->the API<!-- / -->; a code host
+has no such page, and shows the text alone."""
 _MARK = re.compile(r"^<!-- picture: (?P<kind>\S+) (?P<name>\S+) -->$", re.M)
 _PICTURES: dict[str, tuple[Callable[[Instruction], str], str]] = {
     "datapath": (
