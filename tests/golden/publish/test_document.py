@@ -208,7 +208,7 @@ def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for package in ("typst", "markdown_it"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, package, None)
-            with pytest.raises(DocsToolMissing, match='pip install .*"typst>=') as caught:
+            with pytest.raises(DocsToolMissing, match=r'pip install .*"typst>=') as caught:
                 document.export(unit, "pdf", tmp_path / "unit.pdf")
             assert "\n" not in str(caught.value) and not (tmp_path / "unit.pdf").exists()
 

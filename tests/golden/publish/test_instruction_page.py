@@ -462,3 +462,16 @@ def test_an_installation_without_vectors_does_not_say_that_none_were_recorded(
     monkeypatch.setattr(variants, "manifest", lambda _: {})
     assert variants.captured_cell([hopper]) == "not in this installation"
     assert variants.captured_cell([volta]) == "none"
+
+
+def test_the_files_of_a_page_hold_its_example_variant(tmp_path: Path) -> None:
+    """Its links name them; the YAML computes the same bits."""
+    own = group("hopper/mma_f16-f32")
+    ins, made = own.representative, dict(instruction_page.files(own))
+    page = instruction_page.markdown(own)
+    assert all(f"](site:{path})" in page for path in made)
+    assert json.loads(made["instructions/hopper/mma_f16-f32.json"])["instruction"] == ins.name
+    (tmp_path / "unit.yaml").write_text(made["instructions/hopper/mma_f16-f32.yaml"])
+    unit = golden.load_instruction(tmp_path / "unit.yaml")
+    operands = stimuli.generate(ins, "alignment_edge", 200, np.random.default_rng(1))
+    assert (unit.dot(**operands) == ins.dot(**operands)).all()
