@@ -8,7 +8,9 @@ ValueError` keeps working.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
+from importlib import metadata
 from itertools import islice
 
 
@@ -88,9 +90,21 @@ class DocsToolMissing(DocsError, ToolMissing):
 def missing(package: str) -> DocsToolMissing:
     """The error for an optional package of the docs that is not installed."""
     return DocsToolMissing(
-        f"the Python package '{package}' is not installed, expected what the docs need: pip install "
-        '"mmagold[docs]"'
+        f"the Python package '{package}' is not installed, expected what the docs need: {pip_install('docs')}"
     )
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs what an extra of this package asks for; it names the packages, so that it
+    works where mmagold itself came from a checkout or a wheel."""
+    try:
+        declared = metadata.requires("mmagold") or []
+    except metadata.PackageNotFoundError:
+        declared = []
+    found = [
+        f'"{one.partition(";")[0].strip()}"' for one in declared if re.search(f"extra == .{extra}\\b", one)
+    ]
+    return f"pip install {' '.join(found)}" if found else f'pip install "mmagold[{extra}]"'
 
 
 _LONGEST_NAME = 1000

@@ -533,6 +533,7 @@ class Mapping(Value):
                 either = "either" if len(group) == 2 else "one of"
                 raise section.error(f"expected {either} {' or '.join(map(repr, group))}")
         grouped = {name for group in self.one_of for name in group}
+        section.need([*self._required()])
         found = {}
         for key in self.keys:
             default = None if key.name in grouped and key.default is MISSING else key.default

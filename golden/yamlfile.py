@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +40,14 @@ class Section(dict[str, Any]):
         """Returns a SpecError that points at `key` (or at the start of this mapping)."""
         line = self.lines.get(key, self.line) if key else self.line
         return SpecError(f"{self.file}:{line}: {message}")
+
+    def need(self, keys: Collection[str]) -> None:
+        """Refuses a mapping that lacks several of these keys, all in one message."""
+        lacking = [key for key in keys if key not in self]
+        if len(lacking) > 1:
+            named = [f"'{key}'" for key in lacking]
+            near = next(filter(None, (nearest(key, self.keys() - set(keys)) for key in lacking)), "")
+            raise self.error(f"keys {', '.join(named[:-1])} and {named[-1]} are missing{near}")
 
     def take(self, key: str, kind: type[T] | tuple[type, ...], default: Any = MISSING) -> Any:
         """Returns the value of `key`, which must be of type `kind`; without a default the key is required."""

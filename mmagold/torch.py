@@ -9,13 +9,13 @@
 Needs PyTorch (pip install 'mmagold[torch]'); docs/torch.md has the rules.
 """
 
-from golden.errors import ToolMissing
+from golden.errors import ToolMissing, pip_install
 
 try:
     import torch as _torch
 except ImportError as error:
     raise ToolMissing(
-        f"PyTorch cannot be imported ({error}), expected what pip install 'mmagold[torch]' brings"
+        f"PyTorch cannot be imported ({error}), expected what {pip_install('torch')} brings"
     ) from None
 
 from golden.tensors.matmul import emulated_matmul

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.export import FORMATS
 from golden.cli.progress import progress_bar
 from golden.identify.blackbox.plugins import OPENERS
 from golden.workers import MOST_WORKERS
@@ -505,6 +506,7 @@ def add_commands(app: typer.Typer) -> None:
     rtl.command()(uvm)
     app.command()(doctor)
     OPENERS.append(_black_box)
+    FORMATS["uvm"] = lambda asked: uvm(Path(asked.name), asked.folder("uvm"), prefix=asked.prefix)
 
 
 def _black_box(text: str) -> Unit | None:

@@ -195,7 +195,22 @@ def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_p
     package = Path(report["package"]).parent
     assert package.is_relative_to(installed.parent) and not package.is_relative_to(ROOT)
     assert Path(report["spec"]) == package / "spec"
-    assert Path(report["docs"]) == package / "docs" / "pages"
+    assert Path(report["docs"]) == package / "publish" / "pages"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("checkout", [False, True], ids=["empty folder", "checkout without a core"])
+def test_the_first_example_runs_where_a_user_runs_it(installed: Path, tmp_path: Path, checkout: bool) -> None:
+    """In a checkout its sources come before the installed package, whose core they take."""
+    page = (ROOT / "docs" / "index.md").read_text("utf-8")
+    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", page, re.S)[:2]
+    if checkout:
+        for name in ("golden", "spec"):
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=NOT_SOURCE)
+        shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert run(tmp_path, installed / "python", "-c", code) == printed
+    where = run(tmp_path, installed / "python", "-c", "import golden; print(golden.__file__)")
+    assert Path(where.strip()).is_relative_to(tmp_path) == checkout
 
 
 @pytest.mark.long

@@ -89,9 +89,9 @@ def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evide
     )
 
 
-def instruction(architecture: str, name: str) -> Instruction:
+def instruction(architecture: str, name: str | None = None) -> Instruction:
     """Returns the instruction of that PTX, SASS or AMD name on `architecture`: its own name (hopper), that of
-    a card (h100, RTX 5090) or of a target (sm_90).
+    a card (h100, RTX 5090) or of a target (sm_90). One argument is `architecture:instruction`.
 
     Types of operands (nvfp4) are a name where one instruction has them.
 
@@ -100,6 +100,8 @@ def instruction(architecture: str, name: str) -> Instruction:
             stands for several instructions.
         UnknownArithmeticError: the architecture has it, but what it computes is not public.
     """
+    if name is None:
+        return resolve(architecture)
     cached = _cache.get((architecture, name))
     if cached is not None:
         return cached

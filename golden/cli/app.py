@@ -24,6 +24,7 @@ from golden import boundary
 from golden.cli import completion, plugins
 from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
+from golden.cli.export import export
 from golden.cli.gemm import add_commands as add_gemm
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
@@ -82,7 +83,7 @@ class _Group(TyperGroup):
         boundary.end(lambda: self.status(*args, **extra))
 
     def status(self, *args: Any, **extra: Any) -> int:
-        """Runs the command line; what ends it otherwise than with a status is raised."""
+        """Runs the command line; what ends it without a status is raised."""
         try:
             result = super().main(*args, **{**extra, "standalone_mode": False})
         except _UsageError as error:
@@ -107,6 +108,14 @@ class _Group(TyperGroup):
                 error.message += f" {_absent}"
             raise
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands, in the order of DOORS."""
+        order = [name for names in DOORS.values() for name in names]
+        names = super().list_commands(ctx)
+        if ctx.parent is not None:
+            return names
+        return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
         with _carrying():
@@ -122,7 +131,7 @@ class _Group(TyperGroup):
 
 
 def _misused(error: Any) -> int:
-    """Tells a wrong command line in one line; without any argument typer shows the help instead."""
+    """Reports a wrong command line in one line; without any argument typer shows the help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     else:
@@ -142,7 +151,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
-    "(hopper:HMMA.16816.F32), an instruction beside --arch, or a unit of your own (my_unit.yaml).",
+    "(hopper:HMMA.16816.F32), an instruction with --arch, or a unit of your own (my_unit.yaml).",
 )
 spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
 app.add_typer(spec_app, name="spec")
@@ -152,6 +161,22 @@ gemm_app = typer.Typer(
 app.add_typer(gemm_app, name="gemm")
 docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
 app.add_typer(docs_app, name="docs")
+
+
+DOORS = {
+    "I have RTL": ("rtl", "doctor"),
+    "I need vectors and a testbench": ("vectors", "export"),
+    "I want the specification as a document": ("list", "show", "formats", "algorithms", "spec", "docs"),
+    "I want to know why my numbers differ": ("run", "explain", "compare", "gemm", "dissect", "study"),
+}
+"""What a user comes for, and the commands for it, in the order of the help."""
+MORE = "I measure hardware"
+"""The door of all other commands."""
+
+
+def _name_of(info: Any) -> str:
+    """The word of a command or group on the command line."""
+    return str(info.name or typer.main.get_command_name(info.callback.__name__))
 
 
 # Arguments and options that several commands have ---------------------------------------------------------
@@ -281,7 +306,7 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 def explain(
     name: Name,
     a: Annotated[
-        str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")
+        str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24,1/3 or codes 0x3c00; zeros follow.")
     ] = "",
     b: Annotated[str | None, typer.Option("--b", help="Elements of b, as for --a.")] = None,
     c: Annotated[
@@ -418,111 +443,6 @@ def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Compariso
 
 
 @app.command()
-def export(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME|dpi|c",
-            help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the "
-            "NAME after it, or c, for a C header of it.",
-            autocompletion=completion.instruction,
-            show_default=False,
-        ),
-    ],
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="After dpi and c: what to model; after c also a whole architecture.",
-            autocompletion=completion.instruction,
-        ),
-    ] = None,
-    format_: Annotated[
-        str,
-        typer.Option("--format", help="md, json or program.", autocompletion=lambda: list(_EXPORTS)),
-    ] = "md",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")
-    ] = None,
-    prefix: Annotated[
-        str | None, typer.Option("--prefix", help="dpi, c: start of all names (default: NAME's).")
-    ] = None,
-    arch: Arch = None,
-) -> None:
-    """Writes the instruction's specification as a document, or the instruction as a C model for simulators
-    (dpi) or a C header for emulators (c).
-
-    The document: steps, widths of every register, special values, sources; with --format program the
-    compiled program, for the explorer (docs explorer). The model: self-contained C, a SystemVerilog package
-    with the imported function, an example testbench, a Makefile. The header: one file with the instruction,
-    or all of an architecture, on dot products, matrices and registers of lanes.
-    """
-    if name == "c" and model is not None:
-        _export_header(model, out, prefix, arch)
-        return
-    if name in ("dpi", "c") or model is not None:
-        _export_dpi(name, model, out, prefix, arch)
-        return
-    from golden.catalog.lookup import resolve
-    from golden.files import output
-
-    if format_ not in _EXPORTS:
-        raise typer.BadParameter(f"'{format_}' is not one of {', '.join(_EXPORTS)}", param_hint="--format")
-    text = _export_text(resolve(name, arch), format_)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(out, text)
-
-
-_EXPORTS = ("md", "json", "program")
-
-
-def _export_text(ins: Instruction, format_: str) -> str:
-    from golden.explain.program_file import program_file
-    from golden.explain.specification import specification, to_markdown
-
-    if format_ == "md":
-        return to_markdown(ins)
-    return json.dumps(specification(ins) if format_ == "json" else program_file([ins]), indent=2) + "\n"
-
-
-def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:
-    from golden.catalog.lookup import resolve
-    from golden.errors import UnknownNameError
-    from golden.vectors import dpi
-
-    if word != "dpi" or name is None:
-        raise UnknownNameError(
-            f"arguments are '{word} {name or ''}', expected 'dpi NAME', 'c NAME' or one NAME"
-        )
-    if out is None:
-        raise typer.BadParameter("dpi writes several files; name a folder", param_hint="--out")
-    for file in dpi.write(resolve(name, arch), out, prefix):
-        typer.echo(str(file))
-
-
-def _export_header(name: str, out: Path | None, prefix: str | None, arch: str | None) -> None:
-    from golden.catalog.architectures import meant
-    from golden.catalog.lookup import instructions, resolve
-    from golden.files import output
-    from golden.vectors import c_header
-
-    chip = meant(name) if arch is None else None
-    if chip is not None:
-        title = f"Instructions of {chip}"
-        text = c_header.text(instructions(chip), prefix or c_header.identifier(chip), title)
-    else:
-        ins = resolve(name, arch)
-        title = f"{ins.architecture} {ins.name}"
-        text = c_header.text([ins], prefix or c_header.identifier(title), title)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(out, text)
-
-
-@app.command()
 def algorithms(as_json: Json = False) -> None:
     """Lists the algorithms of spec/algorithms."""
     from golden.cli import lists
@@ -562,11 +482,15 @@ def spec_check(
 
 
 app.command("vectors")(vectors)
+app.command("export")(export)
 app.command("study")(study)
 app.command("dissect")(dissect)
 add_docs(docs_app)
 add_gemm(gemm_app)
 _absent = plugins.add_commands(app)
+_info: Any
+for _info in (*app.registered_commands, *app.registered_groups):
+    _info.rich_help_panel = next((door for door, names in DOORS.items() if _name_of(_info) in names), MORE)
 app.info.epilog = _absent.replace("[", r"\[")
 
 
@@ -575,12 +499,8 @@ def _named(words: list[str]) -> typer.Typer:
     to read the parameters of every command. A shell that completes asks for all."""
     if "_MMAGOLD_COMPLETE" in os.environ or len(words) < 2:
         return app
-    commands = [
-        one
-        for one in app.registered_commands
-        if words[1] == (one.name or typer.main.get_command_name(cast(Any, one.callback).__name__))
-    ]
-    groups = [one for one in app.registered_groups if one.name == words[1]]
+    commands = [one for one in app.registered_commands if words[1] == _name_of(one)]
+    groups = [one for one in app.registered_groups if words[1] == _name_of(one)]
     if not commands and not groups:
         return app
     chosen = copy(app)

@@ -46,7 +46,7 @@ def dissect(
     ] = False,
     seconds: Annotated[float, typer.Option("--seconds", help="Ask no question after this time.")] = 60,
     asks: Annotated[
-        int, typer.Option("--asks", min=500, help="Dot products that the box may be asked.")
+        int, typer.Option("--asks", min=500, help="Most dot products to run on the box.")
     ] = 400_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
     resume: Annotated[
@@ -64,11 +64,10 @@ def dissect(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Finds the specification of a black box by asking it.
+    """Finds the specification of a black box by running it.
 
-    Ends with status 1 where the nearest candidate still answers otherwise than the box, or where the limits
-    ended before it was checked, and with 2 where there is no candidate, or one that `--out` cannot be written
-    of: standard error says why.
+    Exit status: 0 explained; 1 the best candidate still differs, or a limit ended the check; 2 no candidate,
+    or `--out` could not be written: standard error says why.
     """
     from golden.catalog.lookup import resolve
     from golden.errors import OperandError

@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from golden.cli import completion
+from golden.cli.export import Request, document
 from golden.cli.progress import progress_bar
 from golden.errors import missing
+from golden.explain.numbers import counted
 from golden.paths import checkout
 from golden.workers import MOST_WORKERS
 
@@ -34,7 +36,7 @@ def build(
 
     with progress_bar() as progress:
         count = site.build(out, jobs, progress, vectors)
-    typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
+    typer.echo(f"{out / 'index.html'}: {counted(count, 'page')}", err=True)
     if checkout() is None:
         typer.echo("this installation lacks the recorded results: the site marks them C*", err=True)
     _say_without_explorer()
@@ -96,12 +98,7 @@ def export(
     ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document to hand on."""
-    from golden.publish import document
-
-    chosen = document.file_name(name, form) if form == "pdf" and out is None else None
-    document.export(name, form, chosen or out)
-    if chosen is not None:
-        typer.echo(str(chosen), err=True)
+    document(Request(name, out, None, None, form))
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from golden.explain.numbers import counted
 
 if TYPE_CHECKING:
     from golden.kernels.found import Search
@@ -109,10 +110,10 @@ def plan(
         str | None,
         typer.Option(
             "--ask",
-            help="python:file.py:function(A, B) -> D on raw codes, instead of files: a kernel that is asked.",
+            help="python:file.py:function(A, B) -> D on raw codes, instead of files: a kernel to run.",
         ),
     ] = None,
-    shape: Annotated[str, typer.Option("--shape", help="MxNxK in which a kernel is asked.")] = "",
+    shape: Annotated[str, typer.Option("--shape", help="MxNxK of the products that a kernel runs.")] = "",
     arch: Annotated[str, typer.Option("--arch", help="Whose instructions are tried.")] = "",
     formats: Annotated[
         str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
@@ -137,17 +138,17 @@ def plan(
     if any(path is None for path in files.values()) if ask is None else any(files.values()):
         raise typer.BadParameter("expected all of --a, --b and --d, or --ask alone", param_hint="--d")
     if (ask is None) != (not shape):
-        raise typer.BadParameter("expected beside --ask, and there alone", param_hint="--shape")
+        raise typer.BadParameter("goes with --ask alone", param_hint="--shape")
     known, arch = _formats(formats), called(arch)
     paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
-    beside = {name: read_array(path) for name, path in paths.items() if path is not None}
-    if beside and ask is not None:
-        raise typer.BadParameter("a kernel is asked for products of A and B alone", param_hint="--ask")
+    given = {name: read_array(path) for name, path in paths.items() if path is not None}
+    if given and ask is not None:
+        raise typer.BadParameter("a kernel runs products of A and B alone", param_hint="--ask")
     with progress_bar() as progress:
         tell = partial(progress, "searching")
         if ask is None:
             assert a is not None and b is not None and d is not None
-            found = finding.search(read_array(a), read_array(b), read_array(d), arch, known, tell, beside)
+            found = finding.search(read_array(a), read_array(b), read_array(d), arch, known, tell, given)
         else:
             kernel = named_function(ask.removeprefix("python:"))
             found = finding.ask(kernel, parse_shape(shape), arch, known, tell)
@@ -181,9 +182,7 @@ def _tell(found: Search) -> None:
     typer.echo(_words(found.plan))
     typer.echo(found.plan.evidence.source)
     if found.plan.others:
-        typer.echo(
-            f"{len(found.plan.others)} other plans give the same bits, this data cannot tell them apart:"
-        )
+        typer.echo(f"equally consistent with this data: {counted(len(found.plan.others), 'other plan')}")
         for other in found.plan.others[:8]:
             typer.echo(f"  {_words(other)}")
     if found.unchecked:

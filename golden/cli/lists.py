@@ -247,5 +247,5 @@ def check_spec(path: Path) -> dict[str, Any]:
         "kind": "spec",
         "architectures": names,
         "instructions": count,
-        "summary": f"{count} instructions of {', '.join(names)} compile",
+        "summary": f"{counted(count, 'instruction')} of {', '.join(names)} compile{'s' * (count == 1)}",
     }

@@ -21,18 +21,18 @@ OURS = ("hw_capture", "rtl_tb")
 
 def add_commands(app: typer.Typer) -> str:
     """Adds the commands of every entry point; returns sentences about what is not there ("": nothing)."""
-    told, names = [], set()
+    lines, names = [], set()
     for plugin in sorted(metadata.entry_points(group=GROUP)):
         names.add(plugin.name)
         try:
             plugin.load()(app)
         except (Exception, SystemExit) as error:
             why = one_line(error)
-            told.append(f"The commands of {plugin.name} ({plugin.value}) could not be loaded: {why}.")
+            lines.append(f"The commands of {plugin.name} ({plugin.value}) could not be loaded: {why}.")
     missing = [name for name in OURS if name not in names]
     if missing:
-        told.append(
+        lines.append(
             f"The commands of {' and '.join(missing)} are not registered: install mmagold, or run "
             "'python setup.py build_ext --inplace egg_info' in the checkout."
         )
-    return " ".join(told)
+    return " ".join(lines)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A bar that is told what is done, how much, and of how much (0: nobody knows)."""
+    """A bar that is called with what is done, how much, and of how much (0: nobody knows)."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._task = progress, progress.add_task("", total=None)
@@ -33,8 +33,8 @@ class Bar:
 
 @contextmanager
 def progress_bar(shown: bool = True) -> Iterator[Bar]:
-    """A progress bar on stderr, where that is a terminal; to be told what is done, how much, and of how much
-    (0: nobody knows)."""
+    """A progress bar on stderr, where that is a terminal; call it with the work, how much is done, and of how
+    much (0: nobody knows)."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -191,8 +191,8 @@ def _example(example: Example) -> Group:
     for k, (a, b) in enumerate(zip(trace.a, trace.b, strict=True)):
         if formats["a"].decode(a).kind != Kind.ZERO or formats["b"].decode(b).kind != Kind.ZERO:
             absent = "b" in trace.instruction.absent
-            told = () if absent else (code_text(b, formats["b"]), describe_code(formats["b"], b))
-            shown.add_row(f"k = {k}", code_text(a, formats["a"]), describe_code(formats["a"], a), *told)
+            more_cells = () if absent else (code_text(b, formats["b"]), describe_code(formats["b"], b))
+            shown.add_row(f"k = {k}", code_text(a, formats["a"]), describe_code(formats["a"], a), *more_cells)
     if "c" not in trace.instruction.absent:
         shown.add_row("c", code_text(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
     flagged = ["flags"] * (example.flags is not None)

@@ -39,13 +39,13 @@ def study(
         bool,
         typer.Option(
             "--gpu",
-            help="Ask the GPU in this machine what its models are asked, where the study asks units.",
+            help="Also run the study on the GPU in this machine, where it runs units.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Reproduces a finding of the papers on the models:
-    figure, table, and the printed numbers beside them."""
+    figure, table, and the printed numbers next to them."""
     if name is None:
         _list(as_json)
         return
@@ -124,8 +124,10 @@ def _print(found: Study, drawn: bool) -> None:
 def _say_what_is_missing() -> None:
     from importlib.util import find_spec
 
+    from golden.errors import pip_install
+
     if find_spec("matplotlib") is None:
-        typer.echo('Figures need matplotlib: pip install "mmagold[docs]"', err=True)
+        typer.echo(f"Figures need matplotlib: {pip_install('plots')}", err=True)
 
 
 def _print_table(item: Table) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from golden.cli import completion
 from golden.cli.progress import progress_bar
+from golden.explain.numbers import counted
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -66,7 +67,7 @@ def vectors(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json beside it.")
+        Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json next to it.")
     ] = None,
     signals: Annotated[
         bool, typer.Option("--signals", help="Add the intermediate values of every step (level dot).")
@@ -130,19 +131,19 @@ def _report(made: Manifest, path: Path, what: str, as_json: bool) -> None:
         typer.echo(json.dumps(made.as_dict(), indent=2))
         return
     width = f"{made.operand_width} + {made.result_width} bits"
-    typer.echo(f"{path}: {what}: {made.count} vectors of {made.architecture}:{made.instruction}")
+    typer.echo(f"{path}: {what}: {counted(made.count, 'vector')} of {made.architecture}:{made.instruction}")
     typer.echo(
-        f"  {made.format}, level {made.level}, {width}, seed {made.seed}, {len(made.classes)} kinds, sha256 "
-        f"{made.sha256}"
+        f"  {made.format}, level {made.level}, {width}, seed {made.seed}, "
+        f"{counted(len(made.classes), 'kind')}, sha256 {made.sha256}"
     )
 
 
 def _list_kinds(as_json: bool) -> None:
     from golden import stimuli
 
-    told = {kind: stimuli.describe(kind) for kind in stimuli.KINDS}
+    described = {kind: stimuli.describe(kind) for kind in stimuli.KINDS}
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(described, indent=2))
         return
-    for kind, text in told.items():
+    for kind, text in described.items():
         typer.echo(f"{kind:<20} {text}")

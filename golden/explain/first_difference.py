@@ -117,7 +117,7 @@ def _same(x: Number, y: Number) -> bool:
 def _text(number: Number) -> str:
     digits = significand_text(number)
     return (
-        f"{digits} * 2^{number.exponent}"
+        f"{digits[0]}0b{digits[1:]} * 2^{number.exponent}"
         if number.kind.name == "FINITE" and number.value
         else describe(number)
     )

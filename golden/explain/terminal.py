@@ -167,10 +167,10 @@ def step_line(number: int, step: Step, integer: bool, style: str = "") -> Table:
     return line
 
 
-def trace_text(trace: Trace) -> str:
+def trace_text(trace: Trace, width: int = TEXT_WIDTH) -> str:
     """What `print_trace` prints, as plain text for reports: no terminal codes, whatever FORCE_COLOR says."""
     text = io.StringIO()
-    print_trace(trace, HouseConsole(file=text, width=TEXT_WIDTH, force_terminal=False))
+    print_trace(trace, HouseConsole(file=text, width=width, force_terminal=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 

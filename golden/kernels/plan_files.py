@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
-from golden.catalog.architectures import called
+from golden.catalog.architectures import called, meant
 from golden.catalog.families import fill
 from golden.catalog.lookup import instruction, resolve
 from golden.errors import MmagoldError, OperandError, SpecError
@@ -117,6 +117,13 @@ def any_plan(text: str) -> Plan:
         document = yamlfile.read(text)
         return build(resolve(text), {}) if "unit" in document else load_plan(text)
     architecture, colon, name = text.partition(":")
+    chip = None if colon else meant(text)
+    if chip is not None:
+        raise OperandError(
+            f"'{text}' is a chip with several units, expected one of them: {text}:PLAN "
+            f"({', '.join([one.name for one in plans(chip)][:3]) or 'none known'}), or {text}:INSTRUCTION "
+            f"(mmagold list {text})"
+        )
     if not colon:
         raise OperandError(
             f"plan '{text}' has no architecture, expected architecture:plan, architecture:instruction or a "

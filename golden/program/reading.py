@@ -78,8 +78,12 @@ class StepReader:
             SpecError: with file, line, key, what was expected and the nearest word.
         """
         kind = self._variant()
-        defaults = {name: default for name, _, default in declared(kind)}
-        for name, key, default in declared(kind):
+        keys = [*declared(kind)]
+        defaults = {name: default for name, _, default in keys}
+        given = {name: self.section.get(key_name(name, key), each) for name, key, each in keys}
+        needed = [(name, key) for name, key, default in keys if default is MISSING]
+        self.section.need([key_name(name, key) for name, key in needed if applies(key, given, defaults)])
+        for name, key, default in keys:
             if applies(key, self.values, defaults, self.flags):
                 self.values[name] = self._value(key_name(name, key), key, default)
         step = kind(**self.values)

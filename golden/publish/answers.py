@@ -13,6 +13,7 @@ import numpy as np
 from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.explain.special_values import special_cases
+from golden.explain.terminal import trace_text
 from golden.identify.comparing import classify
 from golden.identify.probe.facts import facts
 from golden.identify.probe.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
@@ -20,17 +21,16 @@ from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Additions, Align, Fma, Sum
 from golden.publish import ieee
-from golden.publish.dot_text import command, result_text
+from golden.publish.dot_text import command, result_text, short
 from golden.publish.explorer.address import address
 from golden.publish.families import Group
-from golden.publish.operand_text import short
 from golden.publish.templating import render
 
 # Special values ---------------------------------------------------------------------------------------------
 
 
 def special_values(group: Group) -> str:
-    """Each question with its operands, executed, beside the correctly rounded sum where results are
+    """Each question with its operands, executed, with the correctly rounded sum where results are
     floating point."""
     ins = group.representative
     d = ins.formats["d"]
@@ -66,8 +66,10 @@ def _against(d: Format, got: int, wanted: int) -> str:
     return "same" if kind in (-1, 3) else result_text(d, wanted)
 
 
+_COLUMNS = 104
+"""Of a trace on a page: the width of its box on a screen of 1440 pixels, and of a PDF's page."""
 _ORDINARY = "half_ulp"
-"""The stimulus kind of the example where nothing tells the unit from IEEE 754: its sums are rounded."""
+"""The stimulus kind of the example of a unit that equals IEEE 754: its sums are rounded."""
 
 
 # One telling example ----------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ def _traced(ins: Instruction, operands: dict[str, Any], case: str, wanted: str =
         kind=_ORDINARY,
         wanted=wanted,
         links="additions" if "b" in ins.absent else "fused multiply-adds",
-        trace=str(ins.trace(**operands)),
+        trace=trace_text(ins.trace(**operands), _COLUMNS),
         explorer="" if ins.is_custom else address(ins, operands),
         command=command(ins, operands),
     )

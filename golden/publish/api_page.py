@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from golden.errors import ToolMissing
 from golden.explain.markdown import code, link, table
 from golden.publish.page import Page
 
@@ -24,7 +25,25 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "golden.load_instruction",
             "golden.Instruction",
             "golden.Evidence",
+            "golden.modified",
+            "golden.Modifiers",
             "golden.explain.trace.Trace",
+        ),
+    ),
+    (
+        "products",
+        "Matrix products",
+        "Whole products as kernels compute them, and models of PyTorch.",
+        (
+            "golden.gemm",
+            "golden.plan",
+            "golden.plans",
+            "golden.load_plan",
+            "golden.find_plan",
+            "golden.sum_tree",
+            "golden.Plan",
+            "mmagold.torch.emulate",
+            "mmagold.torch.emulated_matmul",
         ),
     ),
     (
@@ -32,7 +51,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "Number formats",
         "Raw bits to values and back.",
         (
-            "golden.number.formats.formats",
+            "golden.formats",
             "golden.get_format",
             "golden.from_float",
             "golden.to_float",
@@ -73,6 +92,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "Compare and diagnose",
         "Where two units differ, and what a set of results says of the unit that gave them.",
         (
+            "golden.dissect",
             "golden.identify.comparing.compare",
             "golden.identify.comparing.Comparison",
             "golden.identify.comparing.Example",
@@ -170,7 +190,7 @@ print(found.numeric > 0, found.example is not None)""",
     ),
 }
 """Python and what it prints; the tests run it. The other pages have guides."""
-_GUIDES = {"cocotb": "cocotb.md", "capture": "capture-a-gpu.md"}
+_GUIDES = {"products": "gemm.md", "cocotb": "cocotb.md", "capture": "capture-a-gpu.md"}
 
 
 def pages() -> list[Page]:
@@ -208,7 +228,7 @@ def source(thing: str) -> str:
         ImportError: its module needs a package that is not installed.
     """
     module, _, name = thing.rpartition(".")
-    found = getattr(import_module(module), name)
+    found = inspect.unwrap(getattr(import_module(module), name))
     file, line = inspect.getsourcefile(found), inspect.getsourcelines(found)[1]
     top = import_module(thing.partition(".")[0]).__file__
     assert file is not None and top is not None
@@ -224,9 +244,9 @@ def _directive(thing: str) -> str:
         )
     try:
         head = f"## {last}\n\nIn {source(thing)}.\n\n"
-    except ImportError:  # without cocotb
+    except (ImportError, ToolMissing):  # without cocotb, without PyTorch
         head = f"## {last}\n\n"
-    if last[0].isupper():
+    if last[0].isupper() or last == "emulate":
         special = "\n   :special-members: __call__" if last == "Instruction" else ""
         return head + code(f".. autoclass:: {thing}\n   :members:{special}", "{eval-rst}")
     return head + code(f".. autofunction:: {thing}", "{eval-rst}")

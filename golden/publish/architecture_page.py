@@ -165,8 +165,8 @@ def _in_full(found: Iterable[Group]) -> str:
         for op in operations
         if op.algorithm == name
     }
-    told = [f"{name}: {title[:1].lower()}{title[1:]}" for name, title in titles.items() if name.isupper()]
-    return f"{'; '.join(told)}." if told else ""
+    parts = [f"{name}: {title[:1].lower()}{title[1:]}" for name, title in titles.items() if name.isupper()]
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def _machine_names(group: Group) -> str:
@@ -298,12 +298,12 @@ def _why(pair: Pair) -> str:
         return "; ".join(changed)
     old, new = (program_text(ins) for ins in (pair.old, pair.new))
     same = set(pair.old.program.algorithms) == set(pair.new.program.algorithms)
-    told = [f"another {'sequence' if same else 'algorithm'}: {old} became {new}"] if old != new else []
-    told += [
+    parts = [f"another {'sequence' if same else 'algorithm'}: {old} became {new}"] if old != new else []
+    parts += [
         f"{LABELS.get(name, name)}: {value_text(x)} became {value_text(y)}"
         for name, x, y in changed_parameters(pair.old, pair.new)
     ]
-    return "; ".join(told) or "several parameters"
+    return "; ".join(parts) or "several parameters"
 
 
 def _examples(found: list[list[Pair]]) -> Iterator[dict[str, Any]]:

@@ -14,14 +14,18 @@ from typing import Any
 
 from golden.catalog import architectures
 from golden.catalog.compared_units import BLOCKS, Block, short_title, units
+from golden.catalog.evidence_file import check_report
 from golden.explain.markdown import anchor, link
+from golden.files.inputs import read_json
 from golden.identify.probe import captured_witness
 from golden.identify.probe.captured_witness import Evidence, Place
 from golden.identify.probe.facts import Finding, facts
 from golden.identify.probe.properties import PROPERTIES, Property, by_slug, measure
 from golden.instruction import Instruction
-from golden.publish import forms_page, planted_faults
+from golden.paths import docs_folder
+from golden.publish import forms_page
 from golden.publish.dot_text import command, operands_text, result_text
+from golden.publish.evidence import campaigns
 from golden.publish.families import group_of
 from golden.publish.page import Page
 from golden.publish.templating import render
@@ -40,7 +44,7 @@ LETTERS = {
     "D": "derived",
     "?": "no source says it",
 }
-"""The letters of cells, as they are told below each table; the page's head says more."""
+"""The letters of cells, as they are explained below each table; the page's head says more."""
 _REFUTED_LISTED = 4
 """Other units of one place that are written out before it says how many more."""
 
@@ -181,7 +185,7 @@ def _mark(chosen: Property, ins: Instruction) -> str:
 
 
 def _silent(chosen: Property, ins: Instruction, found: Evidence) -> list[str]:
-    """What no recorded result tells from the model."""
+    """What the recorded results are equally consistent with."""
     return [text for text in (*found.silent, chosen.unseen(ins)) if text]
 
 
@@ -260,7 +264,7 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> dict[str, Any]:
         "rows": [_place_row(place) for place in found.places],
         "commands": "\n".join(command(place.instruction, place.operands) for place in found.places),
         "silent": _silent(case.row, ins, found),
-        "planted": list(planted_faults.told(ins, case.row.fault)),
+        "planted": list(_planted(ins, case.row.fault)),
     }
 
 
@@ -272,3 +276,26 @@ def _place_row(place: Place) -> list[str]:
     where = f"tile {place.tile} ({place.kind.split(':')[0]}), row {place.row}, column {place.column}"
     file = link(f"`{place.file.rsplit('/', 1)[-1]}`", place.file)
     return [file, where, result_text(fmt, place.recorded), words]
+
+
+def _planted(ins: Instruction, parameter: str) -> Iterator[str]:
+    """One sentence for each campaign that compared this instruction with a model whose parameter is wrong."""
+    for path in sorted((docs_folder() / "campaigns").glob("*_faults.json")):
+        report = read_json(check_report(path))
+        for run in report["campaigns"]:
+            if (run["architecture"], run["instruction"]) == (ins.architecture, ins.name) and parameter in run[
+                "faults"
+            ]:
+                page = link("a campaign", "campaign.md#does-it-see-a-wrong-unit")
+                yield (
+                    f"On an {report['device']['name']}, {page} compared the instruction with a model whose "
+                    f"{parameter} is {run['faults'][parameter]}: {run['mismatches']:,} of {run['dots']:,} "
+                    f"dot products differ. {_right(ins)}"
+                )
+
+
+def _right(ins: Instruction) -> str:
+    """The same comparison with the model as it is."""
+    runs = [run for _, run in campaigns().get(f"{ins.architecture}:{ins.name}", [])]
+    wrong, dots = (sum(run[key] for run in runs) for key in ("mismatches", "dots"))
+    return f"With the spec's own value {wrong:,} of {dots:,} do." if runs else ""

@@ -67,7 +67,7 @@ _SPECIALS = {
 
 
 def _format_cells(fmt: Format) -> tuple[str, ...]:
-    told = specification.format_dict(fmt)
+    facts = specification.format_dict(fmt)
     if not fmt.is_float:
         return (
             "two's complement" if fmt.signed else "unsigned",
@@ -83,7 +83,7 @@ def _format_cells(fmt: Format) -> tuple[str, ...]:
         fields,
         str(fmt.bias),
         f"{fmt.min_exponent} .. {fmt.max_exponent}",
-        told["largest"],
+        facts["largest"],
         _SPECIALS[fmt.specials],
     )
 

@@ -45,7 +45,7 @@ def write(found: Found, out: str | Path) -> None:
         case ".html":
             write_text(out, document.text_html(text(found), _subtitle()))
         case ".pdf":
-            content = document.text_pdf(text(found), _subtitle(), whole_tables=True)
+            content = document.text_pdf(text(found), _subtitle())
             write_whole(str(out), lambda file: file.write(content))
         case _:
             write_text(out, found.report)

@@ -6,7 +6,7 @@ HTML, PDF or JSON.
     export("hopper", "pdf", "hopper.pdf")
 
 Markdown, HTML and PDF are made of the text of the site's pages. HTML is one file that needs nothing else;
-Markdown written to a file has its pictures in a folder beside it, on standard output it has none; PDF is set
+Markdown written to a file has its pictures in a folder next to it, on standard output it has none; PDF is set
 by Typst. JSON holds `golden.explain.specification.specification` with variants, captured vectors and times.
 """
 
@@ -16,7 +16,7 @@ import html
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ from golden.catalog.lookup import resolve
 from golden.errors import DocsError, UnknownNameError, missing, nearest
 from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
-from golden.explain.specification import specification
+from golden.explain.specification import specification, sum_text
 from golden.files import escape
 from golden.files.markdown import table
 from golden.files.output import check, is_stream, write_folder, write_text, write_whole
@@ -37,7 +37,7 @@ from golden.paths import plain_name
 from golden.publish import instruction_page, typst_writer
 from golden.publish.evidence import figures
 from golden.publish.families import Group, group_of, groups, own_group
-from golden.publish.variants import captured_entry
+from golden.publish.variants import captured_cell, captured_entry, sass_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -124,13 +124,35 @@ def to_markdown(subject: Instruction | str) -> str:
 
 def _one(ins: Instruction) -> str:
     """An instruction's page; of a unit with modes, that of its first mode and what the others change."""
-    from golden.publish.key_figures import key_figures
-
     group = group_alone(ins)
     title, rest = instruction_page.markdown(group).split("\n\n", 1)
-    text = f"{title}\n\n{key_figures(group)}\n\n{rest}"
-    told = "\n\n".join(modes_markdown(ins, table))
-    return text.replace("\n## Formats\n", f"\n{told}\n\n## Formats\n", 1) if told else text
+    text = f"{title}\n\n{_key_figures(group)}\n\n{rest}"
+    modes = "\n\n".join(modes_markdown(ins, table))
+    return text.replace("\n## Formats\n", f"\n{modes}\n\n## Formats\n", 1) if modes else text
+
+
+def _key_figures(group: Group) -> str:
+    """A table: shape, operands, sum, and, of an instruction of the catalogue, parameters, names and
+    evidence."""
+    return table(("Key figures", ""), list(_key_rows(group)))
+
+
+def _key_rows(group: Group) -> Iterator[tuple[str, str]]:
+    from golden.publish.architecture_page import algorithm_text, parameter_text
+
+    ins = group.representative
+    operations = len(ins.program.operations)
+    yield "Shape", "m = {}, n = {}, k = {}".format(*ins.shape)
+    yield "Operands", ", ".join(f"{name} {fmt.name}" for name, fmt in ins.own_formats.items())
+    many = f"{operations} operation{'s' if operations > 1 else ''}"
+    yield "d", f"{sum_text(ins)}, in {many}"
+    if group.architecture not in architectures.architectures():
+        return
+    yield "Algorithm", algorithm_text(group)
+    yield "Parameters", parameter_text(group)
+    if ins.sass:
+        yield "SASS", sass_text(ins)
+    yield "Evidence", f"{ins.evidence.kind}; captured results: {captured_cell(group.variants)}"
 
 
 def group_alone(ins: Instruction) -> Group:
@@ -195,7 +217,7 @@ def _export_markdown(subject: Instruction | str, out: str | Path | None) -> None
 
     if found and is_stream(out):
         raise DocsError(
-            f"{out}: Markdown's pictures lie in a folder beside it; expected the name of a file, or no --out"
+            f"{out}: Markdown's pictures go to a folder next to it; expected the name of a file, or no --out"
         )
     check(out)
     files = {Path(out).name: typst_writer.without_figures(text, image)}
@@ -246,17 +268,12 @@ def to_html(subject: Instruction | str) -> str:
     return text_html(to_markdown(subject), _subtitle(subject), deep=isinstance(subject, str))
 
 
-def text_pdf(text: str, subtitle: str, deep: bool = False, whole_tables: bool = False) -> bytes:
-    """A Markdown text as PDF; its first heading is the title.
-
-    Args:
-        deep: a table of contents of three levels.
-        whole_tables: no picture stands between the rows of a long table; a page may end early for that.
-    """
+def text_pdf(text: str, subtitle: str, deep: bool = False) -> bytes:
+    """A Markdown text as PDF; its first heading is the title. `deep`: a table of contents of three levels."""
     title, body = _titled(text)
     depth = 3 if deep else 2
     note = f"mmagold {__version__}"
-    return typst_writer.pdf(_reader().parse(body), title, subtitle, note, depth, whole_tables)
+    return typst_writer.pdf(_reader().parse(body), title, subtitle, note, depth)
 
 
 def text_html(text: str, subtitle: str, deep: bool = False) -> str:
@@ -283,7 +300,7 @@ def text_html(text: str, subtitle: str, deep: bool = False) -> str:
 
 
 def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
-    """Gives every heading an id; returns (tag, id, text) of those of the second and third level."""
+    """Gives every heading an id; returns (tag, id, text) of the second and third level."""
     contents: list[tuple[str, str, str]] = []
     used: set[str] = set()
     for token, inner in pairwise(tokens):

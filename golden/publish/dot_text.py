@@ -20,6 +20,8 @@ from golden.stimuli import one
 from golden.vectors.operand_files import format_of
 
 Operands = Mapping[str, npt.NDArray[Any]]
+_MOST_CODES = 6
+"""Codes of an operand that a cell of a table lists."""
 _FLAGS = {
     "a": "--a",
     "b": "--b",
@@ -93,3 +95,41 @@ def operands_text(ins: Instruction, operands: Operands) -> str:
             if any(code != one(fmt) for code in codes):
                 words.append(f"{name} = {', '.join(number_text(fmt, code) for code in codes)}")
     return "; ".join([*words, f"c = {number_text(ins.formats['c'], int(operands['c']))}"])
+
+
+def short(ins: Instruction, operands: Operands) -> str:
+    """All operands that are not at rest, as "a = 0x3c00; c = 0x80000000"; zeros that follow are left out."""
+    parts = [
+        f"{name} = {_codes(ins, name, codes)}"
+        for name, codes in operands.items()
+        if np.any(codes != ins.at_rest(name))
+    ]
+    return "; ".join(parts) or "all zero"
+
+
+def _codes(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> str:
+    fmt, values = format_of(ins, name), [int(code) for code in np.ravel(codes)]
+    if len(values) > 1 and len(set(values)) == 1:
+        return f"{hex_text(fmt, values[0])} ({len(values)} times)"
+    words = [hex_text(fmt, code) for code in _trimmed(values)] or [hex_text(fmt, 0)]
+    if len(words) > _MOST_CODES and len(set(words)) > 1:
+        return _sparse(values, fmt)
+    return ", ".join(words)
+
+
+def _sparse(values: list[int], fmt: Format) -> str:
+    """Codes by position where most are zero: "0x3c00 at 0-1, 4-5; 0xbc00 at 17"; the first few, then how
+    many more."""
+    places: dict[int, list[int]] = {}
+    for index, code in enumerate(values):
+        if code:
+            places.setdefault(code, []).append(index)
+    shown = [f"{hex_text(fmt, code)} at {index_text(tuple(found))}" for code, found in places.items()]
+    more = [f"and {len(shown) - _MOST_CODES} more"] if len(shown) > _MOST_CODES else []
+    return " ".join([", ".join(shown[:_MOST_CODES]), *more])
+
+
+def _trimmed(values: list[int]) -> list[int]:
+    """The codes without the zeros at the end."""
+    last = max((index for index, code in enumerate(values) if code), default=-1)
+    return values[: last + 1]

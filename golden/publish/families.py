@@ -5,7 +5,7 @@ operations with the same algorithms, parameters and output formats; they differ 
 layout only. Slugs are made of the family's name, the result's format and the modifiers (rounding, saturation,
 bit operation), so a page keeps its address while variants come and go, and an NVIDIA instruction has the same
 slug on every architecture. (Some families of AMD have all operand types;
-which of them share a rule differs by chip.) Where a family's pages are told apart by scales,
+which of them share a rule differs by chip.) Where a family's pages differ by scales,
 each kind of scale has its own; the family's first keeps the plain address.
 """
 
@@ -22,7 +22,7 @@ from golden.instruction import Instruction
 from golden.number.formats import Format
 
 MANY = 3
-"""A title lists up to so many values of one kind; more are summed up."""
+"""Most values of one kind that a title lists; more are summed up."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _key(ins: Instruction) -> tuple[object, ...]:
 
 
 def _scaling(ins: Instruction) -> tuple[str, int] | None:
-    """What tells pages apart by their scales: the scale's format, and for how many elements one stands."""
+    """What separates pages by their scales: the scale's format, and for how many elements one stands."""
     if families()[ins.family].pages_by != SCALES or ins.scale_block is None:
         return None
     return ins.formats["scale_a"].name, ins.scale_block

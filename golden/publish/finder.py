@@ -8,16 +8,24 @@ specs.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import yaml
 
 from golden.catalog import architectures, words
+from golden.explain.markdown import anchor
 from golden.number.format_words import format_words, plain_word
+from golden.paths import docs_folder
 from golden.publish.families import Group, groups
 from golden.publish.page import Page
 
 FILE = "finder_index.js"
-"""Beside the scripts of the site."""
+"""Its name in the folder of the site's scripts."""
+_CODE = re.compile(r"^ *```.*?^ *```$", re.M | re.S)
+_HEADING = re.compile(r"^#{2,4} (.+)$", re.M)
 
 
 def script(pages: Sequence[Page]) -> str:
@@ -26,7 +34,8 @@ def script(pages: Sequence[Page]) -> str:
     `pages`: path, title, architecture, words for types with the share of the instructions that they mean,
     names (with * for N) of each page of instructions.
     `architectures`: path and words of each. `formats`: words that mean one format, and its page.
-    `others`: path and title of every page that is none of these.
+    `others`: path, title, phrase and, of a heading, its page's title: of every page that is none of these, of
+    each heading of a guide, and of what else people call a page (templates/search.yaml).
     """
     known = architectures.architectures()
     instructions = [_row(group) for name in known for group in groups(name)]
@@ -38,9 +47,28 @@ def script(pages: Sequence[Page]) -> str:
             for word, meaning in format_words().items()
             if _is_one(meaning.formats, meaning.scales)
         },
-        "others": [[_html(page.path), page.title] for page in pages if _is_other(page.path)],
+        "others": list(_others([page for page in pages if _is_other(page.path)])),
     }
     return f"window.MMAGOLD_FINDER = {json.dumps(index, separators=(',', ':'))};\n"
+
+
+def phrases() -> dict[str, list[str]]:
+    """What else people call a page, by its path without .md."""
+    text = (Path(__file__).parent / "templates" / "search.yaml").read_text("utf-8")
+    found: dict[str, list[str]] = yaml.safe_load(text)
+    return found
+
+
+def _others(pages: Sequence[Page]) -> Iterator[list[str]]:
+    known = phrases()
+    for page in pages:
+        path = _html(page.path)
+        for phrase in (page.title, *known.get(page.path.removesuffix(".md"), ())):
+            yield [path, page.title, phrase]
+        if "/" not in page.path and (docs_folder() / page.path).is_file():
+            text = (docs_folder() / page.path).read_text("utf-8")
+            for heading in _HEADING.findall(_CODE.sub("", text)):
+                yield [f"{path}#{anchor(heading)}", heading, heading, page.title]
 
 
 def names(group: Group) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sparse, wmma and emulated instructions beside the plain dense one of their types:
+"""Sparse, wmma and emulated instructions against the plain dense one of their types:
 both run on the same operands.
 
 A sparse instruction is compared on the elements of B that its metadata select. Of a shorter plain instruction

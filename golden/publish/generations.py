@@ -207,7 +207,7 @@ class Aspect:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that two programs have otherwise. `explains`: it is one of those that the shortest
+    """A parameter that differs between two programs. `explains`: it is one of those that the shortest
     example shows."""
 
     name: str
@@ -230,7 +230,7 @@ def parameters(pair: Pair) -> list[Parameter]:
 
 
 def _different(pair: Pair) -> list[Aspect]:
-    """What two programs of one kind have otherwise; empty for programs of different kinds."""
+    """What differs between two programs of one kind; empty for programs of different kinds."""
     old, new = pair.old.program, pair.new.program
     return (
         [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)] if _alike(old, new) else []

@@ -186,7 +186,7 @@ _Near = tuple[float, str, Operands, int, int]
 
 
 class _Search:
-    """Runs every kind through the instruction and both units and keeps what the page tells."""
+    """Runs every kind through the instruction and both units and keeps what the page shows."""
 
     def __init__(self, ins: Instruction) -> None:
         self.ins, self.exact, self.software = ins, rounded_sum(ins), fma_chain(ins)

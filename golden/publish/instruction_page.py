@@ -7,15 +7,19 @@ unit (`families.own_group`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import json
+from collections.abc import Hashable, Iterator
 from functools import partial
 
 from golden.catalog import architectures
-from golden.explain.markdown import link
+from golden.catalog.unit_text import unit_text
 from golden.files.escape import markdown as escaped
 from golden.publish import answers, computation, evidence, ieee, placement, related, variants
+from golden.publish.dot_text import name_argument
 from golden.publish.families import Group, groups
 from golden.publish.page import Page
+from golden.publish.templating import render
+from golden.vectors.c_header import identifier
 
 
 def pages() -> list[Page]:
@@ -84,8 +88,27 @@ def _sections(sections: list[tuple[str, str]]) -> list[str]:
 
 
 def _where(group: Group) -> str:
-    """The way to the architecture's page."""
+    """The way to the architecture's page, the same for programs, and the commands for other forms."""
     if group.architecture not in architectures.architectures():
         return ""
-    title = architectures.get_architecture(group.architecture).title
-    return f"Architecture: {link(title, f'architectures/{group.architecture}.md')}."
+    ins = group.representative
+    return render(
+        "where",
+        architecture=group.architecture,
+        title=architectures.get_architecture(group.architecture).title,
+        stem=group.path.removesuffix(".md"),
+        unit=unit_text(ins) is not None,
+        recorded=group.architecture if any(map(variants.captured_entry, group.variants)) else "",
+        name=name_argument(ins),
+    )
+
+
+def files(group: Group) -> Iterator[tuple[str, str]]:
+    """The files of the site that hold a page's example variant for programs: path and content."""
+    from golden.publish.document import as_dict
+
+    stem, ins = group.path.removesuffix(".md"), group.representative
+    yield f"{stem}.json", json.dumps(as_dict(ins), indent=1) + "\n"
+    unit = unit_text(ins, identifier(ins.name))
+    if unit is not None:
+        yield f"{stem}.yaml", unit

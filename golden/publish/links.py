@@ -5,7 +5,7 @@ code host as well, so theirs are plain relative links; what lies outside docs/
 is in the site under another path:
 
     dut.md#ports                 a page
-    timing/figure06.svg          a file beside the pages, copied
+    timing/figure06.svg          a file next to the pages, copied
     ../vectors/hopper/x.npz      vectors/hopper/x.npz, copied (text alone where the vectors are not installed)
     ../vectors/hopper            vectors/hopper/index.md, the list of them
     ../spec/formats/formats.yaml sources/spec/formats/formats.yaml.md, a page that shows the file
@@ -28,9 +28,9 @@ from golden.publish.explorer.address import INDEX
 
 SOURCES, VECTORS = "sources/", "vectors/"
 MADE = frozenset({INDEX})
-"""Files that the site's build makes beside the pages."""
+"""Files that the site's build makes next to the pages."""
 RECORDED = ".npz"
-"""Files of vectors/ that a site has only when it is asked for."""
+"""Files of vectors/ that a site has only on request."""
 _OTHER = re.compile(r"[a-z][a-z0-9+.-]*:|#", re.I)
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})", re.M)
 _LINK = re.compile(
@@ -101,7 +101,8 @@ class Links:
         """The path of the page (.md, with its anchor) or file to link to; None where this installation
         lacks the file."""
         bare = path.partition("#")[0]
-        if bare in self.pages or bare in MADE:
+        page, _, end = bare.rpartition(".")
+        if bare in self.pages or bare in MADE or (end in ("json", "yaml") and f"{page}.md" in self.pages):
             return path
         if bare.startswith(VECTORS):
             return self._vectors(bare.rstrip("/"), what)

@@ -84,13 +84,13 @@ def _(result: Comparison) -> str:  # type: ignore[type-arg]  # singledispatch ta
         for count in result.counts
     ]
     sides = [(letter, _named(unit)) for letter, unit in zip("AB", (result.first, result.second), strict=True)]
-    told = (
+    sentence = (
         f"{result.numeric:,} of {result.trials:,} dot products answer differently"
         if result.example
         else f"no difference in {result.trials:,} dot products; not a proof that the two are equal"
     )
     head = ("operands", "tried", *(name.replace("_", " ") for name in names))
-    parts = [_table(sides), f"<p><b>{_text(told)}</b></p>", _table(rows, head)]
+    parts = [_table(sides), f"<p><b>{_text(sentence)}</b></p>", _table(rows, head)]
     traces = (result.example.trace_x, result.example.trace_y) if result.example else ()
     for letter, trace in zip("AB", traces, strict=False):
         if trace is not None:

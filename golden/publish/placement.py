@@ -96,8 +96,8 @@ def _missing(ins: Instruction, known: list[str]) -> list[str]:
     absent = [name for name in wanted if name not in known]
     elsewhere = [_title(ins, name) for name in absent if "registers" not in ins.traits.places_of(name)]
     unknown = [_title(ins, name) for name in absent if "registers" in ins.traits.places_of(name)]
-    told = [f"Not in registers: {', '.join(elsewhere)}. {ins.traits.placement}"] if elsewhere else []
-    return told + ([f"No layout is known for: {', '.join(unknown)}."] if unknown else [])
+    lines = [f"Not in registers: {', '.join(elsewhere)}. {ins.traits.placement}"] if elsewhere else []
+    return lines + ([f"No layout is known for: {', '.join(unknown)}."] if unknown else [])
 
 
 def _elsewhere(ins: Instruction) -> str:

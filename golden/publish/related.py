@@ -35,11 +35,11 @@ def elsewhere(group: Group) -> str:
     rows = [_row(group, name) for name in architectures.architectures() if name != group.architecture]
     head = ("Architecture", "Instruction", "Relation", "SASS", "Arithmetic")
     own = f"On {_title(group.architecture)}: {sass_list(group)}." if group.representative.sass else ""
-    told = (
+    rule = (
         "The same name where the architecture has it; else the instruction with the same operand formats "
         "whose shape is nearest. Arithmetic is compared for this page's example variant."
     )
-    return "\n\n".join(part for part in (own, told, table(head, rows)) if part)
+    return "\n\n".join(part for part in (own, rule, table(head, rows)) if part)
 
 
 def sass_list(group: Group) -> str:

@@ -1,4 +1,4 @@
-"""The pages of what ptxas makes of scalar PTX: one to search and compare targets in, a paper beside it.
+"""The pages of what ptxas makes of scalar PTX: one to search and compare targets in, and a paper against it.
 
 The first holds all tables as data and is filled by templates/static/sass.js in the reader's browser; without
 scripts it says how to ask the command line.

@@ -67,7 +67,7 @@ def pages() -> dict[str, dict[str, str]]:
 
 
 def step_rows(op: str) -> list[Row]:
-    """The keys of a step; `sum` is two kinds, which its key `order` tells apart."""
+    """The keys of a step; `sum` is two kinds, which its key `order` separates."""
     kinds = {kind.__name__: mapping_of(kind) for kind in variants(op)}
     if len(kinds) == 1:
         return next(iter(kinds.values())).rows()

@@ -10,13 +10,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from golden.catalog import architectures
 from golden.errors import DocsError, missing
 from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
-from golden.publish import claims, schema, slots, sphinx_source, stale
+from golden.publish import claims, instruction_page, schema, slots, sphinx_source, stale
 from golden.publish.explorer import build as explorer
+from golden.publish.families import groups
 from golden.publish.sphinx_source import Progress
 
 _PACKAGES = ("sphinx", "myst_parser", "furo", "sphinx_copybutton", "matplotlib")
@@ -32,7 +35,7 @@ def build(
     """Builds the site into the folder `out`, which is new, empty or an earlier site;
     returns the number of pages.
 
-    jobs: processes (default: one for each processor). progress: told what is being done,
+    jobs: processes (default: one for each processor). progress: called with what is being done,
         how much and of how much. vectors: whether the recorded vectors (45 MB) are copied into the site.
 
     Raises:
@@ -61,11 +64,19 @@ def build(
         shutil.rmtree(site / "_sources", ignore_errors=True)
         slots.put(work / slots.FOLDER, site)
         sphinx_source.copy_files(site, vectors)
+        for path, text in _for_programs():
+            (site / path).write_text(text, "utf-8")
         progress("explorer", 0, 1)
         explorer.write_into(site)
         stale.write(site, made_from)
         put_folder(site, out)
     return len(pages)
+
+
+def _for_programs() -> Iterator[tuple[str, str]]:
+    for architecture in architectures.architectures():
+        for group in groups(architecture):
+            yield from instruction_page.files(group)
 
 
 def check_out(out: Path) -> None:
@@ -107,10 +118,10 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
         errors.seek(0)
         complaints = [line.replace(f"{source}/", "").strip() for line in errors if line.strip()]
     if sphinx.returncode:
-        told = [line for line in complaints if "WARNING" in line or "ERROR" in line] or complaints[-3:]
-        more = f" (and {len(told) - 10} more)" if len(told) > 10 else ""
+        shown = [line for line in complaints if "WARNING" in line or "ERROR" in line] or complaints[-3:]
+        more = f" (and {len(shown) - 10} more)" if len(shown) > 10 else ""
         raise DocsError(
-            f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(told[:10])}{more}"
+            f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(shown[:10])}{more}"
         )
 
 

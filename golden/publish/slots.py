@@ -20,7 +20,7 @@ from pathlib import Path
 from golden.errors import DocsError
 
 FOLDER = "pictures"
-"""Beside the source tree: where pictures wait; beside the scripts of the site: those that pages share."""
+"""Where pictures wait next to the source tree, and where pages share them in the site."""
 _PICTURE = re.compile(r"<svg\b.*?</svg>", re.S)
 _SLOT = re.compile(r'<svg data-slot="(\d+)"></svg>')
 _SHARED = re.compile(r'class="[^"]*\b(mg-fragment|mg-plot)\b')
@@ -45,7 +45,7 @@ def put(folder: Path, site: Path) -> None:
     """Puts the pictures that wait in `folder`, a JSON file for each page, into the built pages.
 
     Raises:
-        DocsError: a page has not as many slots as pictures.
+        DocsError: the number of slots is not that of the pictures.
     """
     shared = site / "_static" / FOLDER
     shared.mkdir(parents=True, exist_ok=True)

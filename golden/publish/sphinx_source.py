@@ -1,5 +1,5 @@
 """The source tree that Sphinx builds the site from: every page with its links made relative, and the files
-beside them.
+next to them.
 
 Pages are independent of each other, so several processes write them. Their pictures wait in a folder of their
 own until the HTML is there (golden/publish/slots.py).
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +20,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from golden.errors import DocsError, MmagoldError, one_line
+from golden.catalog.lookup import resolve
+from golden.errors import DocsError, MmagoldError, nearest, one_line
+from golden.explain.markdown import figure
+from golden.instruction import Instruction
 from golden.paths import checkout, docs_folder
-from golden.publish import claims, finder, marked_pictures, navigation, slots, source_page
+from golden.publish import claims, finder, navigation, slots, source_page
 from golden.publish.links import RECORDED, VECTORS, Links
 from golden.publish.page import Page
+from golden.publish.pictures import datapath, tree
 
 Progress = Callable[[str, int, int], None]
 GENERATORS = (
@@ -44,6 +49,19 @@ STATIC = (
     Path(__file__).parent / "pictures" / "fragments.js",
 )
 """Style sheets and scripts of the site."""
+_SITE_LINK = re.compile(r"<!-- site: (\S+) -->(.+?)<!-- / -->", re.S)
+"""A link of a hand-written page to a generated one, <!-- site: api/index.md -->the API<!-- / -->; a code host
+has no such page, and shows the text alone."""
+_MARK = re.compile(r"^<!-- picture: (?P<kind>\S+) (?P<name>\S+) -->$", re.M)
+_PICTURES: dict[str, tuple[Callable[[Instruction], str], str]] = {
+    "datapath": (
+        datapath.datapath,
+        "Datapath of {name} on {architecture}, with the width of every register.",
+    ),
+    "tree": (tree.summation_tree, "The order in which {name} on {architecture} adds."),
+}
+"""Pictures that a hand-written page asks for, <!-- picture: datapath hopper:HMMA.16816.F32 -->; a code host
+shows nothing there."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +71,29 @@ class HandWritten:
     path: Path
 
     def __call__(self) -> str:
-        """Its text, without the claims and with the pictures that it asks for."""
-        return marked_pictures.drawn(claims.without_claims(self.path.read_text("utf-8")), self.path.name)
+        """Its text, without the claims and with the pictures and links that it asks for."""
+        text = _SITE_LINK.sub(r"[\2](\1)", claims.without_claims(self.path.read_text("utf-8")))
+        return drawn(text, self.path.name)
+
+
+def drawn(text: str, page: str) -> str:
+    """The page with its pictures.
+
+    Raises:
+        DocsError: a kind of picture that there is not. UnknownNameError: an instruction that there is not.
+    """
+
+    def picture(match: re.Match[str]) -> str:
+        if match["kind"] not in _PICTURES:
+            raise DocsError(
+                f"{page}: picture '{match['kind']}' is unknown, expected {' or '.join(_PICTURES)}"
+                f"{nearest(match['kind'], _PICTURES)}"
+            )
+        draw, caption = _PICTURES[match["kind"]]
+        ins = resolve(match["name"])
+        return figure(draw(ins), caption.format(name=ins.name, architecture=ins.architecture))
+
+    return _MARK.sub(picture, text)
 
 
 def all_pages() -> list[Page]:
@@ -92,7 +131,7 @@ def _title(path: Path) -> str:
 
 
 def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress, vectors: bool = False) -> None:
-    """Writes the tree into an empty folder; `progress` is told what is being done, how much and of how much.
+    """Writes the tree into an empty folder; `progress` is called with the work, how much and of how much.
     `vectors`: whether the site will have the recorded vectors.
 
     Raises:
@@ -155,7 +194,7 @@ def _front_matter(path: str) -> str:
     """What Sphinx wants to know of a page: that no table of contents lists it, that the search shall not
     read it."""
     keys = [] if navigation.is_listed(path) else ["orphan: true"]
-    if path.startswith("sources/spec/evidence"):
+    if path.startswith("sources/"):  # YAML and the change log: guides say it better
         keys.append("nosearch: true")
     return "\n".join(["---", *keys, "---"]) if keys else ""
 
@@ -196,7 +235,7 @@ def _results(
 
 
 def assets() -> list[str]:
-    """Files beside the hand-written pages: pictures, reports for machines."""
+    """Files next to the hand-written pages: pictures, reports for machines."""
     folder = docs_folder()
     files = (
         path

@@ -13,8 +13,8 @@ from golden.publish.templating import render
 from golden.studies.draw import only_style
 from golden.studies.study import Study
 
-_ASKED = "reports/studies-h200.md"
-"""What a GPU answered when it was asked."""
+_RECORDED = "reports/studies-h200.md"
+"""The report of a run of the studies on a GPU."""
 
 
 def pages() -> list[Page]:
@@ -52,8 +52,8 @@ def write_study(name: str) -> str:
     pictures = [
         figure(_sized(inline(one, f"{name}-{item.name}", item.caption)), item.caption) for item, one in drawn
     ]
-    asked = _ASKED if studies.asks_chips(found.name) else ""
-    return render("study", found=found, pictures=pictures, asked=asked, units=_units(found))
+    recorded = _RECORDED if studies.asks_chips(found.name) else ""
+    return render("study", found=found, pictures=pictures, recorded=recorded, units=_units(found))
 
 
 def _units(found: Study) -> list[list[str]]:

@@ -1,5 +1,4 @@
-"""Markdown to a PDF: walks the tokens of markdown-it and writes Typst markup; pictures become SVG files
-beside it.
+"""Markdown to a PDF: walks the tokens of markdown-it and writes Typst markup; pictures become SVG files.
 
 Every piece of text is written as a Typst string, so that no character of a name can be taken for markup.
 """
@@ -29,8 +28,6 @@ _TAG = re.compile(r"<[^>]*>")
 _SIZE = re.compile(r'viewBox="0 0 (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 _LINE, _LONG = 120, 60
 """Characters of a table's line on a page; of the widest column, for the shares of the page."""
-_SHORT = 8
-"""Rows of a table that seldom goes on over a page."""
 _BREAKS = re.compile(r"(?<=[.,:_/=*])|(?<=[0-9a-f]{8})")
 _OPEN = {
     "strong_open": "#strong[",
@@ -41,20 +38,13 @@ _OPEN = {
 _CLOSE = ("strong_close", "em_close", "s_close", "blockquote_close", "link_close")
 
 
-def pdf(
-    tokens: Sequence[Token],
-    title: str,
-    subtitle: str,
-    note: str,
-    depth: int = 2,
-    whole_tables: bool = False,
-) -> bytes:
+def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: int = 2) -> bytes:
     """Sets a document.
 
     Args:
         tokens: of the whole text, without the heading that is the title.
         title, subtitle: at the top. note: at the foot of every page. depth: of headings
-            in the table of contents. whole_tables: pictures that wait for room stand before a long table.
+            in the table of contents.
 
     Raises:
         DocsError: Typst is not installed, or refuses the document.
@@ -63,7 +53,7 @@ def pdf(
         import typst
     except ImportError:
         raise missing("typst") from None
-    writer = _Writer(whole_tables)
+    writer = _Writer()
     body = "".join(writer.blocks(tokens))
     settings = {"doc-title": title, "doc-subtitle": subtitle, "doc-note": note}
     head = (
@@ -75,18 +65,15 @@ def pdf(
         for name, svg in writer.pictures.items():
             (Path(folder) / name).write_text(svg, "utf-8")
         source = Path(folder) / "document.typ"
-        for tags, floats in ((True, True), (True, False), (False, True)):
-            floating = f"#let doc-floats = {str(floats).lower()}\n"
-            source.write_text(f"{head}{floating}{look}{body}", "utf-8", "backslashreplace")
+        source.write_text(f"{head}{look}{body}", "utf-8", "backslashreplace")
+        for tags in (True, False):
             try:
                 return bytes(
                     typst.compile(str(source), font_paths=_fonts(), ignore_system_fonts=True, pdf_tags=tags)
                 )
             except RuntimeError as error:
                 refused = " ".join(str(error).split())
-                # Tags are for screen readers. Typst 0.15.1 fails at them where a page ends beside a floating
-                # picture within a row or code: then pictures stay in their places, and if that fails, too,
-                # tags are left out.
+                # Tags are for screen readers. Typst 0.15.1 fails at them where a page ends within some rows.
                 if "internal error" not in refused:
                     break
     raise DocsError(f"Typst refuses the document: {refused}")
@@ -113,9 +100,8 @@ def _text(text: str) -> str:
 class _Writer:
     """Turns block and inline tokens into markup and collects the pictures by file name."""
 
-    def __init__(self, whole_tables: bool = False) -> None:
+    def __init__(self) -> None:
         self.pictures: dict[str, str] = {}
-        self.whole_tables = whole_tables
 
     def blocks(self, tokens: Sequence[Token]) -> Iterator[str]:
         """Yields the markup of a list of block tokens."""
@@ -200,10 +186,8 @@ class _Writer:
             for part in (rows[:1], rows[1:])
         )
         header = f"table.header({head}), " if any(cell.content for cell in rows[0]) else ""
-        # a picture that waits for room would stand between the rows of a table that goes on over a page
-        waits = "#place.flush()\n" if self.whole_tables and len(rows) > _SHORT else ""
         plain = "" if header else "fill: none, "
-        return f"\n\n{waits}#table(columns: {_columns(rows)}, {plain}{header}{body})\n\n"
+        return f"\n\n#table(columns: {_columns(rows)}, {plain}{header}{body})\n\n"
 
 
 def _columns(rows: Sequence[Sequence[Token]]) -> str:

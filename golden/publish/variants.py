@@ -13,6 +13,7 @@ from golden.explain.markdown import code, link, table
 from golden.explain.specification import sum_text
 from golden.instruction import Instruction
 from golden.number.format_words import format_words
+from golden.paths import checkout
 from golden.program.steps import Additions, Fma, Round
 from golden.publish.families import Group, own_type
 from golden.publish.sass_text import patterns, progression
@@ -20,7 +21,7 @@ from golden.publish.templating import render
 from golden.vectors import captured
 
 LISTED = 24
-"""So many variants have a row each; more are folded by N and operand types, with the full names in a list."""
+"""Most variants with a row each; more are folded by N and operand types, with the full names in a list."""
 _N = re.compile(r"(?<=\d)n\d+(?=k\d)")
 
 
@@ -158,7 +159,8 @@ def captured_cell(members: Sequence[Instruction]) -> str:
     """The number of captured results, with a link to the vectors where there is one file."""
     entries = [entry for ins in members if (entry := captured_entry(ins)) is not None]
     if not entries:
-        return "none"
+        recorded = any(ins.evidence.kind == "captured" for ins in members)
+        return "not in this installation" if recorded and checkout() is None else "none"
     total = f"{sum(entry['dots'] for entry in entries):,}"
     return (
         link(total, f"vectors/{members[0].architecture}/{entries[0]['file']}") if len(entries) == 1 else total

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.catalog.timing import Figure, load, names
-from golden.errors import FileFormatError, ToolMissing, no_match
+from golden.errors import FileFormatError, ToolMissing, no_match, pip_install
 from golden.files.output import write_whole
 from golden.studies import instruction_plots, kernel_plots
 
@@ -190,7 +190,7 @@ def _canvas() -> Picture:
         matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "svg.fonttype": "none", "font.size": 10})
         from matplotlib.figure import Figure as Canvas
     except ImportError:
-        raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None
+        raise ToolMissing(f"matplotlib is not installed: {pip_install('plots')}") from None
     return Canvas(figsize=_SIZE)
 
 

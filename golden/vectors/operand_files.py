@@ -42,7 +42,7 @@ def format_of(ins: Instruction, name: str) -> Format:
 
 def parse_codes(text: str, fmt: Format, length: int | None, argument: str) -> Bits:
     """Reads comma-separated elements: raw codes such as 0x3c00, or values such as 1.5, -0,
-    inf, nan, 2**-24, 0x1p-24.
+    inf, nan, 2**-24, 1/3, 0x1p-24; what the format has not is rounded to nearest even.
 
     A shorter list is filled up with zeros to `length`; `length` None means one element.
 
@@ -68,8 +68,8 @@ def _parse_element(word: str, fmt: Format, where: str) -> int:
     value = _parse_value(word)
     if value is None:
         raise OperandError(
-            f"{where} is '{shortened(word)}', expected a number (1.5, -0, inf, nan, 2**-24, 0x1p-24) or a "
-            "code (0x3c00)"
+            f"{where} is '{shortened(word)}', expected a number (1.5, -0, inf, nan, 2**-24, 1/3, 0x1p-24) "
+            "or a code (0x3c00)"
         )
     try:
         return _encode(value, fmt)
@@ -88,6 +88,8 @@ def _parse_value(word: str) -> float | Fraction | None:
             return -value if power[1] == "-" else value
         if re.match(r"[+-]?0[xX]", word):
             return float.fromhex(word)
+        if re.fullmatch(r"[+-]?\d+/\d+", word):
+            return Fraction(word)
         return float(word)
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
@@ -98,7 +100,7 @@ def _encode(value: float | Fraction, fmt: Format) -> int:
         if not fmt.signed and (value < 0 or (value == 0 and math.copysign(1.0, value) < 0)):
             raise OperandError(f"{fmt.name} has no sign")
         return encode_fraction(fmt, value)
-    if isinstance(value, float) and not value.is_integer():
+    if not value.is_integer() if isinstance(value, float) else value.denominator != 1:
         raise OperandError(f"{fmt.name} holds integers")
     return int(from_float(fmt, float(value)))
 

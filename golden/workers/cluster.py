@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from golden.errors import ToolMissing, WorkerError
+from golden.errors import ToolMissing, WorkerError, pip_install
 
 PATIENCE = 20.0
 """Seconds in which a scheduler must answer."""
@@ -35,7 +35,7 @@ def cluster(jobs: int, scheduler: str, gpus: int | None = None) -> Iterator[Exec
     try:
         import distributed
     except ImportError:
-        raise ToolMissing('--scheduler needs Dask; install it with: pip install "mmagold[dask]"') from None
+        raise ToolMissing(f"--scheduler needs Dask; install it with: {pip_install('dask')}") from None
     if scheduler != LOCAL_CLUSTER and not _ADDRESS.fullmatch(scheduler):
         raise WorkerError(f"scheduler is '{scheduler}', expected an address such as host:8786, or local")
     with contextlib.ExitStack() as stack:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from golden.explain.numbers import counted
 from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -205,11 +206,11 @@ def _compile_only(
         for name, reason in late:
             typer.echo(f"skipped: {name}: {reason}")
         if left:
-            typer.echo(f"skipped: {len(left)} instructions: {left[0][1]}")
+            typer.echo(f"skipped: {counted(len(left), 'instruction')}: {left[0][1]}")
         names = len({row["name"] for row in rows})
         typer.echo(
-            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(strange)} not "
-            "as the spec says"
+            f"{target}: {counted(names, 'instruction')} ({emulated} emulated), "
+            f"{counted(len(rows), 'kernel')}, {len(strange)} not as the spec says"
         )
     failed = [row["name"] for row in wrong if not row["strange"]]
     _end(bool(strange), failed or ([] if rows else [ins.name for ins in chosen]), "compiled")
@@ -263,7 +264,7 @@ def verify(
             if item.trace:
                 typer.echo(f"  to blame: {item.blame}\n{item.trace}\n")
         typer.echo(
-            f"{report.instructions} instructions, {report.results:,} results through the core, "
+            f"{counted(report.instructions, 'instruction')}, {report.results:,} results through the core, "
             f"{report.reference_results:,} of them through the reference: "
             f"{'no difference' if report.passed else f'{len(report.differences)} differences'}"
         )
@@ -296,7 +297,8 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
             typer.echo(f"not refuted: {item.instruction}, {item.operand}: {item.fault}: {item.why}")
         elsewhere = len(report.unseen) - len(report.missed)
         typer.echo(
-            f"{report.instructions} instructions, {sum(report.planted.values()):,} wrong placements: "
+            f"{counted(report.instructions, 'instruction')}, "
+            f"{counted(sum(report.planted.values()), 'wrong placement')}: "
             f"{report.seen:,} refuted by the instruction's own results, {elsewhere:,} by those of another "
             f"shape of its layout, {report.undefined:,} only by metadata that means nothing, "
             f"{len(report.missed):,} not"

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import typer
 
 from golden.errors import OperandError, no_match
+from golden.explain.numbers import counted
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
 from hw_capture.gpu import device
@@ -130,7 +131,7 @@ class Matrix(Measured[list[Any], bench.Result]):
         return result.conditions
 
     def _counts(self, result: bench.Result) -> str:
-        return f"{len(result.loops)} instructions, {len(result.timings)} points"
+        return f"{counted(len(result.loops), 'instruction')}, {counted(len(result.timings), 'point')}"
 
     def _check_whole(self, result: bench.Result) -> None:
         measured = {timing.subject.label for timing in result.timings}
@@ -182,7 +183,7 @@ class Scalar(Measured[list[Any], scalar_bench.Result]):
 
     def _counts(self, result: scalar_bench.Result) -> str:
         points = sum(len(timed.points) for timed in result.timed)
-        return f"{len(result.timed)} instructions, {points} points"
+        return f"{counted(len(result.timed), 'instruction')}, {counted(points, 'point')}"
 
 
 class Memory(Measured[memory_bench.Built, memory_bench.Result]):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import pip_install
 from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.gpu import processes
 
@@ -32,7 +33,7 @@ def _driver() -> Any:
     except ImportError as error:
         if "libcuda" in str(error):
             raise DeviceError("no NVIDIA driver on this machine (libcuda.so.1 not found)") from None
-        raise ToolMissing("PyCUDA is not installed: pip install 'mmagold[gpu]'") from None
+        raise ToolMissing(f"PyCUDA is not installed: {pip_install('gpu')}") from None
     try:
         cuda.init()
         count = cuda.Device.count()

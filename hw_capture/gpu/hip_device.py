@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import pip_install
 from hw_capture.errors import DeviceError, ToolMissing
 
 Bytes = npt.NDArray[Any]
@@ -178,7 +179,7 @@ def _library() -> Any:
     try:
         from hip import hip
     except ImportError:
-        raise ToolMissing("hip-python is not installed: pip install 'mmagold[hip]'") from None
+        raise ToolMissing(f"hip-python is not installed: {pip_install('hip')}") from None
     return hip
 
 

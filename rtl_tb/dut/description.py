@@ -222,7 +222,13 @@ def load_dut(path: str | Path) -> Dut:
     """
     if (language := _LANGUAGES.get(Path(path).suffix)) is not None:
         raise SpecError(f"{path} is {language}, not a description; run `mmagold rtl init {path}` first")
-    return read_dut(yamlfile.read(path), Path(path))
+    document = yamlfile.read(path)
+    if "steps" in document or "operations" in document:
+        raise document.error(
+            f"this is a unit, what RTL must compute; expected a dut.yaml, which names the RTL and "
+            f"`unit: {path}`: `mmagold rtl init FILE.sv` writes one"
+        )
+    return read_dut(document, Path(path))
 
 
 def read_dut(document: Section, path: Path) -> Dut:

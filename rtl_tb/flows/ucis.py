@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from golden.cover.coverage import FORMAT
-from golden.errors import FileFormatError
+from golden.errors import FileFormatError, pip_install
 from golden.files.inputs import check_keys, read_json
 from golden.files.output import write_whole
 from rtl_tb.errors import RtlError
@@ -39,7 +39,7 @@ def export(saved: Path, target: Path) -> int:
     try:
         from ucis.xml.xml_factory import XmlFactory
     except ImportError:
-        raise RtlError('UCIS needs PyUCIS; install it with: pip install "mmagold[ucis]"') from None
+        raise RtlError(f"UCIS needs PyUCIS; install it with: {pip_install('ucis')}") from None
     database = _database(coverages, saved)
     with tempfile.TemporaryDirectory(prefix="mmagold_ucis_") as name:
         made = Path(name) / "coverage.xml"

@@ -13,13 +13,13 @@ from golden.unit import name_of
 INDEX = "explorer/index.html"
 
 
-def address(ins: Instruction, operands: Mapping[str, Any], beside: Instruction | None = None) -> str:
+def address(ins: Instruction, operands: Mapping[str, Any], second: Instruction | None = None) -> str:
     """The path from the site's root, with the operands of one dot product behind the #.
 
-    page/link.js reads it: codes in hex, apart by dots; zeros at the end are left out. `beside`: a second
+    page/link.js reads it: codes in hex, apart by dots; zeros at the end are left out. `second`: a second
     instruction to compare with.
     """
-    parts = [f"i={name_of(ins)}", *([] if beside is None else [f"with={name_of(beside)}"])]
+    parts = [f"i={name_of(ins)}", *([] if second is None else [f"with={name_of(second)}"])]
     parts += [f"{name}={_codes(codes)}" for name, codes in operands.items()]
     return f"{INDEX}#{'&'.join(parts)}"
 

@@ -70,7 +70,7 @@ def files(in_site: bool = False) -> dict[str, str]:
         "colours.css": COLOURS.read_text("utf-8"),
         "explorer.js": script(),
         "data.js": f"globalThis.mmagoldExplorer = {words};\n",
-        **{f"programs/{name}.js": _program_script(name, told) for name, told in programs.items()},
+        **{f"programs/{name}.js": _program_script(name, spec) for name, spec in programs.items()},
     }
 
 
@@ -89,8 +89,8 @@ def write_into(site: Path) -> None:
 
 
 def _absent() -> str:
-    told = html.escape(str(missing(wasm.COMPILER)))
-    text = f"<h1>No explorer</h1><p>This site was built without the explorer: {told}.</p>"
+    reason = html.escape(str(missing(wasm.COMPILER)))
+    text = f"<h1>No explorer</h1><p>This site was built without the explorer: {reason}.</p>"
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>No explorer</title>{text}</html>\n'
 
 

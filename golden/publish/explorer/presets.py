@@ -50,7 +50,7 @@ def _textbook() -> Iterator[dict[str, Any]]:
             [f"2^{top}", f"2^{top}", f"2^{-low}"],
             0,
         )
-    why = "Small products one after the other beside a large c: each alone is lost, together they are not."
+    why = "Small products one after the other onto a large c: each alone is lost, together they are not."
     yield _preset("Swamping", why, ["2^-6"] * 8, ["2^-6"] * 8, "2^12")
 
 

@@ -60,10 +60,10 @@ def compile_core() -> bytes:
             check=False,
         )
         if done.returncode:
-            told = next(
+            reason = next(
                 (line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[-200:]
             )
-            raise DocsError(f"the C core did not compile to WebAssembly: {told}")
+            raise DocsError(f"the C core did not compile to WebAssembly: {reason}")
         return out.read_bytes()
 
 

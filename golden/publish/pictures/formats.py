@@ -40,10 +40,11 @@ def bit_fields(fmt: Format, name: str = "bits") -> str:
             parts.append(svg.text(x + width / 2, top + 21, fitting, anchor="middle", font_size=12))
         x, high = x + width, high - bits
     parts += _apart(numbers, top - 6)
-    told = _field_words(fmt)
-    lines = svg.wrap(told, _RIGHT - _LEFT)
+    caption = _field_words(fmt)
+    lines = svg.wrap(caption, _RIGHT - _LEFT)
     parts += [svg.text(_LEFT, top + 50 + 15 * i, line, "muted") for i, line in enumerate(lines)]
-    return svg.document(WIDTH, top + 44 + 15 * len(lines), parts, name, f"Bit fields of {fmt.name}: {told}")
+    label = f"Bit fields of {fmt.name}: {caption}"
+    return svg.document(WIDTH, top + 44 + 15 * len(lines), parts, name, label)
 
 
 def _bit_numbers(x: float, bit: float, bits: int, high: int) -> list[tuple[float, int]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from golden.catalog.architectures import get_architecture
 from golden.errors import OperandError
+from golden.explain.numbers import counted
 from golden.instruction import Instruction
 from golden.publish.pictures import svg
 from golden.publish.pictures.places import Grid
@@ -71,8 +72,8 @@ def title(ins: Instruction, operand: str, layout: Layout) -> str:
     blocks = f"{layout.blocks} blocks of " if layout.blocks > 1 else ""
     stored = ", stored elements" if operand == "a" and ins.sparse else ""
     return (
-        f"{letter(operand)}: {blocks}{layout.rows} rows ({rows}) {svg.TIMES} {layout.cols} columns "
-        f"({columns}{stored}), {fmt}"
+        f"{letter(operand)}: {blocks}{counted(layout.rows, 'row')} ({rows}) {svg.TIMES} "
+        f"{counted(layout.cols, 'column')} ({columns}{stored}), {fmt}"
     )
 
 

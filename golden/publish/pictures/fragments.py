@@ -131,8 +131,8 @@ def _lanes(layout: Layout, words: Words) -> _Drawn:
 
 
 def _figure(head: tuple[str, str], drawn: _Drawn, name: str, words: str) -> str:
-    told = svg.width_of(head[0], 12 * svg.BOLD) + _READOUT, svg.width_of(head[1], 10.5)
-    width = min(max(drawn.right, *(_MARGIN + words for words in told)) + _MARGIN, WIDTH)
+    heads = svg.width_of(head[0], 12 * svg.BOLD) + _READOUT, svg.width_of(head[1], 10.5)
+    width = min(max(drawn.right, *(_MARGIN + words for words in heads)) + _MARGIN, WIDTH)
     readout = {
         "class": "mg-text mg-readout",
         "fill": svg.STYLES["text"]["fill"],
@@ -186,11 +186,11 @@ def _shown(cells: Grid, size: _Size) -> tuple[int, int, int]:
     """How many blocks, rows and columns of cells are drawn."""
     columns = cells.period(2, max(int(_ROOM / size.width), 1))
     rows = cells.period(1, max(int(_TALLEST / size.height), 1))
-    most = _beside(columns, size) * max(int(_TALLEST / (rows * size.height + 30)), 1)
+    most = _across(columns, size) * max(int(_TALLEST / (rows * size.height + 30)), 1)
     return cells.period(0, most), rows, columns
 
 
-def _beside(columns: int, size: _Size) -> int:
+def _across(columns: int, size: _Size) -> int:
     """How many blocks fit side by side."""
     return max(int((WIDTH - 2 * _MARGIN) / (columns * size.width + size.head)), 1)
 
@@ -200,13 +200,13 @@ def _panels(
 ) -> tuple[list[str], float, float]:
     """All blocks that are drawn; returns markup, right edge and height."""
     blocks, rows, columns = shown
-    beside, head = _beside(columns, size), 30 if blocks > 1 else 14
+    across, head = _across(columns, size), 30 if blocks > 1 else 14
     step = rows * size.height + head + 2
     parts: list[str] = []
     found: dict[int, list[_Place]] = {}
     for block in range(blocks):
-        x = _MARGIN + size.head + (block % beside) * (columns * size.width + size.head)
-        y = _HEAD + (block // beside) * step + head
+        x = _MARGIN + size.head + (block % across) * (columns * size.width + size.head)
+        y = _HEAD + (block // across) * step + head
         if blocks > 1:
             parts.append(svg.text(x, y - 16, f"block {block}", font_size=10.5, font_weight="bold"))
         parts += _rulers(cells, size, rows, columns, x, y)
@@ -217,17 +217,16 @@ def _panels(
     titles = blocks * rows * columns <= _MOST_TITLES
     parts += [_lane(cells, size, words, lane, found[lane], titles) for lane in sorted(found)]
     parts += _digits(cells, size, [place for places in found.values() for place in places])
-    right = _MARGIN + min(blocks, beside) * (columns * size.width + size.head)
-    return parts, right, -(-blocks // beside) * step + 4
+    right = _MARGIN + min(blocks, across) * (columns * size.width + size.head)
+    return parts, right, -(-blocks // across) * step + 4
 
 
 def _rulers(cells: Grid, size: _Size, rows: int, columns: int, x: float, y: float) -> list[str]:
     """Row and column numbers along the edges."""
     above = [(x + (i + 0.5) * size.width, y - 4, span(i, cells.across), "middle") for i in range(columns)]
-    beside = [(x - 4, y + (i + 0.5) * size.height + 4, span(i, cells.down), "end") for i in range(rows)]
+    left = [(x - 4, y + (i + 0.5) * size.height + 4, span(i, cells.down), "end") for i in range(rows)]
     return [
-        svg.text(a, b, words, "muted", anchor=anchor, font_size=_FONT)
-        for a, b, words, anchor in above + beside
+        svg.text(a, b, words, "muted", anchor=anchor, font_size=_FONT) for a, b, words, anchor in above + left
     ]
 
 
@@ -235,8 +234,8 @@ def _lane(cells: Grid, size: _Size, words: Words, lane: int, places: list[_Place
     """One lane: its cells in its colour and their labels."""
     boxes, labels = "", ""
     for x, y, place in places:
-        told = svg.element("title", svg.escape(tooltip(cells, words, place))) if titles else ""
-        boxes += svg.element("rect", told, x=x, y=y, width=size.width, height=size.height)
+        title = svg.element("title", svg.escape(tooltip(cells, words, place))) if titles else ""
+        boxes += svg.element("rect", title, x=x, y=y, width=size.width, height=size.height)
         labels += _label(
             cells, size, words.label(cells, lane, int(cells.register[place]), int(cells.element[place])), x, y
         )

@@ -57,7 +57,7 @@ class Grid:
         return int(gain[0]), int(gain[1]), int(gain[2])
 
     def period(self, axis: int, limit: int) -> int:
-        """How many cells of an axis to draw: all that fit, else as many whole periods as do,
+        """How many cells of an axis to draw: all that fit, else the whole periods that do,
         else the limit."""
         size = int(self.lane.shape[axis])
         if size <= limit:

@@ -54,7 +54,7 @@ class Sheet:
         return WIDE if any(C in self.rails[name].xs for name in names if name in self.rails) else RIGHT
 
     def put(self, node: Node, labels: Sequence[str] = (), aside: bool = False) -> None:
-        """Starts the wires of a register below the stage that wrote it, with its width beside them.
+        """Starts the wires of a register below the stage that wrote it, with its width next to them.
 
         labels: of the wires. aside: the register takes c's place on the right.
         """
@@ -65,7 +65,7 @@ class Sheet:
         self._mark(self.rails[node.register], labels)
 
     def _mark(self, rail: Rail, labels: Sequence[str]) -> None:
-        """Width and exponent range beside the wires, and the index of each of several."""
+        """Width and exponent range next to the wires, and the index of each of several."""
         node, y = rail.node, self.y + 13
         if C in rail.xs:
             lines = [f"c: {width_text(node)}", *([exponent_text(node)] if rail.exponent is not None else [])]

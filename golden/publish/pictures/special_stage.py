@@ -11,7 +11,7 @@ from golden.publish.pictures.stage_words import names_of
 
 
 def special_values(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) -> None:
-    """Draws where special values leave the datapath: taps on the wires, the box beside it."""
+    """Draws where special values leave the datapath: taps on the wires, the box next to it."""
     y = sheet.y - GAP / 2 + 12
     lines = _special_lines(sheet, step, before)
     if not lines:
@@ -79,7 +79,7 @@ def _infinite_terms(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) 
 
 
 def ieee_side(sheet: Sheet, step: Multiply | Additions | Fma, y: float) -> None:
-    """What IEEE operations do with NaN, beside their stage."""
+    """What IEEE operations do with NaN, next to their stage."""
     fmt = step.format
     if fmt is None or not fmt.is_float:
         return

@@ -45,7 +45,7 @@ class Tree:
     in between.
 
     hidden: a leaf that stands for this many terms (or additions)
-        that are not drawn. note: words beside the node.
+        that are not drawn. note: words next to the node.
     """
 
     words: str = ""

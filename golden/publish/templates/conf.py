@@ -1,4 +1,4 @@
-"""Sphinx's configuration of the site; golden/publish/site.py copies it beside the pages."""
+"""Sphinx's configuration of the site; golden/publish/site.py copies it next to the pages."""
 
 import importlib.util
 
@@ -38,7 +38,9 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
-autodoc_mock_imports = [name for name in ("cocotb", "pycuda") if importlib.util.find_spec(name) is None]
+autodoc_mock_imports = [
+    name for name in ("cocotb", "pycuda", "torch") if importlib.util.find_spec(name) is None
+]
 autodoc_type_aliases = {
     name: name for name in ("Bits", "Mask", "Operands", "Handle", "OnChecked", "npt.ArrayLike")
 }

@@ -1,4 +1,4 @@
-// Example: the DPI-C model against expected results of the reference model. Put your DUT beside the call.
+// Example: the DPI-C model against expected results of the reference model. Put your DUT next to the call.
 module ${prefix}_tb;
   import ${prefix}_pkg::*;
 

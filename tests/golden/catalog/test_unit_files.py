@@ -330,6 +330,12 @@ def test_specials_of_the_examples() -> None:
     ("old", "new", "message"),
     [
         ("fraction_bits: 26", "fractions: 26", "key 'fraction_bits' is missing"),
+        ("round: {of: total,", "round: {", "key 'of' is missing"),
+        (
+            "round: {of: total, rounding: nearest_even, overflow",
+            "round: {rounded: nearest_even, overflow",
+            "keys 'of' and 'rounding' are missing; nearest: rounded",
+        ),
         ("shape: {k: 4}", "shape: {k: four}", "key 'k' is 'four', expected an integer"),
         ("a: f16", "a: f61", "unknown format 'f61'; nearest: "),
         ("rounding: nearest_even", "rounding: nearest", "expected one of toward_zero, nearest_even"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 import golden
 from golden.catalog.lookup import resolve
 from golden.cli import app, completion
+from golden.cli.app import DOORS, MORE
 from golden.explain.terminal import trace_text
 from golden.explain.trace import short_text as trace_short
 from golden.files import output
@@ -307,6 +309,7 @@ def test_traces_for_reports_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("1.5,-0,inf,-inf", "f16", [0x3E00, 0x8000, 0x7C00, 0xFC00]),
         ("2**-24, 2^-24, 0x1p-24, 3*2**-24", "f16", [1, 1, 1, 3]),
+        ("1/3, -1/4, 2/1", "f16", [0x3555, 0xB400, 0x4000]),
         ("0x3c00,0x0001", "f16", [0x3C00, 1]),
         ("-2**1,+2**0", "f16", [0xC000, 0x3C00]),
         ("nan", "e4m3", [0x7F]),
@@ -601,7 +604,7 @@ def test_spec_check(tmp_path: Path) -> None:
     assert data("spec", "check", str(EXAMPLES / "late_c.yaml"))["k"] == 8
     count = len(golden.instructions("hopper"))
     checked = call("spec", "check", str(ROOT / "spec" / "architectures" / "hopper.yaml")).stdout
-    assert f"ok: {count} instructions of hopper compile" in checked
+    assert f"ok: {count:,} instructions of hopper compile" in checked
     bad = tmp_path / "unit.yaml"
     bad.write_text((EXAMPLES / "exact_pair.yaml").read_text().replace("{k: 2}", "{k: 2, kk: 3}"))
     assert f"{bad}:" in complaint("spec", "check", str(bad)) and "unknown key 'kk'" in complaint(
@@ -683,3 +686,31 @@ def test_a_command_that_is_built_alone_is_the_same() -> None:
         ]
     for words in (["mmagold"], ["mmagold", "shov"], ["mmagold", "--version"]):
         assert app._named(words) is app.app
+
+
+def test_one_export_writes_every_form(tmp_path: Path) -> None:
+    """YAML reads back as the same arithmetic; the old words write the same text; a wrong word is one line."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x16_f16")
+    name = f"cdna3:{ins.name}"
+    call("export", "yaml", name, "--out", str(tmp_path / "unit.yaml"))
+    unit = golden.load_instruction(tmp_path / "unit.yaml")
+    rng = np.random.default_rng(1)
+    operands = {key: rng.integers(0, 1 << 16, (500, ins.k), np.uint16) for key in "ab"}
+    c = rng.integers(0, 1 << 32, 500, np.uint32)
+    assert (unit.dot(**operands, c=c) == ins.dot(**operands, c=c)).all()
+    same = [
+        call("export", "docs", name, "--format", "html"),
+        call("docs", "export", name, "--format", "html"),
+    ]
+    assert same[0].stdout == same[1].stdout != ""
+    for words in (("export", "yml", name), ("export", "dpi"), ("export", "yaml", name, "--format", "json")):
+        done = call(*words, status=2)
+        assert done.stderr.count("\n") == 1
+
+
+def test_help_has_every_command_behind_a_door() -> None:
+    shown = call("--help").stdout
+    places = [shown.index(door) for door in (*DOORS, MORE)]
+    assert places == sorted(places)
+    for names, place, following in zip(DOORS.values(), places, places[1:], strict=False):
+        assert all(re.search(rf"^\W* {name} ", shown[place:following], re.M) for name in names)

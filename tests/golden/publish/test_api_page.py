@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 from pages import ROOT, PageRun
 
+import golden
+import mmagold
+import rtl_tb
 from golden.publish import api_page
 from golden.publish.api_page import source
 
@@ -40,3 +44,22 @@ def test_a_page_needs_nothing_that_others_imported() -> None:
     text = "from golden.publish import api_page\nfor page in reversed(api_page.pages()):\n    page.write()\n"
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_has_its_place() -> None:
+    """What `golden`, `rtl_tb` and `mmagold.torch` export; of errors the page shows the whole module."""
+    shown = {thing for _, _, _, things in api_page._PAGES for thing in things}
+    torch = ast.parse((ROOT / "mmagold" / "torch.py").read_text("utf-8"))  # PyTorch may be missing
+    names = next(node.value for node in torch.body if isinstance(node, ast.Assign))
+    public = {"golden": [*golden.__all__, "dissect"], "rtl_tb": rtl_tb.__all__}
+    public["mmagold.torch"] = ast.literal_eval(names)
+    for package, exported in public.items():
+        missing = {f"{package}.{name}" for name in exported if not hasattr(golden.errors, name)} - shown
+        assert not missing
+
+
+def test_the_package_has_the_name_that_pip_installs() -> None:
+    assert mmagold.instruction("h100:HMMA.16816.F32") is golden.instruction("hopper", "HMMA.16816.F32")
+    assert all(getattr(mmagold, name) is getattr(golden, name) for name in golden.__all__)
+    with pytest.raises(AttributeError, match="'mmagold' has no attribute 'gem'"):
+        mmagold.gem  # noqa: B018

@@ -187,7 +187,8 @@ def nearest_code(fmt: Format, value: Fraction) -> str:
 
 
 TYPED = {
-    **{"1.5": "3e00", "-2^-7": "a000", "3*2^-2": "3a00", "0x1.8p3": "4a00", "1/3": "3555", "-0": "8000"},
+    **{"1.5": "3e00", "-2^-7": "a000", "3*2^-2": "3a00", "3*2**-2": "3a00"},
+    **{"0x1.8p3": "4a00", "1/3": "3555", "-0": "8000"},
     **{"inf": "7c00", "-inf": "fc00", "nan": "7e00", "0x3c00": "3c00", "0x10000": "none"},
     **{"65519.99": "7bff", "65520": "7c00", "1e-8": "0", "\N{MINUS SIGN}1": "bc00"},
 }
@@ -464,11 +465,12 @@ def test_a_damaged_program_is_refused(page: ExplorerPage, path: str, value: Any,
     assert complaint in page.complaint
 
 
-def test_text_that_is_no_json_is_refused(page: ExplorerPage) -> None:
+@pytest.mark.parametrize(("text", "words"), [("formats: {a: f16}", "mmagold export"), ("{a", "no JSON")])
+def test_text_that_is_no_json_is_refused(page: ExplorerPage, text: str, words: str) -> None:
     page.open()
-    paste(page, "formats: {a: f16}")
+    paste(page, text)
     page.wait("!document.getElementById('complaint').hidden")
-    assert "no JSON" in page.complaint
+    assert words in page.complaint
 
 
 @pytest.mark.parametrize("dark", (False, True))

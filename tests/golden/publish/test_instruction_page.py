@@ -451,3 +451,27 @@ def test_every_kind_of_scale_has_its_page_and_tabs_lead_there() -> None:
         f"rtx_blackwell/mma_mxf4-f32{word}" for word in ("", "-ue4m3-16", "-ue8m0-16")
     ]
     assert [bool(current) for _, current in tabs] == [False, True, False]
+
+
+def test_an_installation_without_vectors_does_not_say_that_none_were_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hopper, volta = golden.instruction("hopper:HMMA.16816.F32"), golden.instruction("volta:HMMA.884.F32.F32")
+    assert variants.captured_cell([hopper]).startswith("[3,968]")
+    monkeypatch.setattr(variants, "checkout", lambda: None)
+    monkeypatch.setattr(variants, "manifest", lambda _: {})
+    assert variants.captured_cell([hopper]) == "not in this installation"
+    assert variants.captured_cell([volta]) == "none"
+
+
+def test_the_files_of_a_page_hold_its_example_variant(tmp_path: Path) -> None:
+    """Its links name them; the YAML computes the same bits."""
+    own = group("hopper/mma_f16-f32")
+    ins, made = own.representative, dict(instruction_page.files(own))
+    page = instruction_page.markdown(own)
+    assert all(f"](site:{path})" in page for path in made)
+    assert json.loads(made["instructions/hopper/mma_f16-f32.json"])["instruction"] == ins.name
+    (tmp_path / "unit.yaml").write_text(made["instructions/hopper/mma_f16-f32.yaml"])
+    unit = golden.load_instruction(tmp_path / "unit.yaml")
+    operands = stimuli.generate(ins, "alignment_edge", 200, np.random.default_rng(1))
+    assert (unit.dot(**operands) == ins.dot(**operands)).all()

@@ -13,7 +13,7 @@ from browser import Browser
 
 import golden
 from golden.errors import DocsError, UnknownNameError
-from golden.publish import marked_pictures, slots, sphinx_source
+from golden.publish import slots, sphinx_source
 from golden.publish.pictures import datapath, fragments
 
 HOPPER, AMPERE = (golden.instruction(name, "HMMA.16816.F32") for name in ("hopper", "ampere"))
@@ -78,9 +78,9 @@ def test_a_picture_without_a_slot_is_an_error(tmp_path: Path) -> None:
 
 def test_hand_written_pages_ask_for_pictures() -> None:
     text = "before\n\n<!-- picture: datapath hopper:HMMA.16816.F32 -->\n\nafter `<!-- picture: x y -->`"
-    drawn = marked_pictures.drawn(text, "index.md")
+    drawn = sphinx_source.drawn(text, "index.md")
     assert drawn.startswith("before\n\n<figure") and drawn.count("<svg") == 1 and "on hopper" in drawn
     with pytest.raises(DocsError, match=r"index\.md: picture 'datapaht' is unknown.*nearest: datapath"):
-        marked_pictures.drawn("<!-- picture: datapaht hopper:HMMA.16816.F32 -->", "index.md")
+        sphinx_source.drawn("<!-- picture: datapaht hopper:HMMA.16816.F32 -->", "index.md")
     with pytest.raises(UnknownNameError):
-        marked_pictures.drawn("<!-- picture: tree hopper:HMMA.1 -->", "index.md")
+        sphinx_source.drawn("<!-- picture: tree hopper:HMMA.1 -->", "index.md")

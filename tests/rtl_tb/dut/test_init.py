@@ -250,3 +250,8 @@ def test_what_synthesis_leaves_out_refuses_no_unit(tmp_path: Path) -> None:
     (tmp_path / "m.v").write_text(f"module m ({ports});\n{bench}wire x = missing.y;\nendmodule\n")
     with pytest.raises(ElaborationError, match="'test'"):
         draft([tmp_path / "m.v"], folder=tmp_path)
+
+
+def test_a_unit_in_the_place_of_a_dut_says_what_to_write() -> None:
+    with pytest.raises(SpecError, match=r"this is a unit.*expected a dut\.yaml.*rtl init"):
+        load_dut(Path(__file__).parents[3] / "rtl_tb" / "examples" / "own_unit" / "mac4.yaml")

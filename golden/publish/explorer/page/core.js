@@ -62,10 +62,10 @@ export class Core {
     const at = this.allocate(8 * names.length);
     this.exports.mg_struct_sizes(at);
     names.forEach((name, i) => {
-      const told = Number(this.view.getBigInt64(at + 8 * i, true));
-      if (told !== this.structs[name].size) {
+      const spec = Number(this.view.getBigInt64(at + 8 * i, true));
+      if (spec !== this.structs[name].size) {
         throw new CoreError(
-          `the core holds ${name} in ${told} bytes, this page in ${this.structs[name].size}`,
+          `the core holds ${name} in ${spec} bytes, this page in ${this.structs[name].size}`,
         );
       }
     });
@@ -176,35 +176,35 @@ function readField(view, at, { bytes, signed }) {
 export class Unit {
   #owned = [];
 
-  constructor(core, told, formats) {
+  constructor(core, spec, formats) {
     this.core = core;
-    this.told = told;
+    this.spec = spec;
     this.formats = formats;
-    check(told);
+    check(spec);
     this.at = core.allocate(core.structs.mg_program.size);
     this.#owned.push(this.at);
-    this.program = told.program;
-    core.write("mg_program", this.at, told.program, formats, this.#owned);
+    this.program = spec.program;
+    core.write("mg_program", this.at, spec.program, formats, this.#owned);
     this.layout = this.#recordLayout();
   }
 
   get name() {
-    return `${this.told.architecture}:${this.told.name}`;
+    return `${this.spec.architecture}:${this.spec.name}`;
   }
 
   // The format of an operand: the members of mg_format, and its name.
   format(operand) {
-    const name = this.told.formats[operand];
+    const name = this.spec.formats[operand];
     return { name, ...ZERO_FORMAT, ...named(this.formats, name) };
   }
 
   // The operands of a dot product: {name: how many codes}.
   get sizes() {
-    const { told, program } = this;
-    const sizes = { a: program.k, b: told.k, c: 1 };
-    for (const name of told.absent) delete sizes[name];
-    if (told.sparsity) sizes.metadata = told.k / told.sparsity.chunk;
-    if (told.scale_block) sizes.scale_a = sizes.scale_b = told.k / told.scale_block;
+    const { spec, program } = this;
+    const sizes = { a: program.k, b: spec.k, c: 1 };
+    for (const name of spec.absent) delete sizes[name];
+    if (spec.sparsity) sizes.metadata = spec.k / spec.sparsity.chunk;
+    if (spec.scale_block) sizes.scale_a = sizes.scale_b = spec.k / spec.scale_block;
     return sizes;
   }
 
@@ -263,7 +263,7 @@ export class Unit {
       });
       return { data: at, batch_stride: [row], row: storage / 8, column: storage / 8 };
     };
-    const sizes = { b: this.told.k, c: 1, ...this.sizes }; // what a unit does not have is zero
+    const sizes = { b: this.spec.k, c: 1, ...this.sizes }; // what a unit does not have is zero
     const call = { batch_dims: 1, m: 1, n: 1, threads: 1, force_general: 1, batch_shape: [many.length] };
     for (const [name, size] of Object.entries(sizes)) {
       call[name === "metadata" ? "e" : name] = place(
@@ -274,7 +274,7 @@ export class Unit {
     }
     const { storage } = this.format("d");
     call.d = place("d", 1, storage);
-    if (this.told.status.length) call.flags = place("flags", 1, 8);
+    if (this.spec.status.length) call.flags = place("flags", 1, 8);
     const at = core.allocate(core.structs.mg_call.size);
     owned.push(at);
     this.#writeCall(at, call);
@@ -292,7 +292,7 @@ export class Unit {
 
   // The status flags of the unit that the core's mask names, in the unit's order.
   #flagsOf(mask) {
-    return this.told.status.filter((name) => (mask >> this.core.words.status.indexOf(name)) & 1);
+    return this.spec.status.filter((name) => (mask >> this.core.words.status.indexOf(name)) & 1);
   }
 
   #writeCall(at, call) {

@@ -22,7 +22,7 @@ export function firstDifference(first, second) {
 const hex = (event) => `0x${event.code.toString(16)}`;
 
 function result(event, expected, actual) {
-  return told(event, "d", 0, expected, actual);
+  return finding(event, "d", 0, expected, actual);
 }
 
 function inRegisters(x, y) {
@@ -30,13 +30,13 @@ function inRegisters(x, y) {
     const others = y.written[register] ?? [];
     for (let index = 0; index < Math.min(numbers.length, others.length); index++) {
       if (!same(numbers[index], others[index]))
-        return told(x, register, index, text(numbers[index]), text(others[index]));
+        return finding(x, register, index, text(numbers[index]), text(others[index]));
     }
   }
   return null;
 }
 
-function told(event, register, index, expected, actual) {
+function finding(event, register, index, expected, actual) {
   const operation = event.operation ? ` of operation ${event.operation}` : "";
   const where = `step ${event.index + 1} (${event.op})${operation}`;
   return {
@@ -58,5 +58,6 @@ function same(x, y) {
 
 function text(number) {
   const shown = number.kind === FINITE && number.significand;
-  return shown ? `${significandText(number)} * 2^${number.exponent}` : describe(number);
+  const digits = shown ? significandText(number) : "";
+  return shown ? `${digits[0]}0b${digits.slice(1)} * 2^${number.exponent}` : describe(number);
 }

@@ -24,21 +24,21 @@ const NAME_HEIGHT = 13;
 // The fraction bits of each alignment; empty where the unit has none.
 export function ownBits(unit) {
   const steps = unit.program.operations.flatMap((operation, o) =>
-    operation.steps.filter((_, i) => unit.told.operations[o].steps[i].op === "align"),
+    operation.steps.filter((_, i) => unit.spec.operations[o].steps[i].op === "align"),
   );
   return steps.flatMap((step) => (step.fraction_bits ?? [0]).slice(0, step.of_count));
 }
 
 // The unit with F fraction bits in every alignment, in every register.
 function withBits(unit, bits) {
-  const told = structuredClone(unit.told);
-  told.program.operations.forEach((operation, o) => {
+  const spec = structuredClone(unit.spec);
+  spec.program.operations.forEach((operation, o) => {
     operation.steps.forEach((step, i) => {
-      if (told.operations[o].steps[i].op !== "align") return;
+      if (spec.operations[o].steps[i].op !== "align") return;
       step.fraction_bits = Array.from({ length: 4 }, (_, r) => (r < step.of_count ? bits : NOT_GIVEN));
     });
   });
-  return new Unit(unit.core, told, unit.formats);
+  return new Unit(unit.core, spec, unit.formats);
 }
 
 // A repeatable source of numbers from N(0, 1).
@@ -165,7 +165,7 @@ function curve({ points }, i) {
   return s("polyline", { class: `curve curve${i}`, points: path });
 }
 
-// Names beside the ends of the curves, the lowest curve first, each at least a line of text above the last.
+// Names at the ends of the curves, the lowest curve first, each at least a line of text above the last.
 function names(curves) {
   let limit = Infinity;
   return curves.map(({ name, points }) => {

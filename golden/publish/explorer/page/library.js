@@ -1,4 +1,4 @@
-// The instructions that the page knows: the index at once, the programs of an architecture when asked for.
+// The instructions that the page knows: the index at once, the programs of an architecture on demand.
 
 import { CoreError, Unit } from "./core.js";
 
@@ -60,8 +60,8 @@ export class Library {
 
   async #load(architecture, name) {
     if (architecture === OWN && this.own.has(name)) {
-      const { told, formats } = this.own.get(name);
-      return new Unit(this.core, told, formats);
+      const { spec, formats } = this.own.get(name);
+      return new Unit(this.core, spec, formats);
     }
     const entry = this.entry(architecture, name);
     if (!entry) throw new CoreError(`no instruction '${architecture}:${name}' here`);
@@ -111,19 +111,22 @@ export class Library {
     try {
       document = JSON.parse(text);
     } catch (error) {
-      throw new CoreError(`this is no JSON: ${error.message}`);
+      const hint = /^\s*[\w-]+:/.test(text)
+        ? 'this is YAML; "mmagold export my_unit.yaml --format program" writes the JSON that this page reads'
+        : `this is no JSON: ${error.message}`;
+      throw new CoreError(hint);
     }
     if (document?.mmagold_program !== 1 || !Array.isArray(document.units)) {
       throw new CoreError(
         'this is no compiled program; "mmagold export my_unit.yaml --format program" writes one',
       );
     }
-    return document.units.map((told) => {
-      const { name } = told;
-      new Unit(this.core, told, document.formats).free(); // before it replaces one of this name
-      this.own.set(name, { told: { ...told, architecture: OWN }, formats: document.formats });
+    return document.units.map((spec) => {
+      const { name } = spec;
+      new Unit(this.core, spec, document.formats).free(); // before it replaces one of this name
+      this.own.set(name, { spec: { ...spec, architecture: OWN }, formats: document.formats });
       this.#units.delete(`${OWN}:${name}`);
-      this.#list(told);
+      this.#list(spec);
       return name;
     });
   }

@@ -53,15 +53,15 @@ function showChoice() {
   for (const id of ["remove", "swap"]) find(id).hidden = !state.second;
   for (const slot of ["first", "second"])
     find(`choose-${slot}`).setAttribute("aria-pressed", String(state.slot === slot && find("finder").open));
-  document.title = `${state.first.told.name} \u2014 mmagold explorer`;
+  document.title = `${state.first.spec.name} \u2014 mmagold explorer`;
 }
 
-const architectureOf = ({ told }) =>
-  library.index.find(({ name }) => name === told.architecture)?.title ?? "A unit of your own";
+const architectureOf = ({ spec }) =>
+  library.index.find(({ name }) => name === spec.architecture)?.title ?? "A unit of your own";
 
 // Why anybody should believe it; of a pasted unit nobody says.
-function evidence({ told }) {
-  const kinds = library.entry(told.architecture, told.name)?.evidence ?? [];
+function evidence({ spec }) {
+  const kinds = library.entry(spec.architecture, spec.name)?.evidence ?? [];
   return kinds.length ? h("span", { class: "small" }, ` ${kinds.join(" or ")}`) : null;
 }
 
@@ -86,7 +86,7 @@ function showResults() {
     ),
   );
   find("said").textContent = traced
-    .map(({ d, d_value }, i) => `${units[i].told.architecture}: d = ${d}, ${d_value}`)
+    .map(({ d, d_value }, i) => `${units[i].spec.architecture}: d = ${d}, ${d_value}`)
     .join("; ");
 }
 
@@ -96,7 +96,7 @@ function difference(units, given) {
 
 // Whether two units answer alike: with the same word, or (of different formats) with the same value.
 function parting(units, traced, parts) {
-  const [x, y] = units.map((unit) => unit.told.formats.d);
+  const [x, y] = units.map((unit) => unit.spec.formats.d);
   const same = x === y ? traced[0].d === traced[1].d : traced[0].d_value === traced[1].d_value;
   const what = x === y ? "word" : "value";
   const head = same ? `Both give the same ${what}.` : `They give different ${what}s.`;
@@ -143,7 +143,7 @@ function resultCard(unit, { d, d_value, flags, exact, exact_value, error_ulp }) 
   );
 }
 
-const presetsOf = new WeakMap(); // by unit: [preset, operands] of those that it can hold
+const presetsOf = new WeakMap(); // by unit: [preset, operands], where it can hold them
 
 function fittingPresets(unit) {
   if (!presetsOf.has(unit)) {
@@ -168,7 +168,7 @@ function showPresets() {
 
 function showOwnBits() {
   const own = [...new Set(ownBits(state.first))];
-  find("run-errors").disabled = !own.length || state.first.told.integer;
+  find("run-errors").disabled = !own.length || state.first.spec.integer;
   find("own-bits").textContent = own.length
     ? `This unit keeps F = ${own.join(" and ")}.`
     : "This unit has no alignment: no F to vary.";
@@ -193,7 +193,7 @@ async function chosen(architecture, name) {
 function openFinder(slot) {
   state.slot = slot;
   find("finder").open = true;
-  if (slot === "second" && !state.second) finder.propose(state.first.told.formats);
+  if (slot === "second" && !state.second) finder.propose(state.first.spec.formats);
   finder.show();
   showChoice();
   find("search").focus();
@@ -244,7 +244,7 @@ let lastHash = "";
 
 async function writeLink() {
   const { first, second, operands, pasted } = state;
-  const uses = [first, second].some((unit) => unit?.told.architecture === OWN);
+  const uses = [first, second].some((unit) => unit?.spec.architecture === OWN);
   const hash = await toHash({
     first: first.name,
     second: second?.name,
@@ -270,15 +270,15 @@ async function openLink() {
 }
 
 async function readLink() {
-  const asked = await fromHash(location.hash);
-  if (asked.unit) {
-    library.paste(asked.unit);
-    state.pasted = JSON.parse(asked.unit);
+  const wanted = await fromHash(location.hash);
+  if (wanted.unit) {
+    library.paste(wanted.unit);
+    state.pasted = JSON.parse(wanted.unit);
   }
   state.first = state.second = null;
-  await choose("first", asked.first ?? FIRST);
-  if (asked.second) await choose("second", asked.second);
-  if (Object.keys(asked.operands).length) state.operands = filled(state.first, asked.operands);
+  await choose("first", wanted.first ?? FIRST);
+  if (wanted.second) await choose("second", wanted.second);
+  if (Object.keys(wanted.operands).length) state.operands = filled(state.first, wanted.operands);
   show();
 }
 
@@ -291,7 +291,7 @@ function filled(unit, given) {
     const zero = name === "metadata" || name.startsWith("scale") ? codes[0] : 0n;
     codes.forEach((_, i) => {
       const code = given[name]?.[i] ?? zero;
-      const legal = name === "metadata" ? code in unit.told.sparsity.nibbles : code >> BigInt(limit) === 0n;
+      const legal = name === "metadata" ? code in unit.spec.sparsity.nibbles : code >> BigInt(limit) === 0n;
       codes[i] = legal ? code : zero;
     });
   }

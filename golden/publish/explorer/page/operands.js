@@ -9,10 +9,10 @@ const MOST_ROWS = 16;
 
 // All operands at rest: zeros, scales of one, the first columns.
 export function atRest(unit) {
-  const { told } = unit;
+  const { spec } = unit;
   const rest = (name) => {
-    if (name === "metadata") return BigInt(Object.keys(told.sparsity.nibbles)[0]);
-    return BigInt(told.scale_of_one[name] ?? 0);
+    if (name === "metadata") return BigInt(Object.keys(spec.sparsity.nibbles)[0]);
+    return BigInt(spec.scale_of_one[name] ?? 0);
   };
   return Object.fromEntries(
     Object.entries(unit.sizes).map(([name, size]) => [name, Array(size).fill(rest(name))]),
@@ -26,7 +26,7 @@ export function carried(from, operands, to) {
     const given = operands[name];
     if (!given) continue;
     for (let i = 0; i < Math.min(codes.length, given.length); i++) {
-      if (name === "metadata") codes[i] = to.told.sparsity.nibbles[given[i]] ? given[i] : codes[i];
+      if (name === "metadata") codes[i] = to.spec.sparsity.nibbles[given[i]] ? given[i] : codes[i];
       else
         codes[i] = sameFormat(from, to, name) ? given[i] : (converted(from, to, name, given[i]) ?? codes[i]);
     }
@@ -187,7 +187,7 @@ export class OperandView {
     const label = count > 1 ? `${name}[${i}]` : name;
     const what =
       name === "metadata"
-        ? `selects ${this.unit.told.sparsity.nibbles[this.operands[name][i]]}`
+        ? `selects ${this.unit.spec.sparsity.nibbles[this.operands[name][i]]}`
         : this.#text(name, this.operands[name][i]);
     const here = this.selected.name === name && this.selected.index === i;
     return h(
@@ -243,7 +243,7 @@ export class OperandView {
 
   #takeNibble(index, { code, num }) {
     const nibble = code ?? num;
-    const { nibbles } = this.unit.told.sparsity;
+    const { nibbles } = this.unit.spec.sparsity;
     if (!(nibble in nibbles))
       return `metadata is one of ${Object.keys(nibbles)
         .map((one) => `0x${Number(one).toString(16)}`)

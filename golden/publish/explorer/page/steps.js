@@ -12,7 +12,7 @@ export function stepList(unit, traced, parts) {
   const items = [];
   let operation = -1;
   traced.events.forEach((event, i) => {
-    if (event.operation !== operation && unit.told.operations.length > 1)
+    if (event.operation !== operation && unit.spec.operations.length > 1)
       items.push(operationHead(unit, event.operation));
     operation = event.operation;
     items.push(stepItem(unit, event, traced.steps[i], parts));
@@ -21,7 +21,7 @@ export function stepList(unit, traced, parts) {
 }
 
 function operationHead(unit, number) {
-  const { algorithm, seed } = unit.told.operations[number];
+  const { algorithm, seed } = unit.spec.operations[number];
   const ks = unit.program.operations[number].k_index;
   const range = ks.length ? `k = ${ks[0]} to ${ks.at(-1)}` : "no products";
   return h(
@@ -32,10 +32,10 @@ function operationHead(unit, number) {
   );
 }
 
-function stepItem(unit, event, told, parts) {
+function stepItem(unit, event, entry, parts) {
   const here = parts && parts.operation === event.operation && parts.step === event.index + 1;
-  const maxima = told.max_exponents.length
-    ? h("p", { class: "small" }, `largest exponent ${told.max_exponents.join(", ")}`)
+  const maxima = entry.max_exponents.length
+    ? h("p", { class: "small" }, `largest exponent ${entry.max_exponents.join(", ")}`)
     : null;
   return h(
     "li",
@@ -44,13 +44,13 @@ function stepItem(unit, event, told, parts) {
     h("p", { class: "small" }, event.text),
     maxima,
     drawing(unit, event),
-    table(told),
-    told.result ? h("p", {}, "result ", h("code", {}, told.result)) : null,
+    table(entry),
+    entry.result ? h("p", {}, "result ", h("code", {}, entry.result)) : null,
   );
 }
 
 function drawing(unit, event) {
-  const { integer } = unit.told;
+  const { integer } = unit.spec;
   const ks = unit.program.operations[event.operation].k_index;
   const rows = Object.entries(event.written).flatMap(([register, numbers]) =>
     numbers.map((number, i) => {

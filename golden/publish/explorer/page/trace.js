@@ -28,7 +28,7 @@ export const BY_K = ["products", "a", "b"]; // registers with an element for eac
 
 // The trace; `events` holds the same steps with the observed numbers themselves, for pictures.
 export function trace(unit, operands) {
-  const { told } = unit;
+  const { spec } = unit;
   const { d, numbers, raised } = unit.observe(operands);
   const events = eventsOf(unit, numbers);
   const result = unit.decode("d", [d])[0];
@@ -36,15 +36,15 @@ export function trace(unit, operands) {
   const exact = terms && terms.reduce(add, NOTHING);
   const format = unit.format("d");
   return {
-    instruction: told.name,
-    architecture: told.architecture,
+    instruction: spec.name,
+    architecture: spec.architecture,
     operands: operandRows(unit, operands),
-    ...(told.absent.includes("c") ? {} : codeAndValue(unit, "c", operands.c[0])),
+    ...(spec.absent.includes("c") ? {} : codeAndValue(unit, "c", operands.c[0])),
     steps: events.map((event) => stepOf(unit, event)),
     ...codeAndValue(unit, "d", d),
-    ...(raised ? { flags: flagsText(told.status, raised) } : {}),
-    exact: exact && (told.integer ? integerText(exact) : powerText(exact)),
-    exact_value: exact && (told.integer ? integerText(exact) : floatText(exact)),
+    ...(raised ? { flags: flagsText(spec.status, raised) } : {}),
+    exact: exact && (spec.integer ? integerText(exact) : powerText(exact)),
+    exact_value: exact && (spec.integer ? integerText(exact) : floatText(exact)),
     error_ulp: exact && result.kind < INFINITY ? errorUlp(valueOf(result), exact, format) : null,
     events,
     code: d,
@@ -69,7 +69,7 @@ export function describeCode(unit, operand, code) {
 
 // The index into b that product i meets.
 export function columnOf(unit, operands, i) {
-  const { sparsity } = unit.told;
+  const { sparsity } = unit.spec;
   if (!sparsity) return i;
   const stored = sparsity.chunk / 2;
   const chunk = Math.floor(i / stored);
@@ -77,9 +77,9 @@ export function columnOf(unit, operands, i) {
 }
 
 function operandRows(unit, operands) {
-  const { told, program } = unit;
+  const { spec, program } = unit;
   return Array.from({ length: program.k }, (_, k) => {
-    const b = told.absent.includes("b")
+    const b = spec.absent.includes("b")
       ? {}
       : codeAndValue(unit, "b", operands.b[columnOf(unit, operands, k)]);
     return { k, ...codeAndValue(unit, "a", operands.a[k]), ...b };
@@ -100,12 +100,12 @@ function lastPlace(exact, format) {
 
 // c and every product in exact numbers; null where an operand is infinite or NaN.
 export function exactTerms(unit, operands) {
-  const { told, program } = unit;
-  const absent = (name) => told.absent.includes(name);
+  const { spec, program } = unit;
+  const absent = (name) => spec.absent.includes(name);
   const a = unit.decode("a", operands.a);
-  const b = absent("b") ? unit.decode("b", Array(told.k).fill(0n)) : unit.decode("b", operands.b);
+  const b = absent("b") ? unit.decode("b", Array(spec.k).fill(0n)) : unit.decode("b", operands.b);
   const c = unit.decode("c", absent("c") ? [0n] : operands.c)[0];
-  const scales = told.scale_block
+  const scales = spec.scale_block
     ? [unit.decode("scale_a", operands.scale_a), unit.decode("scale_b", operands.scale_b)]
     : [];
   const signs = signsOf(unit);
@@ -113,7 +113,7 @@ export function exactTerms(unit, operands) {
   for (let k = 0; k < program.k; k++) {
     const shared = scales.map((some) => some[Math.floor(k / program.scale_block)]);
     const column = columnOf(unit, operands, k);
-    if (told.bit_operation) terms.push([bitProduct(told.bit_operation, operands.a[k], operands.b[column])]);
+    if (spec.bit_operation) terms.push([bitProduct(spec.bit_operation, operands.a[k], operands.b[column])]);
     else terms.push([a[k], b[column], ...shared]);
   }
   if (terms.flat().some((number) => number.kind >= INFINITY)) return null;
@@ -129,12 +129,12 @@ function bitProduct(operation, x, y) {
 }
 
 // -1 for c and for every product whose sign the program turns.
-function signsOf({ program, told }) {
+function signsOf({ program, spec }) {
   const signs = Array(program.k + 1).fill(1);
   program.operations.forEach((operation, o) => {
     operation.steps.forEach((step, s) => {
-      if (told.operations[o].steps[s].op !== "multiply") return;
-      if (NEGATED.c.includes(step.negate) && told.operations[o].seed === "c") signs[0] = -signs[0];
+      if (spec.operations[o].steps[s].op !== "multiply") return;
+      if (NEGATED.c.includes(step.negate) && spec.operations[o].seed === "c") signs[0] = -signs[0];
       if (NEGATED.product.includes(step.negate))
         for (const k of operation.k_index) signs[k + 1] = -signs[k + 1];
     });
@@ -152,7 +152,7 @@ export function eventsOf(unit, numbers) {
     number: numbers[i],
     ran: numbers[i].kind !== notRun,
   }));
-  return unit.told.operations.flatMap((operation, o) => {
+  return unit.spec.operations.flatMap((operation, o) => {
     const own = records.filter((record) => record.operation === o);
     const code = own.find((record) => record.moment === "result").number.payload;
     const before = registersOf(own.filter((record) => record.step === -1));
@@ -223,8 +223,8 @@ function roundingsOf(records) {
 
 // An event as `_step_dict` of golden/explain/trace.py says it.
 function stepOf(unit, event) {
-  const { told, program } = unit;
-  const operation = told.operations[event.operation];
+  const { spec, program } = unit;
+  const operation = spec.operations[event.operation];
   const { k_index, out_format } = program.operations[event.operation];
   const rows = [];
   for (const [register, numbers] of Object.entries(event.written)) {
@@ -232,9 +232,9 @@ function stepOf(unit, event) {
       const row = {
         register,
         index,
-        value: describe(number, told.integer),
-        significand: significandText(number, told.integer),
-        exponent: number.kind !== FINITE || told.integer ? null : number.exponent,
+        value: describe(number, spec.integer),
+        significand: significandText(number, spec.integer),
+        exponent: number.kind !== FINITE || spec.integer ? null : number.exponent,
       };
       if (BY_K.includes(register) && numbers.length === k_index.length) row.k = k_index[index];
       const cut = event.cuts[register]?.[index];

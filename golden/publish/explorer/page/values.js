@@ -5,7 +5,7 @@ import { NAN, INFINITY, valueOf } from "./numbers.js";
 import { decode } from "./core.js";
 
 const DECIMAL = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i;
-const POWER = /^(?:(\d+)\s*\*\s*)?2\s*\^\s*\(?([+-]?\d+)\)?$/;
+const POWER = /^(?:(\d+)\s*\*\s*)?2\s*(?:\^|\*\*)\s*\(?([+-]?\d+)\)?$/;
 const HEX_FLOAT = /^0x([0-9a-f]*)(?:\.([0-9a-f]*))?p([+-]?\d+)$/i;
 const MOST_EXPONENT = 5000;
 

@@ -46,12 +46,19 @@
     return score;
   }
 
-  /* Guides and chapters: the query is their address, or every word of it in the title; the shorter that the better. */
-  function titled(path, title, query) {
-    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-    const lower = title.toLowerCase();
-    if (lower === words.join(" ") || path === `${words.join("-")}.html`) return 200;
-    return words.every((word) => lower.includes(word)) ? 5 + (80 * words.join("").length) / lower.length : 0;
+  const FILLERS = new Set("a an and are can do does for from how i in is it my of on or the to what when which why with".split(" "));
+  const plainWords = (text) => text.toLowerCase().split(/[^a-z0-9_.+-]+/).filter((word) => word && !FILLERS.has(word));
+
+  /* Guides and chapters: the query is their address or phrase, or each of its words begins one of the phrase; the shorter that the
+     better. Words for types and cards may be left over. */
+  function titled(path, phrase, query, named) {
+    const given = plainWords(query), words = plainWords(phrase);
+    if (!given.length) return 0;
+    if (given.join(" ") === words.join(" ") || path === `${given.join("-")}.html`) return path.includes("#") ? 28 : 200;
+    const met = given.filter((word) => word.length > 1 && words.some((one) => one.startsWith(word)));
+    if (!met.length || !given.every((word) => met.includes(word) || named(word))) return 0;
+    const score = 5 + (80 * met.join("").length * met.length) / (words.join("").length * given.length);
+    return path.includes("#") ? Math.min(0.5 * score, 27) : Math.min(score, 85);
   }
 
   function search(index, query) {
@@ -67,11 +74,15 @@
       const score = fit(page, words, cards);
       if (score) found.push([score, page.order, page.path, page.title, page.arch]);
     }
-    others.forEach(([path, title], order) => {
-      const score = titled(path, title, query);
-      if (score && !found.some((one) => one[2] === path)) found.push([score, order, path, title, ""]);
+    const types = new Set(pages.flatMap((page) => [...page.types.keys()]));
+    const named = (word) => cards.has(plainWord(word)) || types.has(plainWord(word));
+    others.forEach(([path, title, phrase, where], order) => {
+      const score = titled(path, phrase, query, named);
+      if (score) found.push([score, order, path, title, where ?? ""]);
     });
-    return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]);
+    const best = new Map();
+    for (const one of found.sort((a, b) => b[0] - a[0] || a[1] - b[1])) if (!best.has(one[2])) best.set(one[2], one);
+    return [...best.values()];
   }
 
   let waiting = null;

@@ -1,4 +1,5 @@
-/* Loads the pictures that golden/publish/slots.py put into files of their own, where the reader comes near them or prints. */
+/* Loads the pictures that golden/publish/slots.py put into files of their own, as soon as the text is there: a
+   print, too, has them all. */
 "use strict";
 (() => {
   const root = document.currentScript.src.replace(/later_pictures\.js.*$/, "pictures/");
@@ -27,7 +28,6 @@
 
   function load(place) {
     const key = place.dataset.picture;
-    if (key === undefined) return;
     delete place.dataset.picture;
     if (waiting.has(key)) { waiting.get(key).push(place); return; }
     waiting.set(key, [place]);
@@ -37,14 +37,7 @@
     document.head.append(script);
   }
 
-  function start() {
-    const places = document.querySelectorAll("[data-picture]");
-    const near = new IntersectionObserver((seen) => {
-      for (const one of seen) if (one.isIntersecting) { near.unobserve(one.target); load(one.target); }
-    }, { rootMargin: "800px" });
-    for (const place of places) near.observe(place);
-    addEventListener("beforeprint", () => places.forEach(load));
-  }
+  const start = () => document.querySelectorAll("[data-picture]").forEach(load);
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -52,7 +52,7 @@
     const [groupLabel, group] = choice("Group", ["", ...groups.keys()].map(String), ["all", ...groups]);
     const [kindLabel, kind] = choice("Operands", ["r", "*"], ["registers", "every kind"]);
     const [oneLabel, one] = choice("Target", ["", ...targets], [ALL, ...targets]);
-    const [twoLabel, two] = choice("beside", ["", ...targets], [NONE, ...targets]);
+    const [twoLabel, two] = choice("against", ["", ...targets], [NONE, ...targets]);
     const differing = element("input", { type: "checkbox" });
     const count = element("p", { className: "mg-sass-count" });
     const head = element("thead"), body = element("tbody");

@@ -93,16 +93,22 @@
     const names = [...new Set(shown.flatMap((one) => one.names))];
     const [first, second] = ["any", "any"].map((all) =>
       options(make("select", {}), [["", all], ...names.map((name) => [name, name])]));
+    const given = new URLSearchParams(location.search);
+    const selects = { first, second };
+    for (const [key, select] of Object.entries(selects)) if (names.includes(given.get(key))) select.value = given.get(key);
     const update = () => {
+      for (const [key, select] of Object.entries(selects)) select.value ? given.set(key, select.value) : given.delete(key);
+      history.replaceState(null, "", `${location.pathname}${`?${given}`.replace(/\?$/, "")}${location.hash}`);
       const pair = [first.value, second.value].filter(Boolean);
       for (const one of shown) one.pick(pair.length === 2 && pair[0] !== pair[1] ? pair : []);
     };
     for (const select of [first, second]) select.addEventListener("change", update);
     const swatch = make("span", { class: "mg-class" }, "b");
-    const told = make("p", { class: "mg-told" }, "Cells of a row with the same letter and colour say the same, ", "a most often; ",
+    const legend = make("p", { class: "mg-legend" }, "Cells of a row with the same letter and colour say the same, ", "a most often; ",
       swatch, " and further letters say something else.");
     sectionOf(tables[0]).before(make("div", { class: "mg-tools", role: "group", "aria-label": "Two architectures" },
-      labelled("Architecture", first), labelled("against", second)), told);
+      labelled("Architecture", first), labelled("against", second)), legend);
+    if (first.value || second.value) update();
   }
 
   /* Instructions of an architecture -------------------------------------------------------------------------- */

@@ -1,0 +1,177 @@
+"""The command `mmagold export`: one instruction or unit as a file for another tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from golden.cli import completion
+from golden.errors import DocsError, OperandError, UnknownNameError, nearest
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for. `out`: a file or folder, None for standard output. `prefix`: the start
+    of the names in generated code. `form`: the option --format."""
+
+    name: str
+    out: Path | None
+    prefix: str | None
+    arch: str | None
+    form: str | None
+
+    def instruction(self) -> Instruction:
+        """The instruction or unit."""
+        from golden.catalog.lookup import resolve
+
+        return resolve(self.name, self.arch)
+
+    def folder(self, form: str) -> Path:
+        """The folder to write into."""
+        if self.out is None:
+            raise typer.BadParameter(f"{form} writes several files; name a folder", param_hint="--out")
+        return self.out
+
+    def write(self, text: str) -> None:
+        """Writes the file, or standard output."""
+        from golden.files import output
+
+        if self.out is None:
+            typer.echo(text, nl=False)
+        else:
+            output.write_text(self.out, text)
+
+
+def _markdown(request: Request) -> None:
+    from golden.explain.specification import to_markdown
+
+    request.write(to_markdown(request.instruction()))
+
+
+def _json(request: Request) -> None:
+    from golden.explain.specification import specification
+
+    request.write(json.dumps(specification(request.instruction()), indent=2) + "\n")
+
+
+def _program(request: Request) -> None:
+    from golden.explain.program_file import program_file
+
+    request.write(json.dumps(program_file([request.instruction()]), indent=2) + "\n")
+
+
+def _yaml(request: Request) -> None:
+    from golden.catalog.unit_text import unit_text
+    from golden.vectors.c_header import identifier
+
+    ins = request.instruction()
+    text = unit_text(ins, request.prefix or identifier(ins.name))
+    if text is None:
+        raise OperandError(
+            f"{ins.architecture}:{ins.name} has no YAML of a unit: the schema has no sparse operands, and no "
+            "modes that change the steps"
+        )
+    request.write(text)
+
+
+def _c(request: Request) -> None:
+    from golden.catalog.architectures import meant
+    from golden.catalog.lookup import instructions
+    from golden.vectors import c_header
+
+    chip = meant(request.name) if request.arch is None else None
+    if chip is not None:
+        units, title, prefix = list(instructions(chip)), f"Instructions of {chip}", c_header.identifier(chip)
+    else:
+        ins = request.instruction()
+        title = f"{ins.architecture} {ins.name}"
+        units, prefix = [ins], c_header.identifier(title)
+    request.write(c_header.text(units, request.prefix or prefix, title))
+
+
+def _dpi(request: Request) -> None:
+    from golden.vectors import dpi
+
+    for file in dpi.write(request.instruction(), request.folder("dpi"), request.prefix):
+        typer.echo(str(file))
+
+
+def document(request: Request) -> None:
+    """A document to hand on; a PDF without --out goes to a file of its name."""
+    from golden.publish import document
+
+    form = request.form or "md"
+    name = request.name if request.arch is None else f"{request.arch}:{request.name}"
+    chosen = document.file_name(name, form) if form == "pdf" and request.out is None else None
+    document.export(name, form, chosen or request.out)
+    if chosen is not None:
+        typer.echo(str(chosen), err=True)
+
+
+TEXTS: dict[str, Callable[[Request], None]] = {"md": _markdown, "json": _json, "program": _program}
+FORMATS: dict[str, Callable[[Request], None]] = {"yaml": _yaml, "c": _c, "dpi": _dpi, "docs": document}
+"""The word before NAME, and what writes it. Other packages add theirs: rtl_tb has `uvm`."""
+
+
+def export(
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="yaml: a unit to edit. c: a header for emulators, also of a whole architecture. dpi: a "
+            "DPI-C model for simulators. uvm: an environment for the unit of a dut.yaml. docs: a document, "
+            "also of a whole architecture. Without a FORMAT: the specification as text.",
+            autocompletion=completion.instruction,
+            show_default=False,
+        ),
+    ],
+    second: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="architecture:instruction, or the .yaml file of a unit.",
+            autocompletion=completion.instruction,
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="docs: md, html, pdf or json. Without FORMAT: md, json or program (for the explorer).",
+            autocompletion=lambda: ["md", "html", "pdf", "json", "program"],
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write this file instead of stdout; dpi, uvm: this folder.")
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", help="c, dpi, uvm: start of all names (default: NAME's).")
+    ] = None,
+    arch: Annotated[
+        str | None,
+        typer.Option(
+            "--arch", help="Architecture of NAME.", autocompletion=completion.architecture, show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Writes an instruction or unit for another tool: YAML, C, DPI-C, UVM, or a document."""
+    if second is None and first in FORMATS:
+        raise UnknownNameError(f"argument is '{first}' alone, expected '{first} NAME'")
+    writers, word = (TEXTS, form or "md") if second is None else (FORMATS, first)
+    if word not in writers:
+        what = "option --format" if second is None else "FORMAT"
+        raise UnknownNameError(
+            f"{what} is '{word}', expected one of {', '.join(writers)}{nearest(word, writers)}"
+        )
+    if form is not None and word not in (form, "docs"):
+        raise DocsError(f"option --format goes with docs, or with no FORMAT; this is {word}")
+    writers[word](Request(second or first, out, prefix, arch, form))
