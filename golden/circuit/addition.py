@@ -22,7 +22,9 @@ def ieee_rule(step: IeeeStep, fmt: Format) -> Rule:
 # Exact sums -------------------------------------------------------------------------------------------------
 
 
-def sums(build: Builder, step: Sum, terms: Sequence[tuple[str, Number]], c: Number | None, bounds: Registers) -> list[Number]:
+def sums(
+    build: Builder, step: Sum, terms: Sequence[tuple[str, Number]], c: Number | None, bounds: Registers
+) -> list[Number]:
     """The exact sum of each group."""
     after = follow(step, bounds)[step.to]
     groups = groups_of(step, len(terms))
@@ -34,7 +36,13 @@ def sums(build: Builder, step: Sum, terms: Sequence[tuple[str, Number]], c: Numb
 
 
 def _sum(
-    build: Builder, step: Sum, terms: Sequence[tuple[str, Number]], name: str, c: Number | None, bounds: Registers, after: Bounds
+    build: Builder,
+    step: Sum,
+    terms: Sequence[tuple[str, Number]],
+    name: str,
+    c: Number | None,
+    bounds: Registers,
+    after: Bounds,
 ) -> Number:
     words, numbers = build.words, [number for _, number in terms]
     special = _propagated(build, numbers)
@@ -71,7 +79,9 @@ def _sum(
     sticky = last = None
     bits = [number for number in numbers if number.sticky is not None]
     if bits:
-        sticky = build.any_of(words.both(number.sticky, build.finite(number)) for number in bits if number.sticky is not None)
+        sticky = build.any_of(
+            words.both(number.sticky, build.finite(number)) for number in bits if number.sticky is not None
+        )
         last = _last(build, numbers)
     zero = words.invert(finite)
     if step.cancelled == "zero":
@@ -124,7 +134,9 @@ def _shown(build: Builder, numbers: Sequence[Number], step: Sum) -> tuple[Word, 
     if all(number.exponent is first for number in numbers):
         return first, some
     lowest = build.exponent(-(1 << (build.exponent_bits - 1)))
-    shown = build.largest([words.choose(own, number.exponent, lowest) for own, number in zip(finite, numbers, strict=True)])
+    shown = build.largest(
+        [words.choose(own, number.exponent, lowest) for own, number in zip(finite, numbers, strict=True)]
+    )
     if build.reads_zeros:
         shown = words.choose(some, shown, build.largest([number.exponent for number in numbers]))
     return shown, some
@@ -140,7 +152,9 @@ def _zero_sign(build: Builder, numbers: Sequence[Number], rounding: str) -> Word
     return build.all_of([*zeros, *signs])
 
 
-def _complemented(build: Builder, numbers: Sequence[Number], c: Number | None, total: Word, offset: int) -> Word:
+def _complemented(
+    build: Builder, numbers: Sequence[Number], c: Number | None, total: Word, offset: int
+) -> Word:
     """One unit of the last place less, in the sign of c, for every term of the other sign."""
     words = build.words
     if c is None or any(number.base is not numbers[0].base or number.offset != offset for number in numbers):
@@ -154,14 +168,20 @@ def _complemented(build: Builder, numbers: Sequence[Number], c: Number | None, t
     return words.choose(frame, words.add(wide, others), words.sub(wide, others))
 
 
-def _held(build: Builder, step: Sum, numbers: Sequence[Number], total: Word, base: Word, offset: int, shown: Word) -> Word:
+def _held(
+    build: Builder, step: Sum, numbers: Sequence[Number], total: Word, base: Word, offset: int, shown: Word
+) -> Word:
     """The sum as a two's complement register with so many integer bits holds it."""
     words = build.words
     assert step.width is not None
     if shown is base:
         bits = step.width - offset
     elif shown.constant is not None and base.constant is not None:
-        place = [one.constant - (one.constant >> (one.width - 1) << one.width) for one in (shown, base) if one.constant is not None]
+        place = [
+            one.constant - (one.constant >> (one.width - 1) << one.width)
+            for one in (shown, base)
+            if one.constant is not None
+        ]
         bits = place[0] + step.width - place[1] - offset
     else:
         raise refuse("the exponents of its terms differ", "sum", "width")
@@ -227,7 +247,9 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
             wide = words.extend(moved, width)
             placed.append(words.choose(one.sign, words.neg(wide), wide))
         total = words.add(*placed)
-        ends = [(one.reach[0] + one.offset + one.width, one.reach[1] + one.offset + one.width) for one in (x, y)]
+        ends = [
+            (one.reach[0] + one.offset + one.width, one.reach[1] + one.offset + one.width) for one in (x, y)
+        ]
         reach = min(low for low, _ in ends), max(high for _, high in ends)
     negative = words.bit(total, total.width - 1)
     magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
@@ -244,6 +266,22 @@ def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
     assert fmt is not None, "a multiply is rounded only where it has a format"
     code = build.mark(name, to_code(build, build.with_sticky(exact), ieee_rule(step, fmt)))
     return build.decode(fmt, code)
+
+
+def _of_numbers(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
+    """The number rounded where it is none of NaN, which the step makes or hands on itself."""
+    first = len(build.raised)
+    rounded = ieee(build, replace(exact, nan=build.no), step, name)
+    _only_without(build, exact.nan, first)
+    return rounded
+
+
+def _only_without(build: Builder, nan: Word, first: int) -> None:
+    """Lets a NaN raise no flag of those that numbers have raised since."""
+    words = build.words
+    build.raised[first:] = [
+        (flag, words.both(condition, words.invert(nan))) for flag, condition in build.raised[first:]
+    ]
 
 
 def additions(build: Builder, step: Additions, terms: Sequence[tuple[str, Number]]) -> list[Number]:
@@ -267,13 +305,10 @@ def _added_and_rounded(build: Builder, step: Additions, x: Number, y: Number, na
     if not step.first_nan:
         return ieee(build, added(build, x, y, step, step.format), step, name)
     from_nan = words.either(x.nan, y.nan)
-    # A NaN that is handed on raises nothing that numbers would.
-    mark = len(build.raised)
+    first = len(build.raised)
     exact = added(build, x, y, step, step.format)
-    rounded = ieee(build, replace(exact, nan=build.no), step, name)
-    build.raised[mark:] = [
-        (flag, words.both(condition, words.invert(from_nan))) for flag, condition in build.raised[mark:]
-    ]
+    rounded = _of_numbers(build, exact, step, name)
+    _only_without(build, from_nan, first)
     made = _made_nan(build, step, rounded)
     found = build.chosen(exact.nan, made, rounded)
     for one in (y, x):
@@ -300,7 +335,16 @@ def _made_nan(build: Builder, step: Additions | Fma, like: Number) -> Number:
         fmt = step.format
         number = build.decode(fmt, build.words.constant(step.nan, fmt.bits))
         payload, sign = number.payload, number.sign
-    return replace(like, nan=build.yes, infinity=build.no, zero=build.no, sign=sign, zero_sign=None, payload=payload, code=None)
+    return replace(
+        like,
+        nan=build.yes,
+        infinity=build.no,
+        zero=build.no,
+        sign=sign,
+        zero_sign=None,
+        payload=payload,
+        code=None,
+    )
 
 
 def _handed(build: Builder, nan: Number, quieted: bool, like: Number) -> Number:
@@ -309,7 +353,16 @@ def _handed(build: Builder, nan: Number, quieted: bool, like: Number) -> Number:
     if quieted and payload is not None:
         payload = build.words.either(payload, build.words.constant(1 << (payload.width - 1), payload.width))
     sign = build.sign_of(nan)
-    return replace(like, nan=build.yes, infinity=build.no, zero=build.no, sign=sign, zero_sign=None, payload=payload, code=None)
+    return replace(
+        like,
+        nan=build.yes,
+        infinity=build.no,
+        zero=build.no,
+        sign=sign,
+        zero_sign=None,
+        payload=payload,
+        code=None,
+    )
 
 
 # Fused multiply-adds ----------------------------------------------------------------------------------------
@@ -339,14 +392,12 @@ def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | N
     words, operands = build.words, {"a": a, "b": b, "c": c}
     product = build.product(a, b, step.zero_times_infinity)
     build.mark(name.replace("fma", "product"), product.magnitude)
-    mark = len(build.raised)
+    first = len(build.raised)
     exact = product if c is None else added(build, product, c, step, step.format)
-    rounded = ieee(build, replace(exact, nan=build.no), step, name)
+    rounded = _of_numbers(build, exact, step, name)
     handed = [operands[one] for one in step.nan_order]
     from_nan = build.any_of(one.nan for one in handed if one is not None)
-    build.raised[mark:] = [
-        (flag, words.both(condition, words.invert(from_nan))) for flag, condition in build.raised[mark:]
-    ]
+    _only_without(build, from_nan, first)
     made = _made_nan(build, step, rounded) if step.nan_order else _plain_nan(build, rounded)
     found = build.chosen(exact.nan, made, rounded)
     for one in reversed(handed):
@@ -356,7 +407,16 @@ def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | N
 
 
 def _plain_nan(build: Builder, like: Number) -> Number:
-    return replace(like, nan=build.yes, infinity=build.no, zero=build.no, zero_sign=None, sign=build.no, payload=None, code=None)
+    return replace(
+        like,
+        nan=build.yes,
+        infinity=build.no,
+        zero=build.no,
+        zero_sign=None,
+        sign=build.no,
+        payload=None,
+        code=None,
+    )
 
 
 def written(build: Builder, number: Number, step: Additions | Fma, fmt: Format) -> Word:
@@ -379,5 +439,3 @@ def written(build: Builder, number: Number, step: Additions | Fma, fmt: Format) 
 def rounded_product(build: Builder, number: Number, step: Multiply, name: str) -> Number:
     """A product that the multiplier rounds."""
     return ieee(build, number, step, name)
-
-

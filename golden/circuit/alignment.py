@@ -64,7 +64,9 @@ def _maximum(build: Builder, step: Align, terms: Sequence[Term], bounds: Registe
     bottom = build.exponent(lowest)
 
     def parts(names: set[str]) -> list[tuple[Word, Word]]:
-        return [(_takes_part(build, step, number), number.exponent) for name, _, number in terms if name in names]
+        return [
+            (_takes_part(build, step, number), number.exponent) for name, _, number in terms if name in names
+        ]
 
     inside = parts({name for name, _, _ in terms} - set(left_out))
     found = [words.choose(takes, exponent, bottom) for takes, exponent in inside]
@@ -92,14 +94,21 @@ def _largest_candidate(build: Builder, step: Align, terms: Sequence[Term], bound
         covering = [one for one in step.maximum if name in one.of]
         empty = bounds[name].cancels or bounds[name].vanishes
         if not sure and (not covering or (empty and all(one.leading for one in covering))):
-            raise refuse(f"a number of '{name}' alone has no candidate and stays where it is", "align", "maximum")
-    bottom = build.exponent(min([bounds[name].lsb for name, _, _ in terms] + [bounds[name].bottom for name, _, _ in terms]) - 1)
+            raise refuse(
+                f"a number of '{name}' alone has no candidate and stays where it is", "align", "maximum"
+            )
+    bottom = build.exponent(
+        min([bounds[name].lsb for name, _, _ in terms] + [bounds[name].bottom for name, _, _ in terms]) - 1
+    )
     found = []
     for one in step.maximum:
         looked = [number for name, _, number in terms if name in one.of]
         takes = [build.finite(number) for number in looked]
         if one.leading:
-            takes = [words.both(takes, words.nonzero(number.magnitude)) for takes, number in zip(takes, looked, strict=True)]
+            takes = [
+                words.both(takes, words.nonzero(number.magnitude))
+                for takes, number in zip(takes, looked, strict=True)
+            ]
             places = [build.leading_place(number) for number in looked]
         else:
             places = [number.exponent for number in looked]
@@ -167,9 +176,7 @@ def _aligned(build: Builder, term: Term, frame: Frame) -> Number:
         # A zero keeps its exponent, which nothing reads but a later step that looks at zeros.
         exponent = words.choose(number.zero, number.exponent, maximum) if build.reads_zeros else maximum
     elif step.zeros == "sticky":
-        far = words.both(
-            number.zero, words.less_signed(build.plus(number.exponent, places), maximum)
-        )
+        far = words.both(number.zero, words.less_signed(build.plus(number.exponent, places), maximum))
         if step.cut == "sticky_or":
             sticky = words.either(sticky, far) if sticky is not None else far
         else:
@@ -213,7 +220,9 @@ def _distance(build: Builder, name: str, number: Number, frame: Frame) -> tuple[
     elif carried:
         least = max(least, 0)
     if step.shift_limit is not None:  # the shifter stops short
-        limit = build.exponent(step.shift_limit) if step.shift_limit < 1 << (build.exponent_bits - 1) else None
+        limit = (
+            build.exponent(step.shift_limit) if step.shift_limit < 1 << (build.exponent_bits - 1) else None
+        )
         if limit is not None:
             away = words.sub(maximum, number.exponent)
             stops = words.less_signed(limit, away)
@@ -255,7 +264,9 @@ def _seen(build: Builder, magnitude: Word, amount: Word, gap: int) -> Word:
 # Normalize --------------------------------------------------------------------------------------------------
 
 
-def normalize(build: Builder, step: Normalize, label: str, number: Number, before: Bounds, after: Bounds, places: int) -> Number:
+def normalize(
+    build: Builder, step: Normalize, label: str, number: Number, before: Bounds, after: Bounds, places: int
+) -> Number:
     """A number whose leading one stands before the point."""
     words = build.words
     own = build.with_sticky(number)
@@ -274,7 +285,10 @@ def normalize(build: Builder, step: Normalize, label: str, number: Number, befor
     shown = words.choose(empty, number.exponent, exponent) if stays or build.reads_zeros else exponent
     kept = build.mark(f"normalized[{label}]", kept)
     low = min(before.lsb, after.low)
-    reach = min(low, step.min_exponent) if step.min_exponent is not None else low, max(after.high, before.high)
+    reach = (
+        min(low, step.min_exponent) if step.min_exponent is not None else low,
+        max(after.high, before.high),
+    )
     last = None
     if stays:
         base, offset = number.last_place

@@ -124,7 +124,10 @@ class Builder:
         """The largest exponent, by a balanced tree."""
         left = list(exponents)
         while len(left) > 1:
-            left = [self.larger(*left[i : i + 2]) if i + 1 < len(left) else left[i] for i in range(0, len(left), 2)]
+            left = [
+                self.larger(*left[i : i + 2]) if i + 1 < len(left) else left[i]
+                for i in range(0, len(left), 2)
+            ]
         return left[0]
 
     # Bits ---------------------------------------------------------------------------------------------------
@@ -207,7 +210,10 @@ class Builder:
 
     def _payloads(self, *payloads: Word | None) -> list[Word]:
         width = max(one.width for one in payloads if one is not None)
-        return [self.words.constant(0, width) if one is None else self.pad(one, width - one.width) for one in payloads]
+        return [
+            self.words.constant(0, width) if one is None else self.pad(one, width - one.width)
+            for one in payloads
+        ]
 
     def with_sticky(self, number: Number) -> Number:
         """The number as a step sees it that cuts or rounds: its sticky bit is one more bit, below the last
@@ -242,6 +248,11 @@ class Builder:
 
     def decode(self, fmt: Format, code: Word) -> Number:
         """What a code means."""
+        if not fmt.bits:  # stands for an operand that the unit does not have: the one code of ONE or NOTHING
+            known, point = fmt.decode(0), self.exponent(0)
+            zero = self.words.constant(int(known.kind == Kind.ZERO), 1)
+            magnitude = self.words.constant(known.significand, 1)
+            return Number(self.no, self.no, zero, self.no, magnitude, point, 0, point, (0, 0))
         return self._decoded_float(fmt, code) if fmt.is_float else self._decoded_integer(fmt, code)
 
     def _decoded_float(self, fmt: Format, code: Word) -> Number:
@@ -312,9 +323,7 @@ class Builder:
         if fmt.sign_shift < 0:
             return code
         above = fmt.bits - 1 - fmt.sign_shift
-        return self.join(
-            self.cut(code, fmt.sign_shift + 1, above), sign, self.cut(code, 0, fmt.sign_shift)
-        )
+        return self.join(self.cut(code, fmt.sign_shift + 1, above), sign, self.cut(code, 0, fmt.sign_shift))
 
     def nan_code(self, fmt: Format, number: Number, quieted: bool) -> Word:
         """The code of a NaN that is handed on with its payload."""
@@ -407,7 +416,9 @@ class Builder:
 
     def handed_infinity(self, sign: Word, like: Number) -> Number:
         """An infinity."""
-        return replace(like, nan=self.no, infinity=self.yes, zero=self.no, sign=sign, zero_sign=None, code=None)
+        return replace(
+            like, nan=self.no, infinity=self.yes, zero=self.no, sign=sign, zero_sign=None, code=None
+        )
 
 
 def is_number(fmt: Format, word: int) -> bool:

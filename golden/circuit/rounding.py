@@ -46,7 +46,9 @@ def increment(build: Builder, rounding: str, sign: Word, odd: Word, half: Word, 
     def row(part: int) -> Word:
         plus, minus = (int(up(0, part, bit)) for bit in (0, 1)), (int(up(1, part, bit)) for bit in (0, 1))
         even, uneven = zip(plus, minus, strict=True)
-        of_sign = [words.choose(sign, *(words.constant(bit, 1) for bit in reversed(pair))) for pair in (even, uneven)]
+        of_sign = [
+            words.choose(sign, *(words.constant(bit, 1) for bit in reversed(pair))) for pair in (even, uneven)
+        ]
         return words.choose(odd, of_sign[1], of_sign[0])
 
     below, tie, above = row(BELOW), row(TIE), row(ABOVE)
@@ -149,7 +151,9 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
     result = words.add(packed, words.extend(up_or_zero, packed.width))
     build.mark("rounded", result)
 
-    carried = build.all_of([up, words.invert(build.any_of([words.invert(one) for one in _bits(build, fraction)]))])
+    carried = build.all_of(
+        [up, words.invert(build.any_of([words.invert(one) for one in _bits(build, fraction)]))]
+    )
     small = words.invert(lead)
     flushed = build.no
     if rule.flush != "none" or build.flags_wanted:
@@ -214,7 +218,11 @@ def _raised(build: Builder, number: Number, rule: Rule) -> tuple[Word, Word, int
     if room <= 0:
         return magnitude, top, least
     if room <= MOST_ROOM:
-        return words.extend(magnitude, magnitude.width + room), build.plus(number.base, above + room), least + room
+        return (
+            words.extend(magnitude, magnitude.width + room),
+            build.plus(number.base, above + room),
+            least + room,
+        )
     # Far below: a shifter moves it up to the least normal exponent, and keeps what falls off in its last bit.
     lowest = build.exponent(fmt.min_exponent)
     deep = words.less_signed(top, lowest)
@@ -275,7 +283,9 @@ def _raise_flags(
     words = build.words
     changed = build.any_of([half, rest, over, words.both(flushed, nonzero)])
     if rule.unseen:  # what the rounding does not see is not missed
-        changed = build.any_of([half, rest, over, words.both(flushed, words.nonzero(_seen(build, normalized, rule)))])
+        changed = build.any_of(
+            [half, rest, over, words.both(flushed, words.nonzero(_seen(build, normalized, rule)))]
+        )
     inexact = build.all_of([changed, nonzero, words.invert(special)])
     tiny = _tiny(build, rule, normalized, small, carried, sign)
     build.raise_flag("inexact", inexact)
@@ -308,7 +318,9 @@ def to_integer(build: Builder, number: Number, rule: Rule) -> Word:
     outside = words.either(below, over)
     code = words.extend(wide, fmt.integer_bits)
     if rule.overflow == "saturate":
-        limit = words.choose(below, words.constant(low, fmt.integer_bits), words.constant(fmt.largest, fmt.integer_bits))
+        limit = words.choose(
+            below, words.constant(low, fmt.integer_bits), words.constant(fmt.largest, fmt.integer_bits)
+        )
         code = words.choose(outside, limit, code)
     build.mark("rounded", code)
     finite = words.invert(words.either(number.nan, number.infinity))

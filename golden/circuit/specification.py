@@ -154,11 +154,11 @@ def _of_program(unit: Instruction, words: Words, operands: dict[str, Word], pref
     build = Builder(words, exponent_bits(unit))
     build.flags_wanted = bool(unit.status)
     assumed: list[tuple[str, Word]] = []
-    elements = {name: _elements(unit, words, name, word) for name, word in operands.items() if name in unit.formats}
-    if "b" in unit.absent:
-        elements["b"] = [words.constant(0, unit.formats["b"].bits)] * unit.k
-    if "c" in unit.absent:
-        elements["c"] = [words.constant(0, unit.formats["c"].bits)]
+    elements = {
+        name: _elements(unit, words, name, word) for name, word in operands.items() if name in unit.formats
+    }
+    for name in unit.absent:
+        elements[name] = [words.constant(0, 1)] * unit.k
     if unit.pattern is not None:
         nibbles = _pieces(words, operands["metadata"], 4)
         elements["b"] = _picked(unit, build, elements["b"], nibbles)
@@ -226,21 +226,42 @@ def exponent_bits(unit: Instruction) -> int:
     for operation in unit.program.operations:
         registers = operands_of(operation, unit.formats)
         states = [registers, *(before for _, before in walk(operation, registers))]
-        formats = [operation.out_format, operation.seed_format, operation.operand_format, *unit.formats.values()]
-        formats += [step.format for step in operation.steps if isinstance(getattr(step, "format", None), Format)]
+        formats = [
+            operation.out_format,
+            operation.seed_format,
+            operation.operand_format,
+            *unit.formats.values(),
+        ]
+        formats += [
+            step.format for step in operation.steps if isinstance(getattr(step, "format", None), Format)
+        ]
         for fmt in formats:
             if fmt is not None and fmt.is_float:
-                reach = max(reach, 1 << fmt.exponent_bits, abs(fmt.min_exponent - fmt.fraction_bits), fmt.max_exponent + 2)
+                reach = max(
+                    reach,
+                    1 << fmt.exponent_bits,
+                    abs(fmt.min_exponent - fmt.fraction_bits),
+                    fmt.max_exponent + 2,
+                )
                 widest = max(widest, fmt.fraction_bits + 4)
         for own in (one for state in states for one in state.values()):
-            reach = max(reach, *(abs(value) for value in (own.low, own.high, own.lsb, own.last, own.bottom, own.top)))
+            reach = max(
+                reach, *(abs(value) for value in (own.low, own.high, own.lsb, own.last, own.bottom, own.top))
+            )
             reach = max(reach, abs(own.size) if own.size > -_FAR else 0)
             widest = max(widest, own.fraction_bits + own.integer_bits + 4)
         for step in operation.steps:
-            for value in (getattr(step, name, None) for name in ("floor", "exponent", "min_exponent", "overflow_exponent")):
+            for value in (
+                getattr(step, name, None)
+                for name in ("floor", "exponent", "min_exponent", "overflow_exponent")
+            ):
                 reach = max(reach, abs(value or 0))
             if isinstance(step, Align):
-                values = [*(n for _, n in step.window), *(n for _, n in step.spared), *(abs(one.least or 0) + abs(one.plus) for one in step.maximum)]
+                values = [
+                    *(n for _, n in step.window),
+                    *(n for _, n in step.spared),
+                    *(abs(one.least or 0) + abs(one.plus) for one in step.maximum),
+                ]
                 reach = max([reach, *map(abs, values), *(n for _, n in step.fraction_bits)])
     return (2 * reach + 4 * widest).bit_length() + 1
 
@@ -261,7 +282,8 @@ class _Operation:
         self.ends: list[tuple[Word, Word]] = []
         build.ended, build.step = build.no, (index, -1)
         build.reads_zeros = any(
-            (isinstance(step, Align) and step.zeros != "ignored") or (isinstance(step, HiddenBit) and step.zeros == "set")
+            (isinstance(step, Align) and step.zeros != "ignored")
+            or (isinstance(step, HiddenBit) and step.zeros == "set")
             for step in operation.steps
         )
         self.codes = {name: [elements[name][k] for k in operation.k_index] for name in "ab"}
@@ -271,22 +293,26 @@ class _Operation:
             self._look_for_signalling(unit.formats[name], read)
             self.registers[name] = [self._converted(number, unit.formats[name]) for number in read]
         self.registers["c"] = [self._result(operation.seed, operation.seed_format, results)]
-        self.registers["addends"] = [self._result(name, operation.out_format, results) for name in operation.addends]
+        self.registers["addends"] = [
+            self._result(name, operation.out_format, results) for name in operation.addends
+        ]
         if unit.scale_block is not None:
             self.registers["scales"] = self._scales(elements)
 
     def _result(self, name: str, fmt: Format, results: Mapping[str, Word]) -> Number:
         """c, a zero or an earlier result."""
         code = results.get(name) if name not in ("zero", NO_SEED) else None
-        code = self.words.constant(0, fmt.bits) if code is None else code
-        number = self.build.decode(fmt, self.words.extend(code, fmt.bits))
+        code = self.words.constant(0, max(fmt.bits, 1)) if code is None else code
+        number = self.build.decode(fmt, self.words.extend(code, max(fmt.bits, 1)))
         if name == "c":
             self._look_for_signalling(fmt, [number])
         return number
 
     def _look_for_signalling(self, fmt: Format, numbers: list[Number]) -> None:
         if self.build.flags_wanted:
-            self.build.raise_flag("invalid", self.build.any_of(self.build.signalling(fmt, one) for one in numbers))
+            self.build.raise_flag(
+                "invalid", self.build.any_of(self.build.signalling(fmt, one) for one in numbers)
+            )
 
     def _converted(self, number: Number, source: Format) -> Number:
         """The number as the format holds it to which a and b are converted: subnormals may become normal."""
@@ -303,7 +329,13 @@ class _Operation:
             exponent = words.choose(number.zero, build.exponent(target.min_exponent), exponent)
         low = max(target.min_exponent, source.min_exponent - source.fraction_bits)
         return replace(
-            number, magnitude=magnitude, base=exponent, exponent=exponent, offset=-places, reach=(low, number.reach[1]), code=None
+            number,
+            magnitude=magnitude,
+            base=exponent,
+            exponent=exponent,
+            offset=-places,
+            reach=(low, number.reach[1]),
+            code=None,
         )
 
     def _scales(self, elements: Mapping[str, list[Word]]) -> list[Number]:
@@ -363,7 +395,9 @@ class _Operation:
                 terms = [(name, label, number) for name in step.of for label, number in self._labelled(name)]
                 aligned = alignment.align(build, step, terms, bounds)
                 for name in step.of:
-                    registers[name] = [one for (owner, _, _), one in zip(terms, aligned, strict=True) if owner == name]
+                    registers[name] = [
+                        one for (owner, _, _), one in zip(terms, aligned, strict=True) if owner == name
+                    ]
             case Sum():
                 c = registers["c"][0] if step.complement == "c" else None
                 registers[step.to] = addition.sums(build, step, self._terms(step.of), c, bounds)
@@ -419,7 +453,9 @@ class _Operation:
             sign=sign,
             zero_sign=None,
             magnitude=words.choose(keep, number.magnitude, words.constant(0, number.width)),
-            twos=None if number.twos is None else words.choose(keep, number.twos, words.constant(0, number.twos.width)),
+            twos=None
+            if number.twos is None
+            else words.choose(keep, number.twos, words.constant(0, number.twos.width)),
             sticky=None if number.sticky is None else words.both(number.sticky, keep),
             code=None,
         )
@@ -448,7 +484,9 @@ class _Operation:
             pairs = zip(self.registers["a"], self.registers["b"], strict=True)
             products = [build.product(x, y, step.zero_times_infinity) for x, y in pairs]
         else:
-            products = [self._combined(step.operation, x, y) for x, y in zip(*self.codes.values(), strict=True)]
+            products = [
+                self._combined(step.operation, x, y) for x, y in zip(*self.codes.values(), strict=True)
+            ]
         for k, one in enumerate(products):
             build.mark(f"product[{k}]", one.magnitude if one.twos is None else one.twos)
             build.mark(f"exponent[{k}]", one.exponent)
@@ -464,7 +502,9 @@ class _Operation:
         if step.normalize:
             products = [self._normalized(one) for one in products]
         if step.format is not None:
-            products = [addition.ieee(build, one, step, f"rounded_product[{k}]") for k, one in enumerate(products)]
+            products = [
+                addition.ieee(build, one, step, f"rounded_product[{k}]") for k, one in enumerate(products)
+            ]
         self.registers[step.to] = products
         if step.negate in ("c", "both"):
             self.registers["c"] = [build.negated(one) for one in self.registers["c"]]
@@ -484,7 +524,9 @@ class _Operation:
         # Bit 2**limit and those above it are what a shift by its place leaves; below that place lies all.
         place = words.sub(build.exponent(limit - product.offset), product.base)
         beneath = words.less_signed(place, build.exponent(0))
-        large = words.nonzero(words.choose(beneath, product.magnitude, words.shift_right(product.magnitude, place)))
+        large = words.nonzero(
+            words.choose(beneath, product.magnitude, words.shift_right(product.magnitude, place))
+        )
         over = words.both(build.finite(product), large)
         for flag in ("overflow", "inexact"):
             build.raise_flag(flag, over)
@@ -538,7 +580,9 @@ class _Operation:
         build.mark("nan", nan)
         build.mark("infinity", infinity)
         some = build.any_of([nan, infinity])
-        nothing = replace(self._nothing(), nan=nan, infinity=words.both(infinity, words.invert(nan)), sign=sign)
+        nothing = replace(
+            self._nothing(), nan=nan, infinity=words.both(infinity, words.invert(nan)), sign=sign
+        )
         own = build.special_code(fmt, nothing, step.nan)
         for condition, code in reversed(self._causes(step)):
             own = words.choose(words.both(nan, condition), code, own)
@@ -551,7 +595,9 @@ class _Operation:
 
     def _nothing(self) -> Number:
         build, point = self.build, self.build.exponent(0)
-        return Number(build.no, build.no, build.yes, build.no, self.words.constant(0, 1), point, 0, point, (0, 0))
+        return Number(
+            build.no, build.no, build.yes, build.no, self.words.constant(0, 1), point, 0, point, (0, 0)
+        )
 
     def _sign_of_opposites(self, step: SpecialValues, terms: list[Number]) -> Word:
         """The sign of what is left of infinities of both signs."""
@@ -595,7 +641,8 @@ class _Operation:
             elif word is not None:
                 happened = {
                     "invalid_product": lambda: build.any_of(
-                        words.either(words.both(x.infinity, y.zero), words.both(y.infinity, x.zero)) for x, y in pairs
+                        words.either(words.both(x.infinity, y.zero), words.both(y.infinity, x.zero))
+                        for x, y in pairs
                     ),
                     "opposite_products": lambda: opposite(products),
                     "opposite_infinities": lambda: opposite(every),
@@ -626,5 +673,7 @@ class _Operation:
             codes.append(to_code(build, build.with_sticky(number), rule))
         if step.to == "d":
             return codes[0]
-        self.registers[step.to] = [build.decode(fmt, build.mark(f"{step.to}[{i}]", code)) for i, code in enumerate(codes)]
+        self.registers[step.to] = [
+            build.decode(fmt, build.mark(f"{step.to}[{i}]", code)) for i, code in enumerate(codes)
+        ]
         return None
