@@ -76,13 +76,7 @@ def _sum(
     magnitude = words.extend(words.choose(negative, words.neg(total), total), max(total.width - 1, 1))
     if step.width is not None or step.complement == "c":  # the least number of a register has no negative
         magnitude = words.choose(negative, words.neg(total), total)
-    sticky = last = None
-    bits = [number for number in numbers if number.sticky is not None]
-    if bits:
-        sticky = build.any_of(
-            words.both(number.sticky, build.finite(number)) for number in bits if number.sticky is not None
-        )
-        last = _last(build, numbers)
+    sticky, last = _carried(build, numbers)
     zero = words.invert(finite)
     if step.cancelled == "zero":
         empty = words.invert(words.nonzero(total))
@@ -200,6 +194,14 @@ def _held(
     return words.choose(fits, wrapped, limit)
 
 
+def _carried(build: Builder, numbers: Sequence[Number]) -> tuple[Word | None, tuple[Word, int] | None]:
+    """The sticky bit of a sum, and the last place that it lies below; None: no term can have one."""
+    bits = [
+        build.words.both(number.sticky, build.finite(number)) for number in numbers if number.sticky is not None
+    ]
+    return (build.any_of(bits), _last(build, numbers)) if bits else (None, None)
+
+
 def _last(build: Builder, numbers: Sequence[Number]) -> tuple[Word, int] | None:
     """The last place of a sum: the lowest of those of its finite terms."""
     words, first = build.words, numbers[0].last_place
@@ -226,7 +228,6 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
     that only a term far below the other one is cut, and then one bit for all of it decides.
     """
     words = build.words
-    x, y = build.with_sticky(x), build.with_sticky(y)
     nan, infinity, sign = _propagated(build, (x, y))
     zero_sign = _zero_sign(build, (x, y), step.rounding)
     if x.base is y.base:
@@ -254,9 +255,10 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
     negative = words.bit(total, total.width - 1)
     magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
     zero = words.both(x.zero, y.zero)
+    sticky, last = _carried(build, (x, y))
     return Number(
         nan, infinity, zero, words.choose(infinity, sign, negative), magnitude, base, offset, base, reach,
-        zero_sign=zero_sign, twos=total,
+        zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
     )  # fmt: skip
 
 

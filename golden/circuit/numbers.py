@@ -228,9 +228,11 @@ class Builder:
             below = max(place, 0)
         else:
             # The last place moves against the frame: the bit is shifted to where it lies, one place of room
-            # being below the frame.
+            # being below the frame. Below that it counts as the lowest bit: so does all else that was cut.
             magnitude, below = self.pad(number.magnitude, 1), 1
             amount = self.plus(words.sub(last, number.base), offset - number.offset)
+            beneath = words.less_signed(amount, self.exponent(0))
+            amount = words.choose(beneath, self.exponent(0), amount)
             bit = words.shift_left(words.extend(number.sticky, magnitude.width), amount)
         return replace(
             number,
