@@ -77,6 +77,7 @@ def _sum(
     if step.width is not None or step.complement == "c":  # the least number of a register has no negative
         magnitude = words.choose(negative, words.neg(total), total)
     sticky, last = _carried(build, numbers)
+    zero_sign = words.choose(special[1], special[2], _zero_sign(build, numbers, step.rounding))
     zero = words.invert(finite)
     if step.cancelled == "zero":
         empty = words.invert(words.nonzero(total))
@@ -85,7 +86,7 @@ def _sum(
         zero = words.either(zero, empty)
     return Number(
         special[0], special[1], zero, words.choose(special[1], special[2], negative), magnitude, base, offset, shown,
-        reach, zero_sign=_zero_sign(build, numbers, step.rounding), twos=total, sticky=sticky, last=last,
+        reach, zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
     )  # fmt: skip
 
 
@@ -229,7 +230,8 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
     """
     words = build.words
     nan, infinity, sign = _propagated(build, (x, y))
-    zero_sign = _zero_sign(build, (x, y), step.rounding)
+    zero_sign = words.choose(infinity, sign, _zero_sign(build, (x, y), step.rounding))
+    sticky, last = _carried(build, (x, y))
     if x.base is y.base:
         base, offset, reach = x.base, min(x.offset, y.offset), x.reach
         width = max(one.width + one.offset - offset for one in (x, y)) + 2
@@ -241,6 +243,8 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
         tops = [build.plus(one.base, one.offset + one.width) for one in (x, y)]
         live = [words.nonzero(one.magnitude) for one in (x, y)]
         base = build.largest([words.choose(own, top, lowest) for own, top in zip(live, tops, strict=True)])
+        if last is not None:  # nothing but a sticky bit is left: it lies below the last place
+            base = words.choose(build.any_of(live), base, build.plus(*last))
         offset, width = -size - 1, size + 3
         placed = []
         for one, top in zip((x, y), tops, strict=True):
@@ -255,7 +259,6 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
     negative = words.bit(total, total.width - 1)
     magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
     zero = words.both(x.zero, y.zero)
-    sticky, last = _carried(build, (x, y))
     return Number(
         nan, infinity, zero, words.choose(infinity, sign, negative), magnitude, base, offset, base, reach,
         zero_sign=zero_sign, twos=total, sticky=sticky, last=last,

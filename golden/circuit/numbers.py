@@ -370,6 +370,8 @@ class Builder:
             last = words.add(low_x, low_y), offset_x + offset_y
             sticky = self.any_of(one.sticky for one in (x, y) if one.sticky is not None)
         zero = words.either(x.zero, y.zero)
+        if zero_times_infinity == "infinity":
+            zero = words.both(zero, words.invert(invalid))
         if zero_times_infinity == "zero":
             # Zero times infinity is the zero that it was, with its exponent.
             exponent = words.choose(

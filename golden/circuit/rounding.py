@@ -165,7 +165,7 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
             flushed = words.either(tiny, below)
     if rule.subnormal_carry == "lost":
         flushed = words.either(flushed, words.both(small, carried))
-    if not fmt.has_subnormals and fmt.has_zero:
+    if not fmt.has_subnormals:
         flushed = words.either(flushed, small)
     result = words.choose(flushed, words.constant(0, result.width), result)
 
