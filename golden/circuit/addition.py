@@ -169,30 +169,22 @@ def _held(
     """The sum as a two's complement register with so many integer bits holds it."""
     words = build.words
     assert step.width is not None
-    if shown is base:
-        bits = step.width - offset
-    elif shown.constant is not None and base.constant is not None:
-        place = [
-            one.constant - (one.constant >> (one.width - 1) << one.width)
-            for one in (shown, base)
-            if one.constant is not None
-        ]
-        bits = place[0] + step.width - place[1] - offset
-    else:
-        raise refuse("the exponents of its terms differ", "sum", "width")
     if step.overflow == "saturate" and len({number.last_place for number in numbers}) > 1:
         raise refuse("the terms have different last places", "sum", "overflow")
-    if bits >= total.width:
-        return total
-    if bits < 1:
-        raise refuse("the register has no bit of the sum", "sum", "width")
-    wrapped = words.extract(total, 0, bits)
+    # Its highest bit stands `width` places above the exponent that the sum shows. What lies above is cut by a
+    # shift to the left and a signed one back, so that the sign is that of the highest bit kept.
+    width = total.width
+    above = words.sub(build.plus(base, width + offset - step.width), shown)
+    fits_all = words.less_signed(above, build.exponent(0))
+    above = words.choose(fits_all, build.exponent(0), above)
+    wrapped = words.shift_right_signed(words.shift_left(total, above), above)
     if step.overflow == "wrap":
         return wrapped
-    fits = words.equal(words.extend_signed(wrapped, total.width), total)
-    largest, least = words.constant((1 << (bits - 1)) - 1, bits), words.constant(1 << (bits - 1), bits)
-    limit = words.choose(words.bit(total, total.width - 1), least, largest)
-    return words.choose(fits, wrapped, limit)
+    largest = words.shift_right(words.constant((1 << (width - 1)) - 1, width), above)
+    limit = words.choose(words.bit(total, width - 1), words.invert(largest), largest)
+    none = words.less_signed(build.exponent(width - 1), above)  # the register has no bit of the sum
+    limit = words.choose(none, words.constant(0, width), limit)
+    return words.choose(words.equal(wrapped, total), total, limit)
 
 
 def _carried(build: Builder, numbers: Sequence[Number]) -> tuple[Word | None, tuple[Word, int] | None]:
