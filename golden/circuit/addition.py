@@ -55,7 +55,7 @@ def _sum(
         # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is that
         # of the finest bit that a term can have.
         lowest = min([after.lsb] + [number.reach[0] + number.offset for number in numbers])
-        width = after.size - lowest + 2
+        width = max(after.size - lowest, 0) + 2
         base, offset, reach = build.exponent(0), lowest, (0, 0)
         placed = []
         for number in numbers:

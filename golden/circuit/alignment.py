@@ -252,6 +252,9 @@ def _outside(
         worth = words.less_signed(build.exponent(least), last)
         if step.shift_limit is None and not step.left_out:
             empty = words.invert(words.nonzero(number.magnitude))
+            if number.sticky is not None:  # a number that has but a sticky bit lies where its last place does
+                base, offset = number.last_place
+                empty = words.both(empty, words.invert(words.less_signed(last, build.plus(base, offset))))
             below = words.either(empty, words.less_signed(build.leading_place(number), last))
         else:  # the shifter takes it to lie elsewhere
             below = words.invert(words.nonzero(words.shift_right(magnitude, amount)))
