@@ -64,12 +64,17 @@ def _maximum(build: Builder, step: Align, terms: Sequence[Term], bounds: Registe
     bottom = build.exponent(lowest)
 
     def parts(names: set[str]) -> list[tuple[Word, Word]]:
+        """Whether a number takes part, and its exponent."""
         return [
             (_takes_part(build, step, number), number.exponent) for name, _, number in terms if name in names
         ]
 
     inside = parts({name for name, _, _ in terms} - set(left_out))
-    found = [words.choose(takes, exponent, bottom) for takes, exponent in inside]
+    labels = [label for name, label, _ in terms if name not in left_out]
+    found = [
+        build.mark(f"candidate[{label}]", words.choose(takes, exponent, bottom))
+        for label, (takes, exponent) in zip(labels, inside, strict=True)
+    ]
     if step.floor is not None or not left_out:
         return build.largest([*found, bottom] if step.floor is not None else found or [bottom])
     # Registers left out count where there is nothing else.

@@ -409,7 +409,8 @@ class Builder:
             size = 1 << power
             empty = words.invert(words.nonzero(words.extract(left, word.width - size, size)))
             moved = self.pad(words.extract(left, 0, word.width - size), size)
-            left = words.choose(empty, moved, left)
+            self.mark(f"empty_{size}", empty)
+            left = self.mark(f"left_{size}", words.choose(empty, moved, left))
             counts.append(empty)
         return words.extend(words.concat(*counts), self.exponent_bits) if counts else self.exponent(0)
 

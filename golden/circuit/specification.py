@@ -8,6 +8,7 @@ Every step means what golden/model/reference.py says; widths come from golden/pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -289,7 +290,9 @@ class _Operation:
         self.codes = {name: [elements[name][k] for k in operation.k_index] for name in "ab"}
         self.registers: dict[str, list[Number]] = {}
         for name in "ab":
-            read = [build.decode(unit.formats[name], code) for code in self.codes[name]]
+            read = [
+                self._decoded(unit.formats[name], code, f"{name}{{}}[{k}]") for k, code in enumerate(self.codes[name])
+            ]
             self._look_for_signalling(unit.formats[name], read)
             self.registers[name] = [self._converted(number, unit.formats[name]) for number in read]
         self.registers["c"] = [self._result(operation.seed, operation.seed_format, results)]
@@ -303,9 +306,16 @@ class _Operation:
         """c, a zero or an earlier result."""
         code = results.get(name) if name not in ("zero", NO_SEED) else None
         code = self.words.constant(0, max(fmt.bits, 1)) if code is None else code
-        number = self.build.decode(fmt, self.words.extend(code, max(fmt.bits, 1)))
+        number = self._decoded(fmt, self.words.extend(code, max(fmt.bits, 1)), re.sub(r"\W", "_", name) + "{}")
         if name == "c":
             self._look_for_signalling(fmt, [number])
+        return number
+
+    def _decoded(self, fmt: Format, code: Word, label: str) -> Number:
+        """An operand, its parts named."""
+        number = self.build.decode(fmt, code)
+        for what in ("nan", "infinity", "zero", "sign", "exponent", "magnitude"):
+            self.build.mark(label.format(f"_{what}"), getattr(number, what))
         return number
 
     def _look_for_signalling(self, fmt: Format, numbers: list[Number]) -> None:
@@ -490,7 +500,8 @@ class _Operation:
         for k, one in enumerate(products):
             build.mark(f"product[{k}]", one.magnitude if one.twos is None else one.twos)
             build.mark(f"exponent[{k}]", one.exponent)
-            build.mark(f"sign[{k}]", one.sign)
+            for what in ("sign", "zero", "nan", "infinity"):
+                build.mark(what + f"[{k}]" if what == "sign" else f"product_{what}[{k}]", getattr(one, what))
             zero = words.invert(words.nonzero(one.magnitude))
             if one.twos is None and one.zero.constant is None:
                 special = words.either(one.nan, one.infinity)
@@ -579,6 +590,7 @@ class _Operation:
         infinity = build.any_of([positive, negative])
         build.mark("nan", nan)
         build.mark("infinity", infinity)
+        build.mark("infinity_sign", sign)
         some = build.any_of([nan, infinity])
         nothing = replace(
             self._nothing(), nan=nan, infinity=words.both(infinity, words.invert(nan)), sign=sign
@@ -586,7 +598,7 @@ class _Operation:
         own = build.special_code(fmt, nothing, step.nan)
         for condition, code in reversed(self._causes(step)):
             own = words.choose(words.both(nan, condition), code, own)
-        self.ends.append((build.mark("special", some), own))
+        self.ends.append((build.mark("special", some), build.mark("special_result", own)))
         build.ended = words.either(build.ended, some)
         for name in step.of:
             self.registers[name] = [
