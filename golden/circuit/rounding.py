@@ -102,6 +102,7 @@ def to_code(build: Builder, number: Number, rule: Rule) -> Word:
     fmt, words = rule.format, build.words
     rounded = to_float(build, number, rule) if fmt.is_float else to_integer(build, number, rule)
     special = words.either(number.nan, number.infinity)
+    build.mark("result", rounded)
     if not fmt.is_float:
         build.raise_flag("invalid", special)
     return words.choose(special, build.special_code(fmt, number, rule.nan), rounded)

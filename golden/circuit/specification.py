@@ -357,7 +357,8 @@ class _Operation:
         for k in self.operation.k_index:
             pair = []
             for name in ("scale_a", "scale_b"):
-                number = build.decode(unit.formats[name], elements[name][k // block])
+                label = f"{name}{{}}[{k // block}]"
+                number = self._decoded(unit.formats[name], elements[name][k // block], label)
                 self._look_for_signalling(unit.formats[name], [number])
                 pair.append(number)
             product = build.product(*pair)

@@ -13,11 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import yaml
 
 from golden.circuit.specification import HELD, Circuit, circuit_of
 from golden.circuit.words import CircuitError, Word, Words, order
+from golden.files.output import write_folder
 from golden.instruction import Instruction
 from golden.program.steps import STEPS
 from golden.program.words import step_text
@@ -81,6 +83,32 @@ def module(instruction: Instruction, name: str, pipeline: Sequence[str] = ()) ->
             accumulator; what has no circuit.
     """
     return _Module(instruction, name, tuple(pipeline)).text()
+
+
+def write(instruction: Instruction, folder: Path, name: str, pipeline: Sequence[str] = (), unit: Path | None = None) -> list[Path]:
+    """Writes the module and the dut.yaml by which `mmagold rtl check` runs it.
+
+    Args:
+        unit: the file of a unit of one's own, which is copied.
+
+    Raises:
+        CircuitError: see `module`; the name is no identifier. FileFormatError: the folder cannot be written.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise CircuitError(f"prefix is '{name}', expected letters, digits and '_'")
+    made = _Module(instruction, name, tuple(pipeline))
+    what = "unit: unit.yaml" if unit is not None else f'instruction: "{instruction.architecture}:{instruction.name}"'
+    lines = [f"dut: {name}", f"top: {name}", f"sources: [{name}.sv]", what]
+    if made.clocked:
+        lines += ["clock: clk", "reset: {port: rst_n, active: low}", "handshake:", "  kind: valid"]
+        lines += ["  input: {valid: in_valid}", "  output: {valid: out_valid}"]
+    else:
+        lines.append("handshake: {kind: combinational}")
+    lines += ["ports:"] + [f"  {port}: {port}" for port in (*made.circuit.inputs, *made.circuit.outputs) if port != HELD]
+    texts = {f"{name}.sv": made.text(), "dut.yaml": "\n".join(lines) + "\n"}
+    if unit is not None:
+        texts["unit.yaml"] = unit.read_text(encoding="utf-8")
+    return write_folder(folder, texts)
 
 
 def latency(instruction: Instruction, pipeline: Sequence[str]) -> int:
@@ -368,6 +396,8 @@ class _Module:
         kept = [(signal, most) for signal, most in chains if most > 0]
         for signal, most in kept:
             size = _range(len(signal.words), signal.array) + _range(signal.width)
+            if signal.element:
+                size = self._packed(signal.name, signal.width)
             self.registers += [f"    logic {size}{signal.name}_q{n};" for n in range(1, most + 1)]
         lines.append(f"    logic {_range(self.cycles)}valid;")
         lines += ["", "    always_ff @(posedge clk) begin"]
