@@ -261,8 +261,9 @@ def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
     """The number rounded to the step's format and decoded again."""
     fmt = step.format
     assert fmt is not None, "a multiply is rounded only where it has a format"
-    code = build.mark(name, to_code(build, build.with_sticky(exact), ieee_rule(step, fmt)))
-    return build.decode(fmt, code)
+    with build.inside(name):
+        code = to_code(build, build.with_sticky(exact), ieee_rule(step, fmt))
+    return build.decode(fmt, build.mark(name, code))
 
 
 def _of_numbers(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:

@@ -199,6 +199,12 @@ class _Module:
             if word.op == "extract" and isinstance(word.value, int):
                 self.pieces.setdefault(word.args[0].number, []).append((word.value, word))
 
+    def prefix(self, name: str) -> str:
+        """The start of the names of what has none: a name that no other has."""
+        found = name if f"{name}_t" not in self.taken else f"{name}_{self.taken[f'{name}_t'] + 1}"
+        self.taken[f"{name}_t"] += 1
+        return found
+
     def _mode(self, point: str) -> int | None:
         found = re.match(r"mode(\d+)\.", point)
         return int(found[1]) if found else None
@@ -453,7 +459,7 @@ class _Printer:
 
     def __init__(self, owner: _Module, targets: list[Word], stage: int, section: int, prefix: str) -> None:
         self.owner, self.targets, self.stage, self.section = owner, targets, stage, section
-        self.prefix = prefix
+        self.prefix = owner.prefix(prefix) if prefix else ""
         self.names: dict[int, str] = {}
         self.order: list[Word] = []
         self.partly: list[str] = []
@@ -499,15 +505,18 @@ class _Printer:
 
     def temporaries(self) -> list[Text]:
         """Declarations of the shared words, arguments first."""
+        used = [(signal, signal.used.copy()) for signal in self.owner.signals]
         lines = {self.names[word.number]: self.top(word) for word in self.order}
         # A larger pattern may have taken a word in, so that nothing reads its name.
         read = set(re.findall(r"\w+", " ".join(_plain_text(self.top(target)) for target in self.targets)))
         for name, text in reversed(lines.items()):
             if name in read:
                 read |= set(re.findall(r"\w+", _plain_text(text)))
-        self.partly = [name for name in self.partly if name in read]
-        widths = {self.names[word.number]: _range(word.width) for word in self.order}
-        return [[f"wire {widths[name]}{name} = ", *text, ";"] for name, text in lines.items() if name in read]
+        for signal, before in used:  # what is not written reads nothing
+            signal.used = before
+        self.partly = []
+        self.order = [word for word in self.order if self.names[word.number] in read]
+        return [[f"wire {_range(word.width)}{self.names[word.number]} = ", *self.top(word), ";"] for word in self.order]
 
     def top(self, word: Word) -> Text:
         """The expression of a word, whatever its name."""
