@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 
 from golden.circuit.numbers import Builder, Number, refuse
 from golden.circuit.rounding import Rule, jammed, to_code
 from golden.circuit.words import Word
 from golden.number.formats import Format
 from golden.program.bounds import Bounds, Registers, follow, groups_of, power
-from golden.program.steps import Additions, Fma, IeeeStep, Multiply, Sum
+from golden.program.steps import Additions, Fma, IeeeStep, Sum
 
 
 def ieee_rule(step: IeeeStep, fmt: Format) -> Rule:
@@ -52,8 +53,8 @@ def _sum(
         width = _sum_width(numbers, offset, after, base, step)
         placed = [build.signed(number, width, offset) for number in numbers]
     else:
-        # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is that
-        # of the finest bit that a term can have.
+        # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is
+        # that of the finest bit that a term can have.
         lowest = min([after.lsb] + [number.reach[0] + number.offset for number in numbers])
         width = max(after.size - lowest, 0) + 2
         base, offset, reach = build.exponent(0), lowest, (0, 0)
@@ -85,8 +86,8 @@ def _sum(
             empty = words.both(empty, words.invert(sticky))
         zero = words.either(zero, empty)
     return Number(
-        special[0], special[1], zero, words.choose(special[1], special[2], negative), magnitude, base, offset, shown,
-        reach, zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
+        special[0], special[1], zero, words.choose(special[1], special[2], negative), magnitude, base, offset,
+        shown, reach, zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
     )  # fmt: skip
 
 
@@ -138,7 +139,7 @@ def _shown(build: Builder, numbers: Sequence[Number], step: Sum) -> tuple[Word, 
 
 
 def _zero_sign(build: Builder, numbers: Sequence[Number], rounding: str) -> Word:
-    """The sign of a zero sum: one that all terms share where all are zeros; else +, or - when rounding down."""
+    """The sign of a zero sum: one that all terms share where all are zeros; else +, rounding down -."""
     words = build.words
     signs = [build.sign_of(number) for number in numbers]
     zeros = [words.invert(words.nonzero(number.magnitude)) for number in numbers]
@@ -190,7 +191,9 @@ def _held(
 def _carried(build: Builder, numbers: Sequence[Number]) -> tuple[Word | None, tuple[Word, int] | None]:
     """The sticky bit of a sum, and the last place that it lies below; None: no term can have one."""
     bits = [
-        build.words.both(number.sticky, build.finite(number)) for number in numbers if number.sticky is not None
+        build.words.both(number.sticky, build.finite(number))
+        for number in numbers
+        if number.sticky is not None
     ]
     return (build.any_of(bits), _last(build, numbers)) if bits else (None, None)
 
@@ -284,15 +287,14 @@ def _only_without(build: Builder, nan: Word, first: int) -> None:
 
 def additions(build: Builder, step: Additions, terms: Sequence[tuple[str, Number]]) -> list[Number]:
     """The rounded sums of each group, two terms at a time."""
-    words, numbers = build.words, [number for _, number in terms]
+    numbers = [number for _, number in terms]
     groups = groups_of(step, len(terms))
     found = []
     for at, group in enumerate(groups):
-        count = iter(range(len(terms)))
-        where = "sum" if len(groups) == 1 else f"sum[{at}]"
+        names = (f"sum.{i}" if len(groups) == 1 else f"sum[{at}].{i}" for i in count())
 
-        def add(x: Number, y: Number, where: str = where, count: "object" = count) -> Number:
-            return _added_and_rounded(build, step, x, y, f"{where}.{next(count)}")  # type: ignore[call-overload]
+        def add(x: Number, y: Number, names: Iterator[str] = names) -> Number:
+            return _added_and_rounded(build, step, x, y, next(names))
 
         found.append(_reduced(numbers[group], step.order, add))
     return found
@@ -370,7 +372,7 @@ def fma(build: Builder, step: Fma, pairs: Sequence[tuple[Number, Number]], c: Nu
     """The result of each chain of multiply-adds."""
     groups = groups_of(step, len(pairs))
     found = []
-    for at, group in enumerate(groups):
+    for group in groups:
         index = range(*group.indices(len(pairs)))
         total: Number | None = None
         if step.start == "c":
@@ -387,7 +389,7 @@ def fma(build: Builder, step: Fma, pairs: Sequence[tuple[Number, Number]], c: Nu
 
 
 def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | None, name: str) -> Number:
-    words, operands = build.words, {"a": a, "b": b, "c": c}
+    operands = {"a": a, "b": b, "c": c}
     product = build.product(a, b, step.zero_times_infinity)
     build.mark(name.replace("fma", "product"), product.magnitude)
     first = len(build.raised)
@@ -432,8 +434,3 @@ def written(build: Builder, number: Number, step: Additions | Fma, fmt: Format) 
         paid = words.both(number.nan, words.nonzero(number.payload))
         code = words.choose(paid, build.nan_code(fmt, number, False), code)
     return code
-
-
-def rounded_product(build: Builder, number: Number, step: Multiply, name: str) -> Number:
-    """A product that the multiplier rounds."""
-    return ieee(build, number, step, name)

@@ -145,16 +145,13 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
     field = build.plus(exponent, fmt.bias)
     field = words.choose(lead, field, build.exponent(0))
     packed = build.join(field, fraction)
-    if not fmt.has_subnormals:
-        up_or_zero = words.both(up, lead)  # what rounds up to the least normal number has code 0 either way
-    else:
-        up_or_zero = up
-    result = words.add(packed, words.extend(up_or_zero, packed.width))
+    if not fmt.has_subnormals:  # what rounds up to the least normal number has code 0 either way
+        up = words.both(up, lead)
+    result = words.add(packed, words.extend(up, packed.width))
     build.mark("rounded", result)
 
-    carried = build.all_of(
-        [up, words.invert(build.any_of([words.invert(one) for one in _bits(build, fraction)]))]
-    )
+    full = build.yes if fraction is None else words.equal(fraction, words.constant(-1, kept))
+    carried = words.both(up, full)
     small = words.invert(lead)
     flushed = build.no
     if rule.flush != "none" or build.flags_wanted:
@@ -199,10 +196,6 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
         code = words.choose(over, words.constant(word, fmt.bits), code)
     _raise_flags(build, rule, special, nonzero, flushed, over, half, rest, small, carried, normalized, sign)
     return code
-
-
-def _bits(build: Builder, word: Word | None) -> list[Word]:
-    return [] if word is None else [build.words.equal(word, build.words.constant(-1, word.width))]
 
 
 def _raised(build: Builder, number: Number, rule: Rule) -> tuple[Word, Word, int]:

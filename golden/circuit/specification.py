@@ -19,7 +19,7 @@ from golden.circuit.rounding import Rule, to_code
 from golden.circuit.words import Word, Words, order
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.bounds import Registers, operands_of, walk
+from golden.program.bounds import Registers, follow, operands_of, walk
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import Signature
 from golden.program.steps import (
@@ -35,6 +35,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    format_of,
 )
 
 HELD = "held"
@@ -131,7 +132,7 @@ def _of_modes(
 
 
 def _held_or_given(unit: Instruction, words: Words, operands: dict[str, Word]) -> dict[str, Word]:
-    """The operands of the dot product that a unit with its own accumulator does; see golden/program/state.py."""
+    """The operands of the dot product of a unit with its own accumulator; see golden/program/state.py."""
     rest = {name: word for name, word in operands.items() if name not in ("clear", "load", HELD)}
     clear, c = operands["clear"], operands[HELD]
     load = operands.get("load", words.constant(0, 1))
@@ -233,9 +234,7 @@ def exponent_bits(unit: Instruction) -> int:
             operation.operand_format,
             *unit.formats.values(),
         ]
-        formats += [
-            step.format for step in operation.steps if isinstance(getattr(step, "format", None), Format)
-        ]
+        formats += [format_of(step) for step in operation.steps]
         for fmt in formats:
             if fmt is not None and fmt.is_float:
                 reach = max(
@@ -291,7 +290,8 @@ class _Operation:
         self.registers: dict[str, list[Number]] = {}
         for name in "ab":
             read = [
-                self._decoded(unit.formats[name], code, f"{name}{{}}[{k}]") for k, code in enumerate(self.codes[name])
+                self._decoded(unit.formats[name], code, f"{name}{{}}[{k}]")
+                for k, code in enumerate(self.codes[name])
             ]
             self._look_for_signalling(unit.formats[name], read)
             self.registers[name] = [self._converted(number, unit.formats[name]) for number in read]
@@ -306,7 +306,9 @@ class _Operation:
         """c, a zero or an earlier result."""
         code = results.get(name) if name not in ("zero", NO_SEED) else None
         code = self.words.constant(0, max(fmt.bits, 1)) if code is None else code
-        number = self._decoded(fmt, self.words.extend(code, max(fmt.bits, 1)), re.sub(r"\W", "_", name) + "{}")
+        number = self._decoded(
+            fmt, self.words.extend(code, max(fmt.bits, 1)), re.sub(r"\W", "_", name) + "{}"
+        )
         if name == "c":
             self._look_for_signalling(fmt, [number])
         return number
@@ -361,7 +363,7 @@ class _Operation:
                 number = self._decoded(unit.formats[name], elements[name][k // block], label)
                 self._look_for_signalling(unit.formats[name], [number])
                 pair.append(number)
-            product = build.product(*pair)
+            product = build.product(pair[0], pair[1])
             build.mark(f"scale[{k // block}]", product.magnitude)
             build.mark(f"scale_exponent[{k // block}]", product.exponent)
             found.append(product)
@@ -559,8 +561,8 @@ class _Operation:
         low, high = product.reach
         top = product.offset + product.width - 1
         return replace(
-            product, magnitude=magnitude, twos=None, base=leading, offset=1 - product.width, exponent=exponent,
-            reach=(low + product.offset, high + top), last=product.last_place,
+            product, magnitude=magnitude, twos=None, base=leading, offset=1 - product.width,
+            exponent=exponent, reach=(low + product.offset, high + top), last=product.last_place,
         )  # fmt: skip
 
     def _scale(self, step: Scale) -> None:
@@ -664,8 +666,6 @@ class _Operation:
         return found
 
     def _normalize(self, step: Normalize, bounds: Registers) -> None:
-        from golden.program.bounds import follow
-
         after, places = follow(step, bounds), dict(step.fraction_bits)
         for name in step.of:
             self.registers[name] = [

@@ -2,9 +2,10 @@
 
     text = module(golden.instruction("hopper", "HMMA.16816.F32"), "hmma", pipeline=("align", "sum"))
 
-Everything comes from the words of golden/circuit/specification.py, so that nothing is said twice. Points whose
-names differ in an index alone are one array; where their expressions differ in indices alone, too, they are
-one generate loop. Anonymous words that are used more than once get a name of the signal that needs them first.
+Everything comes from the words of golden/circuit/specification.py, so that nothing is said twice. Points
+whose names differ in an index alone are one array; where their expressions differ in indices alone, too, they
+are one generate loop. Anonymous words that are used more than once are named after the signal that needs
+them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from golden.circuit.specification import HELD, Circuit, circuit_of
-from golden.circuit.words import CircuitError, Word, Words, order
+from golden.circuit.words import CircuitError, Word, Words
 from golden.files.output import write_folder
 from golden.instruction import Instruction
 from golden.program.steps import STEPS
@@ -29,7 +30,8 @@ WIDTH = 110
 """Columns of the text."""
 DEEP = 6
 """Operations that an expression nests before a part of it gets a name."""
-_KEYWORDS = frozenset("a_mode final priority unique process".split())
+_TAKEN = ("clk", "rst_n", "in_valid", "out_valid", "valid", "unused", "d", "flags")
+"""Names that no point may have."""
 
 Index = tuple[str, int]
 """A piece of text that is an index: marked, so that loops can say it with their own variable."""
@@ -85,7 +87,9 @@ def module(instruction: Instruction, name: str, pipeline: Sequence[str] = ()) ->
     return _Module(instruction, name, tuple(pipeline)).text()
 
 
-def write(instruction: Instruction, folder: Path, name: str, pipeline: Sequence[str] = (), unit: Path | None = None) -> list[Path]:
+def write(
+    instruction: Instruction, folder: Path, name: str, pipeline: Sequence[str] = (), unit: Path | None = None
+) -> list[Path]:
     """Writes the module and the dut.yaml by which `mmagold rtl check` runs it.
 
     Args:
@@ -97,23 +101,24 @@ def write(instruction: Instruction, folder: Path, name: str, pipeline: Sequence[
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise CircuitError(f"prefix is '{name}', expected letters, digits and '_'")
     made = _Module(instruction, name, tuple(pipeline))
-    what = "unit: unit.yaml" if unit is not None else f'instruction: "{instruction.architecture}:{instruction.name}"'
+    what = (
+        "unit: unit.yaml"
+        if unit is not None
+        else f'instruction: "{instruction.architecture}:{instruction.name}"'
+    )
     lines = [f"dut: {name}", f"top: {name}", f"sources: [{name}.sv]", what]
     if made.clocked:
         lines += ["clock: clk", "reset: {port: rst_n, active: low}", "handshake:", "  kind: valid"]
         lines += ["  input: {valid: in_valid}", "  output: {valid: out_valid}"]
     else:
         lines.append("handshake: {kind: combinational}")
-    lines += ["ports:"] + [f"  {port}: {port}" for port in (*made.circuit.inputs, *made.circuit.outputs) if port != HELD]
+    lines += ["ports:"] + [
+        f"  {port}: {port}" for port in (*made.circuit.inputs, *made.circuit.outputs) if port != HELD
+    ]
     texts = {f"{name}.sv": made.text(), "dut.yaml": "\n".join(lines) + "\n"}
     if unit is not None:
         texts["unit.yaml"] = unit.read_text(encoding="utf-8")
     return write_folder(folder, texts)
-
-
-def latency(instruction: Instruction, pipeline: Sequence[str]) -> int:
-    """Clock cycles from operands to result; 0: combinational."""
-    return _Module(instruction, "unit", tuple(pipeline)).cycles
 
 
 class _Module:
@@ -122,14 +127,20 @@ class _Module:
     def __init__(self, instruction: Instruction, name: str, pipeline: tuple[str, ...]) -> None:
         self.instruction, self.name = instruction, name
         self.circuit: Circuit = circuit_of(instruction, Words())
-        self.units = dict(instruction.mode_units) or {None: instruction}
+        self.units: dict[int | None, Instruction] = {None: instruction}
+        if instruction.modes is not None:
+            self.units = dict(instruction.mode_units.items())
         known = {step.op for unit in self.units.values() for o in unit.program.operations for step in o.steps}
         for word in pipeline:
             if word not in known:
                 expected = ", ".join(op for op in STEPS if op in known)
-                raise CircuitError(f"pipeline names '{word}', expected steps of {instruction.name}: {expected}")
+                raise CircuitError(
+                    f"pipeline names '{word}', expected steps of {instruction.name}: {expected}"
+                )
         if pipeline and instruction.state:
-            raise CircuitError("pipeline: a unit that keeps its accumulator needs its result in the next cycle")
+            raise CircuitError(
+                "pipeline: a unit that keeps its accumulator needs its result in the next cycle"
+            )
         self.cuts = {code: self._cuts(unit, pipeline) for code, unit in self.units.items()}
         self.cycles = max(len(cuts) for cuts in self.cuts.values())
         self.clocked = bool(self.cycles or instruction.state)
@@ -155,7 +166,7 @@ class _Module:
 
     def _name_everything(self) -> None:
         """Signals of all operands and points."""
-        self.taken.update(["clk", "rst_n", "in_valid", "out_valid", "unused", "d", "flags", "g", "valid"])
+        self.taken.update(_TAKEN)
         for name, word in self.circuit.inputs.items():
             self.taken[name] += 1
             fmt = self.instruction.code_format(name)
@@ -188,7 +199,7 @@ class _Module:
 
     def _add(self, name: str, point: str, words: list[Word], array: bool) -> None:
         identifier = re.sub(r"_+", "_", re.sub(r"\W", "_", name)).strip("_")
-        if identifier in _KEYWORDS or identifier in self.taken:
+        if identifier in self.taken:
             self.taken[identifier] += 1
             identifier = f"{identifier}_{self.taken[identifier]}"
         self.taken[identifier] += 1
@@ -232,8 +243,19 @@ class _Module:
             sections.append(self._heading(at) + self._section(signals, at))
         results = self._results()
         delays = self._delays()
-        body = "\n".join([*map(self._function, sorted(self.functions)), "\n".join(self.registers), *sections, results, delays, self._unused()])
-        lines = [line for text in (self._head() + body.rstrip() + "\n\nendmodule\n",) for line in text.splitlines()]
+        body = "\n".join(
+            [
+                *map(self._function, sorted(self.functions)),
+                "\n".join(self.registers),
+                *sections,
+                results,
+                delays,
+                self._unused(),
+            ]
+        )
+        lines = [
+            line for text in (self._head() + body.rstrip() + "\n\nendmodule\n",) for line in text.splitlines()
+        ]
         broken = [part for line in lines for part in _broken(line)]
         return re.sub(r"\n{3,}", "\n\n", "\n".join(broken)) + "\n"
 
@@ -251,8 +273,8 @@ class _Module:
             f"// {self.name}: {ins.architecture} {ins.name}",
             "//",
             f"// One dot product of {ins.k} products; {', '.join(ins.program.algorithms)}.",
-            "// Every signal with a name of its own is an intermediate result of the specification; the sections are",
-            "// its steps. Element 0 of an operand is the one in the lowest bits.",
+            "// Every signal with a name of its own is an intermediate result of the specification; the",
+            "// sections are its steps. Element 0 of an operand is the one in the lowest bits.",
         ]
         formats = ", ".join(f"{name} {fmt.name}" for name, fmt in ins.own_formats.items())
         lines.append(f"// Formats: {formats}.")
@@ -294,7 +316,10 @@ class _Module:
             one = unit.program.operations[operation].steps[step]
             title = f"{where}step {step + 1}: {one.op}"
             shown = yaml.dump(
-                {one.op: _plain(step_keys(one, bool(unit.status)))}, default_flow_style=True, sort_keys=False, width=1000
+                {one.op: _plain(step_keys(one, bool(unit.status)))},
+                default_flow_style=True,
+                sort_keys=False,
+                width=1000,
             ).strip()
             shown = re.sub(r"'(0x[0-9A-F]+)'", r"\1", shown[1:-1])
             keys = step_text(one, unit.is_integer) + "\n" + shown
@@ -306,7 +331,9 @@ class _Module:
 
     def _section(self, signals: list[Signal], at: int) -> str:
         """Declarations and assignments of one step."""
-        lines = [f"    logic {_range(len(s.words), bool(s.array))}{_range(s.width)}{s.name};" for s in signals]
+        lines = [
+            f"    logic {_range(len(s.words), bool(s.array))}{_range(s.width)}{s.name};" for s in signals
+        ]
         lines.append("")
         # Arrays of one length whose elements can be said in one loop stand in one loop.
         waiting: list[Signal] = []
@@ -335,7 +362,11 @@ class _Module:
         count = len(signals[0].words)
         used = [(signal, signal.used.copy()) for signal in self.signals]
         bodies = [self._body(signals, k) for k in range(count)]
-        merged = [_merged(lines) for lines in zip(*bodies, strict=True)] if len({len(b) for b in bodies}) == 1 else [None]
+        merged = (
+            [_merged(lines) for lines in zip(*bodies, strict=True)]
+            if len({len(b) for b in bodies}) == 1
+            else [None]
+        )
         if all(line is not None for line in merged):
             label = f"g_{signals[0].name}"
             head = f"    for (genvar k = 0; k < {count}; k = k + 1) begin : {label}"
@@ -350,7 +381,9 @@ class _Module:
         return found
 
     def _body(self, signals: list[Signal], k: int) -> list[Text]:
-        printer = _Printer(self, [signal.words[k] for signal in signals], signals[0].stage, signals[0].order, "")
+        printer = _Printer(
+            self, [signal.words[k] for signal in signals], signals[0].stage, signals[0].order, ""
+        )
         lines = printer.temporaries()
         for signal in signals:
             lines.append([f"assign {signal.name}[", ("i", k), "] = ", *printer.top(signal.words[k]), ";"])
@@ -386,7 +419,11 @@ class _Module:
         # The unit keeps d: it is what it holds.
         lines += [f"    logic {_range(self.circuit.outputs[name].width)}{name}_next;" for name in names]
         lines += [f"    assign {name}_next = {text};" for name, text in texts.items()]
-        lines += ["    always_ff @(posedge clk) begin", "        out_valid <= rst_n & in_valid;", "        if (!rst_n) begin"]
+        lines += [
+            "    always_ff @(posedge clk) begin",
+            "        out_valid <= rst_n & in_valid;",
+            "        if (!rst_n) begin",
+        ]
         lines += [f"            {name} <= '0;" for name in names]
         lines += ["        end else if (in_valid) begin"]
         lines += [f"            {name} <= {name}_next;" for name in names]
@@ -431,7 +468,7 @@ class _Module:
                 name = signal.name + (f"_q{delay}" if delay else "")
                 for k in range(len(signal.words)):
                     bits = ~signal.used[delay, k] & ((1 << signal.width) - 1)
-                    pieces += [self._slice(signal, name, k, low, high) for low, high in _runs(bits)]
+                    pieces += self._slices(signal, name, k, bits)
         if not pieces:
             return ""
         lines, line = [], "    wire unused = &{1'b0"
@@ -443,15 +480,19 @@ class _Module:
                 line += ", " + piece
         return "\n    // Bits that nothing reads.\n" + "\n".join([*lines, line + "};"]) + "\n"
 
-
-    def _slice(self, signal: Signal, name: str, k: int, low: int, high: int) -> str:
-        """Bits of one element of a signal."""
-        index = f"[{k}]" if signal.array else ""
-        if high - low + 1 == signal.width:
-            return name + index
-        if signal.element:  # an operand of several elements: moved down and cut
-            return f"{high - low + 1}'({name} >> {low})"
-        return name + index + (f"[{low}]" if low == high else f"[{high}:{low}]")
+    def _slices(self, signal: Signal, name: str, k: int, bits: int) -> list[str]:
+        """Some bits of one element of a signal."""
+        if signal.element and not signal.array:  # an operand of several elements
+            size = signal.element
+            parts = [(f"[{i}]", bits >> i * size & ((1 << size) - 1)) for i in range(signal.width // size)]
+        else:
+            size, parts = signal.width, [(f"[{k}]" if signal.array else "", bits)]
+        found = []
+        for index, own in parts:
+            for low, high in _runs(own):
+                part = "" if high - low + 1 == size else f"[{low}]" if low == high else f"[{high}:{low}]"
+                found.append(name + index + part)
+        return found
 
 
 class _Printer:
@@ -492,14 +533,16 @@ class _Printer:
         for number in sorted(cone):
             word = cone[number]
             own = 1 + max((depth.get(arg.number, 0) for arg in word.args), default=0)
-            cheap = word.op in ("extract", "const", "var", "not") or (word.op == "concat" and word.args[0].constant == 0)
+            cheap = word.op in ("extract", "const", "var", "not") or (
+                word.op == "concat" and word.args[0].constant == 0
+            )
             if cheap:
                 own = max(own - 1, 0)
-            if number not in ends and self._place(word) is None:
-                if (uses[number] > 1 and not (cheap and own == 0)) or own >= DEEP:
-                    self.names[number] = f"t{len(self.order)}" if not self.prefix else f"{self.prefix}_t{len(self.order)}"
-                    self.order.append(word)
-                    own = 0
+            anonymous = number not in ends and self._place(word) is None
+            if anonymous and ((uses[number] > 1 and own > 0) or own >= DEEP):
+                self.names[number] = f"{self.prefix}_t{len(self.order)}".lstrip("_")
+                self.order.append(word)
+                own = 0
             depth[number] = own
         self.ends = ends
 
@@ -516,7 +559,10 @@ class _Printer:
             signal.used = before
         self.partly = []
         self.order = [word for word in self.order if self.names[word.number] in read]
-        return [[f"wire {_range(word.width)}{self.names[word.number]} = ", *self.top(word), ";"] for word in self.order]
+        return [
+            [f"wire {_range(word.width)}{self.names[word.number]} = ", *self.top(word), ";"]
+            for word in self.order
+        ]
 
     def top(self, word: Word) -> Text:
         """The expression of a word, whatever its name."""
@@ -526,7 +572,7 @@ class _Printer:
         """A word where it is read."""
         if word.number in self.names:
             return [self.names[word.number]]
-        place = None if word.number in self.ends and False else self._place(word)
+        place = self._place(word)
         if place is not None:
             return self._named(place, 0, word.width)
         return self._made(word)
@@ -565,7 +611,13 @@ class _Printer:
             case "eq" | "ult":
                 return self._compared(word, "==" if op == "eq" else "<")
             case "slt":
-                return ["($signed(", *_bare(self.read(args[0])), ") < $signed(", *_bare(self.read(args[1])), "))"]
+                return [
+                    "($signed(",
+                    *_bare(self.read(args[0])),
+                    ") < $signed(",
+                    *_bare(self.read(args[1])),
+                    "))",
+                ]
             case "not":
                 return self._inverted(word)
             case "neg":
@@ -598,7 +650,12 @@ class _Printer:
         open_ = list(word.args)
         while open_:
             one = open_.pop(0)
-            if one.op == word.op and one.number not in self.names and self._place(one) is None and one.number not in self.ends:
+            if (
+                one.op == word.op
+                and one.number not in self.names
+                and self._place(one) is None
+                and one.number not in self.ends
+            ):
                 open_ = [*one.args, *open_]
             else:
                 found.append(self.read(one))
@@ -623,7 +680,13 @@ class _Printer:
             whole = names and all(arrays.get(re.sub(r"_q\d+$", "", name)) == len(group) for name in names)
             if merged is not None and whole and re.fullmatch(r"[ ~&|()]*", plain):
                 body = _bare([merged.replace("[k]", "")])
-                found.append([f"({sign}", *([body[0]] if re.fullmatch(r"\w+", str(body[0])) else ["(", *body, ")"]), ")"])
+                found.append(
+                    [
+                        f"({sign}",
+                        *([body[0]] if re.fullmatch(r"\w+", str(body[0])) else ["(", *body, ")"]),
+                        ")",
+                    ]
+                )
             else:
                 found += group
         return found
@@ -632,7 +695,12 @@ class _Printer:
         first, second = word.args
         if word.op == "add" and first.constant is not None:
             first, second = second, first
-        if second.constant is not None and word.op == "add" and second.constant >> (second.width - 1) and second.width > 1:
+        if (
+            second.constant is not None
+            and word.op == "add"
+            and second.constant >> (second.width - 1)
+            and second.width > 1
+        ):
             less = (1 << second.width) - second.constant
             return ["(", *self.read(first), f" - {second.width}'d{less})"]
         if word.op == "add":
@@ -653,24 +721,28 @@ class _Printer:
     def _inverted(self, word: Word) -> Text:
         inner = word.args[0]
         if inner.op == "eq" and inner.number not in self.names and self._place(inner) is None:
-            text = self._compared(inner, "!=")
-            return text
+            return self._compared(inner, "!=")
         return ["~", *self.read(inner)]
 
     def _joined(self, word: Word) -> Text:
         high, low = word.args
         if high.constant == 0:
-            text = _bare(self.read(low))
-            if re.fullmatch(r"\w+(\[[^\[\]]*\])*|\{[^{}]*\}|\w+\([^()]*\)", _plain_text(text)):
-                return [f"{word.width}'(", *text, ")"]
+            inside = _bare(self.read(low))
+            if re.fullmatch(r"\w+(\[[^\[\]]*\])*|\{[^{}]*\}|\w+\([^()]*\)", _plain_text(inside)):
+                return [f"{word.width}'(", *inside, ")"]
             # A cast would let the operators inside work in its width: brackets of a concatenation do not.
-            return ["{", f"{high.width}'d0, ", *text, "}"]
+            return ["{", f"{high.width}'d0, ", *inside, "}"]
         pieces: list[Text] = []
         one = word
         while True:
             pieces.append(_bare(self.read(one.args[0])))
             one = one.args[1]
-            if one.op != "concat" or one.number in self.names or self._place(one) is not None or one.args[0].constant == 0:
+            if (
+                one.op != "concat"
+                or one.number in self.names
+                or self._place(one) is not None
+                or one.args[0].constant == 0
+            ):
                 break
         pieces.append(_bare(self.read(one)))
         text: Text = ["{"]
@@ -701,7 +773,8 @@ class _Printer:
 
 
 def _range(width: int, always: bool = False) -> str:
-    return f"[{width - 1}:0] " if width > 1 or always else "" if always is not False or width == 1 else ""
+    """A dimension; of one bit none, unless it is one of an array."""
+    return f"[{width - 1}:0] " if width > 1 or always else ""
 
 
 def _constant(word: Word, signed: bool) -> str:
@@ -828,6 +901,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Hex):
         return f"0x{int(value):X}"
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-__all__ = ["latency", "module", "order"]

@@ -446,7 +446,9 @@ def export(
     ] = None,
     prefix: Annotated[
         str | None,
-        typer.Option("--prefix", help="dpi, c: start of all names; sv: name of the module (default: NAME's)."),
+        typer.Option(
+            "--prefix", help="dpi, c: start of all names; sv: name of the module (default: NAME's)."
+        ),
     ] = None,
     pipeline: Annotated[
         str | None,
