@@ -91,8 +91,10 @@ def circuit_of(instruction: Instruction, words: Words, inputs: Mapping[str, Word
         points, places, facts = made.points, made.places, made.facts
     else:
         outputs, points, places, facts = _of_modes(one, words, operands, assumed)
+    # A word can get its name after one that is made of it: the numbers have the order.
     reached = set(order([*outputs.values()]))
-    points = {name: word for name, word in points.items() if word in reached}
+    named = sorted(points.items(), key=lambda item: item[1].number)
+    points = {name: word for name, word in named if word in reached}
     return Circuit(words, given, outputs, points, facts, assumed, {name: places[name] for name in points})
 
 
@@ -582,6 +584,8 @@ class _Operation:
         terms = [number for name in step.of for number in self.registers[name]]
         positive = build.any_of(words.both(one.infinity, words.invert(one.sign)) for one in terms)
         negative = build.any_of(words.both(one.infinity, one.sign) for one in terms)
+        build.mark("positive_infinity", positive)
+        build.mark("negative_infinity", negative)
         opposite = words.both(positive, negative)
         build.raise_flag("invalid", opposite)
         nan = build.any_of(one.nan for one in terms)

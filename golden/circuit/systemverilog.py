@@ -525,14 +525,14 @@ class _Printer:
             if word.number in cone:
                 continue
             cone[word.number] = word
-            for arg in word.args:
+            for arg in _parts(word):
                 uses[arg.number] += 1
                 if arg.number not in ends and self._place(arg) is None and arg.constant is None:
                     open_.append(arg)
         depth: dict[int, int] = {}
         for number in sorted(cone):
             word = cone[number]
-            own = 1 + max((depth.get(arg.number, 0) for arg in word.args), default=0)
+            own = 1 + max((depth.get(arg.number, 0) for arg in _parts(word)), default=0)
             cheap = word.op in ("extract", "const", "var", "not") or (
                 word.op == "concat" and word.args[0].constant == 0
             )
@@ -626,9 +626,9 @@ class _Printer:
                 return ["(", *self.read(args[0]), " << " if op == "shl" else " >> ", *self.read(args[1]), ")"]
             case "ashr":
                 return ["$unsigned($signed(", *_bare(self.read(args[0])), ") >>> ", *self.read(args[1]), ")"]
-            case "ite" if args[0].op == "slt" and args[0].args == (args[2], args[1]):
+            case "ite" if _is_larger(word):
                 self.owner.functions.add(word.width)
-                first, second = (_bare(self.read(one)) for one in (args[2], args[1]))
+                first, second = (_bare(self.read(one)) for one in _parts(word))
                 return [f"larger_{word.width}(", *first, ", ", *second, ")"]
             case "ite":
                 return ["(", *self.read(args[0]), " ? ", *self.read(args[1]), " : ", *self.read(args[2]), ")"]
@@ -767,6 +767,17 @@ class _Printer:
             self.partly.append(self.names[inner.number])
         moved = text if low == 0 else ["(", *text, f" >> {low})"]
         return [f"{word.width}'(", *_bare(moved), ")"]
+
+
+def _is_larger(word: Word) -> bool:
+    """Whether a word is the larger one of two exponents, see Builder.larger."""
+    chosen = word.args if word.op == "ite" else ()
+    return bool(chosen) and chosen[0].op == "slt" and chosen[0].args == (chosen[2], chosen[1])
+
+
+def _parts(word: Word) -> tuple[Word, ...]:
+    """What the text of a word reads."""
+    return (word.args[2], word.args[1]) if _is_larger(word) else word.args
 
 
 # Text -------------------------------------------------------------------------------------------------------
