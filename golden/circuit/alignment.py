@@ -42,6 +42,7 @@ def align(build: Builder, step: Align, terms: Sequence[Term], bounds: Registers)
         own = [terms[i] for i in index]
         name = "emax" if len(groups) == 1 else f"emax[{at}]"
         maximum = build.mark(name, _maximum(build, step, own, bounds))
+        build.say_range(name, maximum)
         frame = Frame(maximum, maximum_of(step, bounds), step, bounds, after)
         for i in index:
             found[i] = _aligned(build, terms[i], frame)

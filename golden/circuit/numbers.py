@@ -80,6 +80,7 @@ class Builder:
         self.words, self.exponent_bits = words, exponent_bits
         self.points: dict[str, Word] = {}
         self.named: set[Word] = set()
+        self._intervals: dict[int, tuple[int, int]] = {}
         self.places: dict[str, tuple[int, int]] = {}
         self.facts: list[tuple[str, Word]] = []
         self.step: tuple[int, int] = (0, 0)
@@ -140,6 +141,42 @@ class Builder:
                 for i in range(0, len(left), 2)
             ]
         return left[0]
+
+    def say_range(self, name: str, exponent: Word) -> None:
+        """Says between which values an exponent lies, of infinities and NaNs too."""
+        words, (low, high) = self.words, self.interval(exponent)
+        most = 1 << (self.exponent_bits - 1)
+        if exponent.constant is None and -most <= low and high < most:
+            above = words.invert(words.less_signed(exponent, self.exponent(low)))
+            below = words.invert(words.less_signed(self.exponent(high), exponent))
+            self.fact(f"range_{name}", words.both(above, below))
+
+    def interval(self, word: Word) -> tuple[int, int]:
+        """The least and the greatest number of a two's complement word, as far as its structure says it."""
+        found = self._intervals.get(word.number)
+        if found is None:
+            found = self._intervals[word.number] = self._interval(word)
+        return found
+
+    def _interval(self, word: Word) -> tuple[int, int]:
+        half = 1 << (word.width - 1)
+        if word.constant is not None:
+            value = word.constant - (word.constant >> (word.width - 1) << word.width)
+            return value, value
+        if word.op == "concat" and word.args[0].constant == 0:
+            return 0, (1 << word.args[1].width) - 1
+        if word.op == "add":
+            pairs = [self.interval(arg) for arg in word.args]
+            low, high = (sum(ends) for ends in zip(*pairs, strict=True))
+            if -half <= low and high < half:
+                return low, high
+        if word.op == "ite":
+            condition, *chosen = word.args
+            ends = [self.interval(arg) for arg in chosen]
+            if condition.op == "slt" and condition.args == (chosen[1], chosen[0]):  # the larger of the two
+                return max(low for low, _ in ends), max(high for _, high in ends)
+            return min(low for low, _ in ends), max(high for _, high in ends)
+        return -half, half - 1
 
     # Bits ---------------------------------------------------------------------------------------------------
 

@@ -320,6 +320,7 @@ class _Operation:
         number = self.build.decode(fmt, code)
         for what in ("nan", "infinity", "zero", "sign", "exponent", "magnitude"):
             self.build.mark(label.format(f"_{what}"), getattr(number, what))
+        self.build.say_range(label.format("_exponent"), number.exponent)
         return number
 
     def _look_for_signalling(self, fmt: Format, numbers: list[Number]) -> None:
@@ -505,6 +506,7 @@ class _Operation:
         for k, one in enumerate(products):
             build.mark(f"product[{k}]", one.magnitude if one.twos is None else one.twos)
             build.mark(f"exponent[{k}]", one.exponent)
+            build.say_range(f"exponent[{k}]", one.exponent)
             for what in ("sign", "zero", "nan", "infinity"):
                 build.mark(what + f"[{k}]" if what == "sign" else f"product_{what}[{k}]", getattr(one, what))
             zero = words.invert(words.nonzero(one.magnitude))
