@@ -141,6 +141,9 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
     rest = build.no if lower is None or rule.unseen < 0 else words.nonzero(lower)
     up = increment(build, rule.rounding, sign, odd, half, rest)
 
+    full = build.yes if fraction is None else words.equal(fraction, words.constant(-1, kept))
+    carried = words.both(up, full)
+
     # One addition rounds the fraction and carries into the exponent: a subnormal number can become normal.
     field = build.plus(exponent, fmt.bias)
     field = words.choose(lead, field, build.exponent(0))
@@ -150,17 +153,13 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
     result = words.add(packed, words.extend(up, packed.width))
     build.mark("rounded", result)
 
-    full = build.yes if fraction is None else words.equal(fraction, words.constant(-1, kept))
-    carried = words.both(up, full)
     small = words.invert(lead)
+    tiny = _tiny(build, rule, normalized, small, carried, sign)
     flushed = build.no
-    if rule.flush != "none" or build.flags_wanted:
-        tiny = _tiny(build, rule, normalized, small, carried, sign)
-        if rule.flush != "none":
-            # subnormal_result asks after the rounding; the other two ask the number, and what rounds into the
-            # subnormal range is flushed with all three.
-            below = words.both(small, words.invert(carried))
-            flushed = words.either(tiny, below)
+    if rule.flush != "none":
+        # subnormal_result asks after the rounding; the other two ask the number, and what rounds into the
+        # subnormal range is flushed with all three.
+        flushed = words.either(tiny, words.both(small, words.invert(carried)))
     if rule.subnormal_carry == "lost":
         flushed = words.either(flushed, words.both(small, carried))
     if not fmt.has_subnormals:
@@ -194,7 +193,13 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
         if fmt.is_float and fmt.decode(word).kind == Kind.ZERO:
             raise refuse(f"{word:#x} is a zero", "round", "nan")
         code = words.choose(over, words.constant(word, fmt.bits), code)
-    _raise_flags(build, rule, special, nonzero, flushed, over, half, rest, small, carried, normalized, sign)
+    if build.flags_wanted:  # what the rounding does not see is not missed; see golden/number/status.py
+        counts = words.nonzero(_seen(build, normalized, rule)) if rule.unseen else nonzero
+        changed = build.any_of([half, rest, over, words.both(is_zero, counts)])
+        inexact = build.all_of([changed, nonzero, words.invert(special)])
+        build.raise_flag("inexact", inexact)
+        build.raise_flag("overflow", words.both(inexact, over))
+        build.raise_flag("underflow", build.all_of([inexact, tiny, words.invert(over)]))
     return code
 
 
@@ -255,36 +260,6 @@ def _past_largest(build: Builder, rule: Rule, sign: Word) -> Word:
         return infinity
     of_sign = [largest if mode.keeps_largest(one) else infinity for one in (0, 1)]
     return words.choose(sign, of_sign[1], of_sign[0])
-
-
-def _raise_flags(
-    build: Builder,
-    rule: Rule,
-    special: Word,
-    nonzero: Word,
-    flushed: Word,
-    over: Word,
-    half: Word,
-    rest: Word,
-    small: Word,
-    carried: Word,
-    normalized: Word,
-    sign: Word,
-) -> None:
-    """The flags of a rounding; see golden/number/status.py."""
-    if not build.flags_wanted:
-        return
-    words = build.words
-    changed = build.any_of([half, rest, over, words.both(flushed, nonzero)])
-    if rule.unseen:  # what the rounding does not see is not missed
-        changed = build.any_of(
-            [half, rest, over, words.both(flushed, words.nonzero(_seen(build, normalized, rule)))]
-        )
-    inexact = build.all_of([changed, nonzero, words.invert(special)])
-    tiny = _tiny(build, rule, normalized, small, carried, sign)
-    build.raise_flag("inexact", inexact)
-    build.raise_flag("overflow", words.both(inexact, over))
-    build.raise_flag("underflow", build.all_of([inexact, tiny, words.invert(over)]))
 
 
 def _seen(build: Builder, normalized: Word, rule: Rule) -> Word:

@@ -142,6 +142,40 @@ def test_every_operand_of_tiny_formats(
         assert got[i] == ins.reference_dot(pairs[i, :2], pairs[i, 2:], c[i])
 
 
+FLAGS = """\
+unit: flags
+shape: {{k: 1}}
+formats: {{a: x, b: x, c: y, d: y}}
+flags: [inexact, underflow, overflow, invalid]
+define_formats:
+  x: {{kind: float, storage: 8, exponent_bits: 3, fraction_bits: 2, bias: 3, specials: ieee}}
+  y: {{kind: float, storage: 8, exponent_bits: 3, fraction_bits: 2, bias: {bias}, specials: ieee{format}}}
+steps:
+  - multiply: {{to: products}}
+  - special_values: {{of: [products, c], nan: 0x1e}}
+  - sum: {{of: [products, c], to: total}}
+  - round: {{of: total, rounding: {rounding}, overflow: ieee, zero: signed, tiny: {tiny}{more}}}
+"""
+
+
+@pytest.mark.parametrize("format_", ["", ", subnormals: false"])
+@pytest.mark.parametrize("tiny", ["subnormal_result", "unbounded", "before_rounding"])
+@pytest.mark.parametrize(
+    ("bias", "rounding", "more"),
+    [(3, "nearest_even", ""), (1, "up", ", flush: signed"), (3, "to_odd", ", sticky_gap: 1")],
+)
+def test_flags_of_every_sum_near_the_least_number(
+    bias: int, rounding: str, more: str, tiny: str, format_: str
+) -> None:
+    text = FLAGS.format(bias=bias, rounding=rounding, more=more, tiny=tiny, format=format_)
+    ins = unit_files.build_instruction(yamlfile.parse(text))
+    codes = np.array(list(itertools.product(range(64), range(0, 64, 5), range(64))), np.uint8)
+    operands = {"a": codes[:, :1], "b": codes[:, 1:2], "c": codes[:, 2]}
+    got, want = outputs(ins, operands, len(codes)), ins.answers(operands)
+    for name in ("d", "flags"):
+        assert np.array_equal(np.array(got[name]), want[name]), text
+
+
 def test_a_unit_that_holds_its_accumulator_takes_what_it_holds() -> None:
     ins = golden.load_instruction(spec_folder() / "examples" / "accumulator.yaml")
     circuit = circuit_of(ins, Words())
