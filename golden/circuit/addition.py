@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count
 
 from golden.circuit.numbers import Builder, Number, refuse
 from golden.circuit.rounding import Rule, jammed, to_code
@@ -269,6 +268,17 @@ def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
     return build.decode(fmt, build.mark(name, code))
 
 
+def _named(build: Builder, number: Number, name: str) -> Number:
+    """A result, its parts named: the next operation begins with them."""
+    for what in ("nan", "infinity", "zero", "sign", "exponent", "payload"):
+        if (word := getattr(number, what)) is not None:
+            build.mark(
+                f"{name}.is_{what}" if what in ("nan", "infinity", "zero") else f"{name}.d_{what}", word
+            )
+    build.mark(f"{name}.d_magnitude", number.magnitude)
+    return number
+
+
 def _of_numbers(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
     """The number rounded where it is none of NaN, which the step makes or hands on itself."""
     first = len(build.raised)
@@ -291,19 +301,19 @@ def additions(build: Builder, step: Additions, terms: Sequence[tuple[str, Number
     groups = groups_of(step, len(terms))
     found = []
     for at, group in enumerate(groups):
-        names = (f"sum.{i}" if len(groups) == 1 else f"sum[{at}].{i}" for i in count())
+        where = "sum" if len(groups) == 1 else f"sum[{at}]."
 
-        def add(x: Number, y: Number, names: Iterator[str] = names) -> Number:
-            return _added_and_rounded(build, step, x, y, next(names))
+        def add(x: Number, y: Number, place: str, where: str = where) -> Number:
+            return _added_and_rounded(build, step, x, y, where + place)
 
-        found.append(_reduced(numbers[group], step.order, add))
+        found.append(_reduced(numbers[group], step.order, add, single=len(groups) == 1))
     return found
 
 
 def _added_and_rounded(build: Builder, step: Additions, x: Number, y: Number, name: str) -> Number:
     words = build.words
     if not step.first_nan:
-        return ieee(build, added(build, x, y, step, step.format), step, name)
+        return _named(build, ieee(build, added(build, x, y, step, step.format), step, name), name)
     from_nan = words.either(x.nan, y.nan)
     first = len(build.raised)
     exact = added(build, x, y, step, step.format)
@@ -313,18 +323,28 @@ def _added_and_rounded(build: Builder, step: Additions, x: Number, y: Number, na
     found = build.chosen(exact.nan, made, rounded)
     for one in (y, x):
         found = build.chosen(one.nan, _handed(build, one, step.quieted, found), found)
-    return found
+    return _named(build, found, name)
 
 
-def _reduced(terms: Sequence[Number], order: str, add: Callable[[Number, Number], Number]) -> Number:
+def _reduced(
+    terms: Sequence[Number],
+    order: str,
+    add: Callable[[Number, Number, str], Number],
+    single: bool,
+    first: int = 0,
+) -> Number:
+    """The sum by additions of two terms; each is told its place, an index where it is of the only group."""
     if len(terms) == 1:
         return terms[0]
     if order == "tree":
         half = len(terms) // 2
-        return add(_reduced(terms[:half], order, add), _reduced(terms[half:], order, add))
+        left = _reduced(terms[:half], order, add, single, first)
+        right = _reduced(terms[half:], order, add, single, first + half)
+        level, at = (len(terms) - 1).bit_length(), first // len(terms)
+        return add(left, right, f".level{level}[{at}]" if single else f"level{level}.{at}")
     total = terms[0]
-    for term in terms[1:]:
-        total = add(total, term)
+    for at, term in enumerate(terms[1:]):
+        total = add(total, term, f"[{at}]" if single else f"{at}")
     return total
 
 
@@ -403,7 +423,7 @@ def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | N
     for one in reversed(handed):
         if one is not None:
             found = build.chosen(one.nan, _handed(build, one, step.quieted, found), found)
-    return found
+    return _named(build, found, name)
 
 
 def _plain_nan(build: Builder, like: Number) -> Number:
@@ -422,15 +442,14 @@ def _plain_nan(build: Builder, like: Number) -> Number:
 def written(build: Builder, number: Number, step: Additions | Fma, fmt: Format) -> Word:
     """The code that a step writes to d."""
     words = build.words
-    rule = replace(ieee_rule(step, fmt), flush="none")
     hands_on = bool(step.nan_order) if isinstance(step, Fma) else step.first_nan
-    if number.code is not None and number.code[0] == fmt and not hands_on and not fmt.ignored:
+    known = number.code is not None and number.code[0] == fmt and not fmt.ignored
+    if known and number.code is not None and (not fmt.is_float or fmt.infinity is not None):
         code = number.code[1]  # it is a number of the format already
-        code = words.choose(number.nan, build.special_code(fmt, number, step.nan), code)
-        if not fmt.is_float or fmt.infinity is not None:
-            return code
-    code = to_code(build, build.with_sticky(number), rule)
+    else:
+        code = to_code(build, build.with_sticky(number), replace(ieee_rule(step, fmt), flush="none"))
+    of_nan = build.special_code(fmt, replace(number, nan=build.yes), step.nan)
     if hands_on and number.payload is not None:
-        paid = words.both(number.nan, words.nonzero(number.payload))
-        code = words.choose(paid, build.nan_code(fmt, number, False), code)
-    return code
+        paid = words.nonzero(number.payload)
+        of_nan = words.choose(paid, build.nan_code(fmt, number, False), of_nan)
+    return words.choose(number.nan, of_nan, code)

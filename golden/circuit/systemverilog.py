@@ -361,24 +361,20 @@ class _Module:
         element."""
         count = len(signals[0].words)
         used = [(signal, signal.used.copy()) for signal in self.signals]
-        bodies = [self._body(signals, k) for k in range(count)]
-        merged = (
-            [_merged(lines) for lines in zip(*bodies, strict=True)]
-            if len({len(b) for b in bodies}) == 1
-            else [None]
-        )
-        if all(line is not None for line in merged):
-            label = f"g_{signals[0].name}"
-            head = f"    for (genvar k = 0; k < {count}; k = k + 1) begin : {label}"
-            return [head, *("        " + line for line in merged if line is not None), "    end", ""]
+        for first in (0, 1):  # in a chain, the first element begins with something else than an element
+            for signal, before in used:
+                signal.used = before.copy()
+            bodies = [self._body(signals, k) for k in range(first, count)]
+            lines = [_merged(one, first) for one in zip(*bodies, strict=True)] if _alike(bodies) else [None]
+            if count - first > 1 and None not in lines:
+                head = f"    for (genvar k = {first}; k < {count}; k = k + 1) begin : g_{signals[0].name}"
+                alone = [line for one in signals if first for line in self._assignments([one], 0, "    ")]
+                return [*alone, head, *(f"        {line}" for line in lines), "    end", ""]
         for signal, before in used:
             signal.used = before
         if len(signals) > 1:
             return [line for signal in signals for line in self._loop([signal])]
-        found = []
-        for k in range(count):
-            found += self._assignments(signals, k, "    ")
-        return found
+        return [line for k in range(count) for line in self._assignments(signals, k, "    ")]
 
     def _body(self, signals: list[Signal], k: int) -> list[Text]:
         printer = _Printer(
@@ -825,7 +821,7 @@ def _key(text: Text) -> tuple[str, list[int]]:
     return re.sub(r"\d+", "#", marked), [int(number) for number in re.findall(r"\d+", _plain_text(text))]
 
 
-def _merged(lines: Sequence[Text]) -> str | None:
+def _merged(lines: Sequence[Text], start: int = 0) -> str | None:
     """One line for all elements with `k` for the element; None where they differ in more than indices."""
     shapes = {tuple(piece if isinstance(piece, str) else "#" for piece in _glued(line)) for line in lines}
     if len(shapes) != 1:
@@ -835,7 +831,7 @@ def _merged(lines: Sequence[Text]) -> str | None:
         if isinstance(pieces[0], str):
             found.append(pieces[0])
             continue
-        text = _index([piece[1] for piece in pieces if not isinstance(piece, str)])
+        text = _index([piece[1] for piece in pieces if not isinstance(piece, str)], start)
         if text is None:
             return None
         found.append(text)
@@ -853,17 +849,25 @@ def _glued(line: Text) -> Text:
     return found
 
 
-def _index(values: Sequence[int]) -> str | None:
-    """An index in terms of k: a constant, k times a number and another, or k divided."""
-    first, step = values[0], values[1] - values[0]
-    if all(value == first + step * k for k, value in enumerate(values)):
+def _index(values: Sequence[int], start: int) -> str | None:
+    """An index in terms of k, which begins at `start`: a constant, k times a number and another, or k
+    divided."""
+    step = values[1] - values[0]
+    first = values[0] - step * start
+    if all(value == first + step * k for k, value in enumerate(values, start)):
         if step == 0:
             return str(first)
-        return ("k" if step == 1 else f"{step} * k") + (f" + {first}" if first else "")
+        more = f" + {first}" if first > 0 else f" - {-first}" if first else ""
+        return ("k" if step == 1 else f"{step} * k") + more
     for size in range(2, len(values) + 1):
-        if all(value == k // size for k, value in enumerate(values)):
+        if all(value == k // size for k, value in enumerate(values, start)):
             return f"k / {size}"
     return None
+
+
+def _alike(bodies: Sequence[Sequence[Text]]) -> bool:
+    """Whether all have as many lines."""
+    return len({len(body) for body in bodies}) == 1
 
 
 def _runs(bits: int) -> list[tuple[int, int]]:
