@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Request:
     """What the command line asks for. `out`: a file or folder, None for standard output. `prefix`: the start
-    of the names in generated code. `form`: the option --format."""
+    of the names in generated code. `form`, `pipeline`: the options --format and --pipeline."""
 
     name: str
     out: Path | None
     prefix: str | None
     arch: str | None
     form: str | None
+    pipeline: str | None = None
 
     def instruction(self) -> Instruction:
         """The instruction or unit."""
@@ -104,6 +105,17 @@ def _dpi(request: Request) -> None:
         typer.echo(str(file))
 
 
+def _sv(request: Request) -> None:
+    from golden.circuit import systemverilog
+    from golden.vectors.dpi import default_prefix
+
+    ins = request.instruction()
+    prefix, unit = request.prefix or default_prefix(ins), Path(request.name) if ins.is_custom else None
+    steps = tuple(filter(None, (request.pipeline or "").split(",")))
+    for file in systemverilog.write(ins, request.folder("sv"), prefix, steps, unit):
+        typer.echo(str(file))
+
+
 def document(request: Request) -> None:
     """A document to hand on; a PDF without --out goes to a file of its name."""
     from golden.publish import document
@@ -117,7 +129,13 @@ def document(request: Request) -> None:
 
 
 TEXTS: dict[str, Callable[[Request], None]] = {"md": _markdown, "json": _json, "program": _program}
-FORMATS: dict[str, Callable[[Request], None]] = {"yaml": _yaml, "c": _c, "dpi": _dpi, "docs": document}
+FORMATS: dict[str, Callable[[Request], None]] = {
+    "yaml": _yaml,
+    "sv": _sv,
+    "c": _c,
+    "dpi": _dpi,
+    "docs": document,
+}
 """The word before NAME, and what writes it. Other packages add theirs: rtl_tb has `uvm`."""
 
 
@@ -126,9 +144,9 @@ def export(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="yaml: a unit to edit. c: a header for emulators, also of a whole architecture. dpi: a "
-            "DPI-C model for simulators. uvm: an environment for the unit of a dut.yaml. docs: a document, "
-            "also of a whole architecture. Without a FORMAT: the specification as text.",
+            help="yaml: a unit to edit. sv: synthesizable SystemVerilog. c: a header for emulators, also of "
+            "a whole architecture. dpi: a DPI-C model for simulators. uvm: an environment for the unit of a "
+            "dut.yaml. docs: a document, also of a whole architecture. Without a FORMAT: the specification.",
             autocompletion=completion.instruction,
             show_default=False,
         ),
@@ -156,6 +174,10 @@ def export(
     prefix: Annotated[
         str | None, typer.Option("--prefix", help="c, dpi, uvm: start of all names (default: NAME's).")
     ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
+    ] = None,
     arch: Annotated[
         str | None,
         typer.Option(
@@ -174,4 +196,6 @@ def export(
         )
     if form is not None and word not in (form, "docs"):
         raise DocsError(f"option --format goes with docs, or with no FORMAT; this is {word}")
-    writers[word](Request(second or first, out, prefix, arch, form))
+    if pipeline is not None and word != "sv":
+        raise typer.BadParameter("only 'export sv NAME' has a pipeline", param_hint="--pipeline")
+    writers[word](Request(second or first, out, prefix, arch, form, pipeline))

@@ -132,6 +132,11 @@ def test_show_and_export(tmp_path: Path) -> None:
     out = tmp_path / "spec.json"
     assert call("export", HMMA, "--format", "json", "--out", str(out)).stdout == ""
     assert json.loads(out.read_text()) == data("show", HMMA)
+    written = call(
+        "export", "sv", str(EXAMPLES / "sticky_rne.yaml"), "--out", str(tmp_path / "sv"), "--prefix", "u"
+    )
+    files = {Path(line).name: Path(line) for line in written.stdout.split()}
+    assert set(files) == {"u.sv", "dut.yaml", "unit.yaml"} and "module u (" in files["u.sv"].read_text()
     for name in (SPARSE, SCALED, str(EXAMPLES / "block_scaled.yaml"), "cdna3:v_mfma_f32_16x16x32_fp8_bf8"):
         assert "evidence" in call("show", name).stdout
 
@@ -171,6 +176,13 @@ def test_unknown_names() -> None:
         (("lost",), "No such command 'lost'"),
         (("--nope", "list"), "No such option: --nope"),
         (("export", HMMA, "--format", "pdf"), "pdf"),
+        (("export", HMMA, "--pipeline", "sum"), "only 'export sv NAME' has a pipeline"),
+        (("export", "sv", HMMA), "sv writes several files; name a folder"),
+        (
+            ("export", "sv", HMMA, "--out", "x", "--pipeline", "scale"),
+            "pipeline names 'scale', expected steps",
+        ),
+        (("export", "sv", HMMA, "--out", "x", "--prefix", "1"), "prefix is '1', expected letters"),
         (("compare", HMMA), "Missing argument 'NAME2'"),
         (("list", "--nope"), "No such option: --nope"),
         (("rtl", "chek"), "No such command 'chek'"),
