@@ -1,0 +1,34 @@
+"""What a proof is made of: lemmas, each an equality of two words for all operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from golden.circuit.words import Word
+
+SOLVER, LINEAR = "solver", "linear"
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """`left` and `right` are equal for all operands.
+
+    Attributes:
+        method: SOLVER: no values of the words in `free` make them differ where the facts hold. LINEAR: they
+            are the same sum, whatever the words in `free` hold.
+        facts: places of earlier lemmas that are assumed.
+        seconds: that it took.
+        name: what it says, where it has a name.
+    """
+
+    left: Word
+    right: Word
+    method: str
+    free: tuple[Word, ...] = ()
+    facts: tuple[int, ...] = ()
+    seconds: float = 0.0
+    name: str = ""
+
+
+class OutOfTime(Exception):
+    """The seconds that were given are over."""

@@ -1,0 +1,250 @@
+"""Statements about words, proved one after the other, each from those before it.
+
+A statement is asked of the solver in several ways, the cheapest first: words that both sides have in common
+are free, then the named points of the specification, then products alone, then nothing. What holds for free
+words holds for what the circuit computes there; facts that were proved before say what these can be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from golden.circuit.words import Word, Words, order
+from rtl_tb.prove.lemmas import LINEAR, SOLVER, Lemma, OutOfTime
+from rtl_tb.prove.linear import Forms
+from rtl_tb.prove.solver import NEVER, UNKNOWN, Answer, Solver, again
+
+COMMON, POINTS, PRODUCTS, NOTHING = "common", "points", "products", "nothing"
+"""What is free in a question."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A lemma that a bit is 1, at its place among all. `cut`: the words at which it stops where the points are
+    free; None: some variable is among them, so that it says nothing of points."""
+
+    place: int
+    bit: Word
+    cut: frozenset[Word]
+
+
+@dataclass
+class Prover:
+    """Proves statements and keeps them.
+
+    Attributes:
+        points: named words of the specification.
+        until: the time, as time.monotonic has it, at which it stops with OutOfTime.
+    """
+
+    words: Words
+    points: Mapping[str, Word]
+    until: float
+    lemmas: list[Lemma] = field(default_factory=list)
+    solver: Solver = field(default_factory=Solver)
+    forms: Forms = field(default_factory=Forms)
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self._named = frozenset(word for word in self.points.values() if word.op not in ("const", "var"))
+        self._facts: list[Fact] = []
+
+    # Facts --------------------------------------------------------------------------------------------------
+
+    def fact(self, name: str, bit: Word, seconds: float, free: Collection[Word] | None = None) -> bool:
+        """Proves that a bit is always 1, and keeps that as a fact.
+
+        Args:
+            free: the words that may be anything; None: the products, then none.
+        """
+        if bit.constant == 1:
+            return True
+        if any(bit is each.bit for each in self._facts):
+            return True
+        one = self.words.constant(1, 1)
+        if free is None:
+            place, _ = self.settled(bit, one, ((POINTS, seconds), (PRODUCTS, seconds), (NOTHING, seconds)), name=name)
+        else:
+            place, _ = self._question(bit, one, frozenset(free), (), seconds, name)
+        if place is not None:
+            self._keep(place, bit)
+        return place is not None
+
+    def _keep(self, place: int, bit: Word) -> None:
+        ends = [each for each in order([bit], self._named) if each in self._named or each.op == "var"]
+        if all(each in self._named for each in ends):
+            self._facts.append(Fact(place, bit, frozenset(ends)))
+
+    # Equality -----------------------------------------------------------------------------------------------
+
+    def linear(self, left: Word, right: Word) -> int | None:
+        """The place of the lemma that two words are the same sum; None: they are not."""
+        if left.width != right.width or left.width == 1 or self.forms.of(left) != self.forms.of(right):
+            return None
+        free = dict.fromkeys([*self.forms.leaves(left), *self.forms.leaves(right)])
+        return self._add(Lemma(left, right, LINEAR, tuple(free)))
+
+    def settled(
+        self,
+        left: Word,
+        right: Word,
+        ways: Iterable[tuple[str, float]],
+        bound: Collection[Word] = (),
+        name: str = "",
+    ) -> tuple[int | None, Answer]:
+        """The place of the lemma that two words are equal, or None and the last answer.
+
+        Args:
+            ways: what is free, and the seconds for it, one after the other.
+            bound: points that are not freed.
+        """
+        answer = Answer(UNKNOWN)
+        last: frozenset[Word] | None = None
+        for way, seconds in ways:
+            free = self._free(way, left, right, bound)
+            if free == last or (free is None):
+                continue
+            last = free
+            facts = [each for each in self._facts if each.cut <= free] if way in (COMMON, POINTS) else []
+            place, answer = self._question(left, right, free, facts, seconds, name)
+            if place is not None:
+                return place, answer
+        return None, answer
+
+    def _free(self, way: str, left: Word, right: Word, bound: Collection[Word]) -> frozenset[Word] | None:
+        """The words that are free; None: none are, though some should be."""
+        if way == NOTHING:
+            return frozenset()
+        if way == COMMON:
+            ones = set(order([left]))
+            stop = {each for each in order([right]) if each in ones and each.op != "const"}
+        elif way == POINTS:
+            stop = set(self._named.difference(bound, (left, right)))
+        else:
+            stop = {each for each in order([left, right]) if each.op == "mul"} - {left, right}
+        free = frozenset(each for each in order([left, right], stop) if each in stop)
+        return free or None
+
+    def _question(
+        self, left: Word, right: Word, free: frozenset[Word], facts: Sequence[Fact], seconds: float, name: str
+    ) -> tuple[int | None, Answer]:
+        start = time.monotonic()
+        if start > self.until:
+            raise OutOfTime
+        self.asked += 1
+        apart = self.words.invert(self.words.equal(left, right))
+        answer = self.solver.ask(
+            [apart, *(each.bit for each in facts)], free, min(seconds, max(self.until - start, 0.01))
+        )
+        if answer.result != NEVER:
+            return None, answer
+        places = tuple(each.place for each in facts)
+        spent = time.monotonic() - start
+        return self._add(Lemma(left, right, SOLVER, tuple(free), places, spent, name)), answer
+
+    def _add(self, lemma: Lemma) -> int:
+        self.lemmas.append(lemma)
+        return len(self.lemmas) - 1
+
+    # Maximum ------------------------------------------------------------------------------------------------
+
+    def maximum(self, left: Word, right: Word, point: Word, seconds: float) -> int | None:
+        """The place of the lemma that two words are the same maximum, chain or tree; None: not proved.
+
+        Both are one of their leaves and none of these is above the other side: so neither side is above the
+        other.
+
+        Args:
+            point: the maximum of the specification of which `right` is made.
+        """
+        mine, theirs = _leaves(left), _leaves(point)
+        if mine is None or theirs is None or min(len(mine.leaves), len(theirs.leaves)) < 3:
+            return None
+        words = self.words
+        shifted = {leaf: again_over(words, right, point, leaf) for leaf in theirs.leaves}
+        facts: list[Fact] = []
+
+        def shown(bit: Word, free: Collection[Word], given: Sequence[Fact] = ()) -> bool:
+            if bit.constant == 1:
+                return True
+            place, _ = self._question(bit, words.constant(1, 1), frozenset(free), given, seconds, "")
+            if place is not None:
+                facts.append(Fact(place, bit, frozenset()))
+            return place is not None
+
+        def most(one: Word, other: Word) -> Word:
+            less = words.less_signed if mine.signed else words.less
+            return words.invert(less(other, one))
+
+        # 1. Each side is one of its leaves, and none of its own is above it; the leaves are anything.
+        tops: list[Fact] = []
+        for whole, side in ((left, mine), (point, theirs)):
+            less = words.less_signed if side.signed else words.less
+            for leaf in side.leaves:
+                if not shown(words.invert(less(whole, leaf)), side.leaves):
+                    return None
+                tops.append(facts[-1])
+            if not shown(words.any_of(words.equal(whole, leaf) for leaf in side.leaves), side.leaves):
+                return None
+        # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold.
+        for whole, others in ((right, mine.leaves), (left, [shifted[leaf] for leaf in theirs.leaves])):
+            for leaf in others:
+                bit = most(leaf, whole)
+                if bit.constant == 1:
+                    continue
+                stop = self._named | {left, point}
+                free = frozenset(each for each in order([bit], stop) if each in stop)
+                wide = frozenset(each for fact in tops for each in order([fact.bit], stop) if each in stop)
+                known = [each for each in self._facts if each.cut <= free | wide]
+                if not shown(bit, free | wide, [*tops, *known]):
+                    return None
+        # 3. So they are equal; both sides and all leaves are anything for which 1 and 2 hold.
+        free = frozenset((left, point, *mine.leaves, *theirs.leaves))
+        place, _ = self._question(left, right, free, facts, seconds, "maximum")
+        return place
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """A chain or tree of choices of the larger of two, and what it is the maximum of."""
+
+    signed: bool
+    leaves: list[Word]
+
+
+def _leaves(word: Word) -> Maximum | None:
+    """What a word is the maximum of; None: it is none."""
+    if word.op != "ite" or word.args[0].op not in ("slt", "ult"):
+        return None
+    kind = word.args[0].op
+    found: dict[Word, None] = {}
+    open_ = [word]
+    while open_:
+        one = open_.pop()
+        if one.op == "ite" and one.args[0].op == kind:
+            less, then, other = one.args
+            if _core(less.args[0]) is _core(other) and _core(less.args[1]) is _core(then):
+                open_ += [other, then]
+                continue
+        found[one] = None
+    return Maximum(kind == "slt", [*found]) if len(found) > 1 else None
+
+
+def _core(word: Word) -> Word:
+    """A word without what extends it."""
+    if word.op == "sext":
+        return _core(word.args[0])
+    if word.op == "concat" and word.args[0].constant == 0:
+        return _core(word.args[1])
+    return word
+
+
+def again_over(words: Words, word: Word, old: Word, new: Word) -> Word:
+    """A word in which another stands in the place of one that it is made of."""
+    made = {old: new}
+    for each in order([word], [old]):
+        if each not in made:
+            made[each] = again(words, each, [made[arg] for arg in each.args])
+    return made[word]

@@ -1,0 +1,328 @@
+"""The sweep: word by word, from the operands to the result, a unit becomes its specification.
+
+Vectors give every word a signature. A word of the unit whose signature one of the specification has as well
+(as it is, extended, biased by a constant, negated, complemented) is taken to be that word, once it is proved
+to be: by structure, as a sum, as a maximum, or by the solver. From there on the specification's word stands
+in its place, so that each proof is about one step and not about all before it. In the end the unit's result
+is the specification's word, or one last question settles it, or the proof is open.
+
+Operands on which two such words do differ are tried out: where they show at the result the unit is refuted;
+where they do not they join the vectors.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from golden.circuit.words import Values, Word, Words, evaluate, order
+from rtl_tb.prove.lemmas import OutOfTime
+from rtl_tb.prove.prover import COMMON, NOTHING, POINTS, PRODUCTS, Prover
+from rtl_tb.prove.solver import HOLD, again
+
+PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
+Tell = Callable[[str], None]
+_QUICK = ((COMMON, 2.0), (POINTS, 4.0), (PRODUCTS, 3.0))
+_DEEP = ((COMMON, 4.0), (POINTS, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
+"""What is free in a question, and its seconds: in a first pass, and in one that also asks what is costly."""
+_LAST = ((COMMON, 20.0), (POINTS, 30.0), (PRODUCTS, 20.0), (NOTHING, 60.0))
+_FACT_SECONDS = 10.0
+_COPIES = 24
+"""Operands that are made of one difference within, with other bits where it has none."""
+_COMPLETIONS = 4
+"""Differences within that are carried to the result by questions, at most; each has its seconds."""
+_COMPLETION_SECONDS = 4.0
+_BIASED = range(6, 20)
+"""Bits of the words that may be another one plus a constant: exponents."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A word that another may be, made of a word of the specification."""
+
+    word: Word
+    base: Word
+
+
+class Refuted(Exception):
+    """Operands on which the results differ."""
+
+    def __init__(self, operands: Mapping[str, int]) -> None:
+        super().__init__()
+        self.operands = operands
+
+
+class Sweep:
+    """A unit's result against that of the specification, in one table of words.
+
+    Attributes:
+        points: the specification's named words, in the order in which they are made.
+        vectors: numbers of each variable by name; those of the operands, and anything for x.
+        open: of the unit's words that had a candidate and were not proved to be it, the candidates' names.
+        matched: names of the points that some word of the unit was proved to be.
+    """
+
+    def __init__(
+        self,
+        words: Words,
+        points: Mapping[str, Word],
+        facts: Sequence[tuple[str, Word]],
+        spec: Word,
+        unit: Word,
+        vectors: Mapping[str, Sequence[int]],
+        until: float,
+        tell: Tell = lambda _text: None,
+    ) -> None:
+        self.words, self.points, self.facts, self.spec, self.unit, self.tell = (
+            words, points, facts, spec, unit, tell
+        )  # fmt: skip
+        self.prover = Prover(words, points, until)
+        self.roots = [spec, unit, *points.values()]
+        self.own = order([spec, *points.values()])
+        self.vectors: dict[str, list[int]] = {name: list(column) for name, column in vectors.items()}
+        self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
+        self.rng = random.Random(1)
+        for name, width in self.widths.items():
+            count = len(next(iter(self.vectors.values())))
+            self.vectors.setdefault(name, [self.rng.getrandbits(width) for _ in range(count)])
+        self.names = {word: name for name, word in reversed(points.items())}
+        self.values: dict[Word, Values] = {}
+        self.open: dict[str, None] = {}
+        self.matched: dict[str, None] = {}
+        self.unproved_facts: list[str] = []
+        self.completions = 0
+        self._settled: dict[Word, Word] = {}
+        self._failed: set[tuple[Word, Word]] = set()
+
+    # The whole ----------------------------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """PROVED or OPEN, with the lemmas in `prover`.
+
+        Raises:
+            Refuted: operands on which the results differ.
+        """
+        self._learn(self.vectors)
+        try:
+            for name, bit in self.facts:
+                if not self.prover.fact(name, bit, _FACT_SECONDS):
+                    self.unproved_facts.append(name)
+            self.tell(f"{len(self.facts) - len(self.unproved_facts)} of {len(self.facts)} facts proved")
+            for ways in (_QUICK, _DEEP):
+                self.open.clear()
+                result = self._pass(ways)
+                if result is self.spec:
+                    return PROVED
+                place, answer = self.prover.settled(result, self.spec, _LAST if ways is _DEEP else _QUICK)
+                if place is not None:
+                    return PROVED
+                if answer.result == HOLD:
+                    self._tried(result, self.spec, answer.variables)
+        except OutOfTime:
+            self.tell("out of time")
+        return OPEN
+
+    def _pass(self, ways: Sequence[tuple[str, float]]) -> Word:
+        """The unit's result with all that was proved in it replaced."""
+        made: dict[Word, Word] = {}
+        total = order([self.unit])
+        for at, word in enumerate(total):
+            new = again(self.words, word, [made[arg] for arg in word.args])
+            if word.op not in ("var", "const") and new not in self.names and new.constant is None:
+                new = self._settled.get(new) or self._replaced(word, new, ways)
+            if (name := self.names.get(new)) is not None and name not in self.matched:
+                self.matched[name] = None
+                self.tell(f"{name} is in the unit ({at + 1} of {len(total)} words)")
+            made[word] = new
+        return made[self.unit]
+
+    def _replaced(self, word: Word, new: Word, ways: Sequence[tuple[str, float]]) -> Word:
+        """A word of the specification that `new` was proved to be, or `new`.
+
+        Invariant: `new` equals `word` for all operands, by the lemmas so far.
+        """
+        known = self.values[word]
+        candidates = self._candidates(word, known)
+        for each in candidates:
+            if each.word is new:
+                return new
+        for each in candidates:
+            if self.prover.linear(new, each.word) is not None:
+                return self._settle(new, each)
+        if word.op in ("concat", "extract", "not") and word is not self.unit:
+            return new  # made of pieces, which were looked at
+        for each in candidates[:2]:
+            if (new, each.word) in self._failed:
+                continue
+            if each.base in self.names and self.prover.maximum(new, each.word, each.base, 5.0) is not None:
+                return self._settle(new, each)
+            place, answer = self.prover.settled(new, each.word, ways, [each.base])
+            if place is not None:
+                return self._settle(new, each)
+            if answer.result == HOLD and self._tried(new, each.word, answer.variables):
+                return self._replaced(word, new, ways)  # the signatures know it now
+            if ways is _DEEP:
+                self._failed.add((new, each.word))
+            if (name := self.names.get(each.base)) is not None:
+                self.open[name] = None
+        return new
+
+    def _settle(self, new: Word, candidate: Candidate) -> Word:
+        self._settled[new] = candidate.word
+        return candidate.word
+
+    # Signatures ---------------------------------------------------------------------------------------------
+
+    def _learn(self, vectors: Mapping[str, Sequence[int]]) -> None:
+        """Adds vectors, unless one shows a difference at the result."""
+        found = evaluate(self.roots, vectors)
+        wrong = found[self.spec] != found[self.unit]
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise Refuted({name: int(column[at]) for name, column in vectors.items()})
+        if not self.values:
+            self.values = found
+        else:
+            for name, column in vectors.items():
+                self.vectors[name] += column
+            self.values = {word: np.concatenate([self.values[word], found[word]]) for word in found}
+        self._index()
+
+    def _index(self) -> None:
+        """The specification's words by signature, its points first."""
+        self._plain: dict[Any, list[Word]] = {}
+        self._signed: dict[Any, list[Word]] = {}
+        self._apart: dict[Any, list[Word]] = {}
+        for word in sorted(self.own, key=lambda each: (each not in self.names, each.number)):
+            column = self.values[word]
+            if word.op == "const" or (column == column[0]).all():
+                continue
+            self._plain.setdefault(_key(column), []).append(word)
+            if 1 < word.width <= 64:
+                signed = _signed(column, word.width)
+                self._signed.setdefault(signed.tobytes(), []).append(word)
+                if word.width in _BIASED:
+                    self._apart.setdefault((signed - signed[0]).tobytes(), []).append(word)
+
+    def _candidates(self, word: Word, column: Values) -> list[Candidate]:
+        """What a word of the unit may be, the likeliest first."""
+        words, width = self.words, word.width
+        if (column == column[0]).all():
+            return [Candidate(words.constant(int(column[0]), width), word)] if width <= 2 else []
+        found = [Candidate(words.extend(each, width), each) for each in self._plain.get(_key(column), [])[:3]]
+        if 1 < width <= 64:
+            signed = _signed(column, width)
+            alike = self._signed.get(signed.tobytes(), [])[:2]
+            found += [Candidate(words.extend_signed(each, width), each) for each in alike if each.width != width]
+            if not found and width in _BIASED:
+                found += self._biased(column, signed, width)
+            mask = np.uint64((1 << width) - 1)
+            if not found:
+                same = self._plain.get(((~column + np.uint64(1)) & mask).tobytes(), [])
+                found += [Candidate(words.neg(each), each) for each in same[:1] if each.width == width]
+        if not found and width <= 64:
+            mask = np.uint64((1 << width) - 1)
+            same = self._plain.get((~column & mask).tobytes(), [])
+            found += [Candidate(words.invert(each), each) for each in same[:2] if each.width == width]
+        return list({each.word: each for each in found}.values())
+
+    def _biased(self, column: Values, signed: Any, width: int) -> list[Candidate]:
+        """A word plus a constant, as exponents with another bias are: read with a sign, or without one."""
+        for numbers in (signed, column.astype(np.int64)):
+            for base in self._apart.get((numbers - numbers[0]).tobytes(), [])[:1]:
+                apart = int(numbers[0]) - int(_signed(self.values[base][:1], base.width)[0])
+                room = max(base.width, width) + 1
+                words = self.words
+                total = words.add(words.extend_signed(base, room), words.constant(apart, room))
+                return [Candidate(words.extract(total, 0, width), base)]
+        return []
+
+    # Differences --------------------------------------------------------------------------------------------
+
+    def _tried(self, one: Word, other: Word, model: Mapping[str, int]) -> bool:
+        """Whether operands of a model make two words differ; then they are tried out at the result, and join
+        the vectors.
+
+        Raises:
+            Refuted: the results differ, too.
+        """
+        operands = {name: model.get(name, 0) for name in self.widths}
+        found = evaluate([one, other], {name: [number] for name, number in operands.items()})
+        if found[one][0] == found[other][0]:
+            return False  # it is the free words that differ, not what the circuit makes of operands
+        kept = self._bits_of([one, other])
+        copies: dict[str, list[int]] = {name: [] for name in self.widths}
+        for copy in range(_COPIES):
+            for name, width in self.widths.items():
+                fill = 0
+                if copy % 2:
+                    fill = int(self.rng.choice(self.vectors[name]))
+                elif copy:
+                    fill = self.rng.getrandbits(width)
+                keep = kept.get(name, 0)
+                copies[name].append((operands[name] & keep) | (fill & ~keep & ((1 << width) - 1)))
+        if self.completions < _COMPLETIONS:
+            self.completions += 1
+            self._complete(one, other, operands, kept)
+        self._learn(copies)
+        return True
+
+    def _bits_of(self, roots: Sequence[Word]) -> dict[str, int]:
+        """The bits of each variable that words are made of."""
+        found: dict[str, int] = {}
+        for word in order(roots):
+            for arg in word.args:
+                if arg.op == "var":
+                    low = word.value if word.op == "extract" and isinstance(word.value, int) else 0
+                    width = word.width if word.op == "extract" else arg.width
+                    found[str(arg.value)] = found.get(str(arg.value), 0) | ((1 << width) - 1) << low
+        return found
+
+    def _complete(self, one: Word, other: Word, operands: Mapping[str, int], kept: Mapping[str, int]) -> None:
+        """Asks for operands that show a difference within at the result: first with all bits that it does not
+        need as they are in the model, but for the last operand's, then with all of them free.
+
+        Raises:
+            Refuted: there are such operands.
+        """
+        words = self.words
+        apart = [words.invert(words.equal(one, other)), words.invert(words.equal(self.unit, self.spec))]
+        variables = {str(each.value): each for each in order(self.roots) if each.op == "var"}
+        rest = [
+            words.equal(self._piece(variables[name], kept.get(name, 0)), self._piece_of(operands[name], name, kept))
+            for name in variables
+            if name in ("a", "b") and kept.get(name, 0) != (1 << self.widths[name]) - 1
+        ]
+        for fixed in (rest, []):
+            answer = self.prover.solver.ask([*apart, *fixed], seconds=_COMPLETION_SECONDS)
+            if answer.result == HOLD:
+                self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
+            if not rest:
+                break
+
+    def _piece(self, variable: Word, kept: int) -> Word:
+        """The bits of a variable that are not kept, the others as zeros."""
+        outside = ((1 << variable.width) - 1) & ~kept
+        return self.words.both(variable, self.words.constant(outside, variable.width))
+
+    def _piece_of(self, number: int, name: str, kept: Mapping[str, int]) -> Word:
+        width = self.widths[name]
+        return self.words.constant(number & ((1 << width) - 1) & ~kept.get(name, 0), width)
+
+
+def _key(column: Values) -> Any:
+    """What two words of any widths have in common that hold the same numbers."""
+    if column.dtype != object:
+        return column.tobytes()
+    if max(column) >> 64:
+        return tuple(column)
+    return column.astype(np.uint64).tobytes()
+
+
+def _signed(column: Values, width: int) -> Any:
+    away = np.int64(64 - width)
+    return (column.astype(np.uint64).astype(np.int64) << away) >> away
