@@ -337,9 +337,7 @@ class _Cell:
 
     def _choice(self, place: int) -> Word:
         width = self.width
-        return self.netlist.bits(
-            self.cell["connections"]["B"][place * width : (place + 1) * width], self.at
-        )
+        return self.netlist.bits(self.cell["connections"]["B"][place * width : (place + 1) * width], self.at)
 
     def shift(self, kind: str) -> Word:
         words, amount, width = self.words, self.input("B"), self.width

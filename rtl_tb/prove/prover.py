@@ -65,7 +65,9 @@ class Prover:
             return True
         one = self.words.constant(1, 1)
         if free is None:
-            place, _ = self.settled(bit, one, ((POINTS, seconds), (PRODUCTS, seconds), (NOTHING, seconds)), name=name)
+            place, _ = self.settled(
+                bit, one, ((POINTS, seconds), (PRODUCTS, seconds), (NOTHING, seconds)), name=name
+            )
         else:
             place, _ = self._question(bit, one, frozenset(free), (), seconds, name)
         if place is not None:
@@ -114,7 +116,7 @@ class Prover:
         return None, answer
 
     def _free(self, way: str, left: Word, right: Word, bound: Collection[Word]) -> frozenset[Word] | None:
-        """The words that are free; None: none are, though some should be."""
+        """The words that are free; None: none are, so that there is nothing to ask."""
         if way == NOTHING:
             return frozenset()
         if way == COMMON:
@@ -125,7 +127,7 @@ class Prover:
         else:
             stop = {each for each in order([left, right]) if each.op == "mul"} - {left, right}
         free = frozenset(each for each in order([left, right], stop) if each in stop)
-        return free or None
+        return free if free or way == PRODUCTS else None
 
     def _question(
         self, left: Word, right: Word, free: frozenset[Word], facts: Sequence[Fact], seconds: float, name: str
@@ -159,11 +161,10 @@ class Prover:
         Args:
             point: the maximum of the specification of which `right` is made.
         """
-        mine, theirs = _leaves(left), _leaves(point)
+        mine, theirs = _leaves(self.words, left), _leaves(self.words, point)
         if mine is None or theirs is None or min(len(mine.leaves), len(theirs.leaves)) < 3:
             return None
         words = self.words
-        shifted = {leaf: again_over(words, right, point, leaf) for leaf in theirs.leaves}
         facts: list[Fact] = []
 
         def shown(bit: Word, free: Collection[Word], given: Sequence[Fact] = ()) -> bool:
@@ -174,36 +175,68 @@ class Prover:
                 facts.append(Fact(place, bit, frozenset()))
             return place is not None
 
-        def most(one: Word, other: Word) -> Word:
-            less = words.less_signed if mine.signed else words.less
-            return words.invert(less(other, one))
+        def at_most(leaf: Leaf, whole: Word, signed: bool) -> Word:
+            above = (words.less_signed if signed else words.less)(whole, leaf.word)
+            return words.invert(above if leaf.guard is None else words.both(leaf.guard, above))
 
-        # 1. Each side is one of its leaves, and none of its own is above it; the leaves are anything.
-        tops: list[Fact] = []
+        def one_of(whole: Word, leaves: Sequence[Leaf]) -> Word:
+            same = [(words.equal(whole, leaf.word), leaf.guard) for leaf in leaves]
+            return words.any_of(bit if guard is None else words.both(bit, guard) for bit, guard in same)
+
+        # 1. Each side is one of its leaves, and none of its own is above it: so it is at each choice of two, and
+        #    from there on these are anything.
         for whole, side in ((left, mine), (point, theirs)):
-            less = words.less_signed if side.signed else words.less
-            for leaf in side.leaves:
-                if not shown(words.invert(less(whole, leaf)), side.leaves):
+            steps: list[Fact] = []
+            for made, pair in side.choices:
+                below = {each for leaf in pair for each in leaf.words}
+                for bit in (*(at_most(leaf, made, side.signed) for leaf in pair), one_of(made, pair)):
+                    if not shown(bit, below):
+                        return None
+                    steps.append(facts.pop())
+            free = {
+                each for made, pair in side.choices for leaf in (Leaf(made), *pair) for each in leaf.words
+            }
+            for bit in (
+                *(at_most(leaf, whole, side.signed) for leaf in side.leaves),
+                one_of(whole, side.leaves),
+            ):
+                if not shown(bit, free, steps):
                     return None
-                tops.append(facts[-1])
-            if not shown(words.any_of(words.equal(whole, leaf) for leaf in side.leaves), side.leaves):
-                return None
+        tops = tuple(facts)
         # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold.
-        for whole, others in ((right, mine.leaves), (left, [shifted[leaf] for leaf in theirs.leaves])):
-            for leaf in others:
-                bit = most(leaf, whole)
-                if bit.constant == 1:
-                    continue
+        #    Both are compared as the unit compares; what `right` makes of the point it makes of its leaves.
+        of_right = [Leaf(again_over(words, right, point, leaf.word), leaf.guard) for leaf in theirs.leaves]
+        for whole, leaves in ((right, mine.leaves), (left, of_right)):
+            for leaf in leaves:
+                bit = at_most(leaf, whole, mine.signed)
                 stop = self._named | {left, point}
-                free = frozenset(each for each in order([bit], stop) if each in stop)
-                wide = frozenset(each for fact in tops for each in order([fact.bit], stop) if each in stop)
-                known = [each for each in self._facts if each.cut <= free | wide]
-                if not shown(bit, free | wide, [*tops, *known]):
+                cut = [each for each in order([bit, *(top.bit for top in tops)], stop) if each in stop]
+                known = [each for each in self._facts if each.cut <= {*cut}]
+                if not shown(bit, cut, [*tops, *known]):
                     return None
         # 3. So they are equal; both sides and all leaves are anything for which 1 and 2 hold.
-        free = frozenset((left, point, *mine.leaves, *theirs.leaves))
-        place, _ = self._question(left, right, free, facts, seconds, "maximum")
+        place, _ = self._question(
+            left,
+            right,
+            frozenset((left, point)).union(*(leaf.words for leaf in (*mine.leaves, *theirs.leaves))),
+            facts,
+            seconds,
+            "maximum",
+        )
         return place
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A word of a maximum, which counts where `guard` is 1; None: always."""
+
+    word: Word
+    guard: Word | None = None
+
+    @property
+    def words(self) -> set[Word]:
+        """It and its guard, as far as they are no constants."""
+        return {each for each in (self.word, self.guard) if each is not None and each.op != "const"}
 
 
 @dataclass(frozen=True)
@@ -211,25 +244,51 @@ class Maximum:
     """A chain or tree of choices of the larger of two, and what it is the maximum of."""
 
     signed: bool
-    leaves: list[Word]
+    leaves: list[Leaf]
+    choices: list[tuple[Word, tuple[Leaf, Leaf]]]
+    """Every word that is the larger of two, and these."""
 
 
-def _leaves(word: Word) -> Maximum | None:
+def _leaves(words: Words, word: Word) -> Maximum | None:
     """What a word is the maximum of; None: it is none."""
-    if word.op != "ite" or word.args[0].op not in ("slt", "ult"):
-        return None
-    kind = word.args[0].op
-    found: dict[Word, None] = {}
+    found: dict[Leaf, None] = {}
+    choices: list[tuple[Word, tuple[Leaf, Leaf]]] = []
+    signed: set[bool] = set()
     open_ = [word]
     while open_:
         one = open_.pop()
-        if one.op == "ite" and one.args[0].op == kind:
-            less, then, other = one.args
-            if _core(less.args[0]) is _core(other) and _core(less.args[1]) is _core(then):
-                open_ += [other, then]
-                continue
-        found[one] = None
-    return Maximum(kind == "slt", [*found]) if len(found) > 1 else None
+        if (parts := _larger(words, one)) is not None and len(signed | {parts[0]}) == 1:
+            signed.add(parts[0])
+            choices.append((one, (parts[1], Leaf(parts[2]))))
+            open_.append(parts[2])
+            if parts[1].guard is None:
+                open_.append(parts[1].word)
+            else:
+                found[parts[1]] = None
+        else:
+            found[Leaf(one)] = None
+    return Maximum(signed.pop(), [*found], choices) if signed else None
+
+
+def _larger(words: Words, word: Word) -> tuple[bool, Leaf, Word] | None:
+    """The two of which a word is the larger one, the first perhaps only where a guard is 1; and whether they
+    are compared with their signs."""
+    if word.op != "ite":
+        return None
+    condition, then, other = word.args
+    if then.op == "ite" and (parts := _larger(words, then)) is not None and parts[1].guard is None:
+        # guard ? larger(leaf, other) : other
+        for leaf, rest in ((parts[1].word, parts[2]), (parts[2], parts[1].word)):
+            if rest is other:
+                return parts[0], Leaf(leaf, condition), other
+    bits = [condition]
+    while any(each.op == "and" for each in bits):
+        bits = [arg for each in bits for arg in (each.args if each.op == "and" else (each,))]
+    for bit in bits:
+        if bit.op in ("slt", "ult") and [_core(arg) for arg in bit.args] == [_core(other), _core(then)]:
+            rest = [each for each in bits if each is not bit]
+            return bit.op == "slt", Leaf(then, words.all_of(rest) if rest else None), other
+    return None
 
 
 def _core(word: Word) -> Word:

@@ -94,8 +94,9 @@ class Sweep:
         self.open: dict[str, None] = {}
         self.matched: dict[str, None] = {}
         self.unproved_facts: list[str] = []
-        self.completions = 0
+        self.differences: list[tuple[Word, Word, dict[str, int], dict[str, int]]] = []
         self._settled: dict[Word, Word] = {}
+        self._bases: dict[Word, Word] = {}
         self._failed: set[tuple[Word, Word]] = set()
 
     # The whole ----------------------------------------------------------------------------------------------
@@ -122,6 +123,9 @@ class Sweep:
                     return PROVED
                 if answer.result == HOLD:
                     self._tried(result, self.spec, answer.variables)
+                for each in self.differences[-_COMPLETIONS:]:
+                    self._complete(*each)
+                self.differences.clear()
         except OutOfTime:
             self.tell("out of time")
         return OPEN
@@ -134,9 +138,10 @@ class Sweep:
             new = again(self.words, word, [made[arg] for arg in word.args])
             if word.op not in ("var", "const") and new not in self.names and new.constant is None:
                 new = self._settled.get(new) or self._replaced(word, new, ways)
-            if (name := self.names.get(new)) is not None and name not in self.matched:
-                self.matched[name] = None
-                self.tell(f"{name} is in the unit ({at + 1} of {len(total)} words)")
+            for name in (self.names.get(new), self.names.get(self._bases.get(new, new))):
+                if name is not None and name not in self.matched:
+                    self.matched[name] = None
+                    self.tell(f"{name} is in the unit ({at + 1} of {len(total)} words)")
             made[word] = new
         return made[self.unit]
 
@@ -173,6 +178,7 @@ class Sweep:
 
     def _settle(self, new: Word, candidate: Candidate) -> Word:
         self._settled[new] = candidate.word
+        self._bases[candidate.word] = candidate.base
         return candidate.word
 
     # Signatures ---------------------------------------------------------------------------------------------
@@ -217,7 +223,9 @@ class Sweep:
         if 1 < width <= 64:
             signed = _signed(column, width)
             alike = self._signed.get(signed.tobytes(), [])[:2]
-            found += [Candidate(words.extend_signed(each, width), each) for each in alike if each.width != width]
+            found += [
+                Candidate(words.extend_signed(each, width), each) for each in alike if each.width != width
+            ]
             if not found and width in _BIASED:
                 found += self._biased(column, signed, width)
             mask = np.uint64((1 << width) - 1)
@@ -265,9 +273,7 @@ class Sweep:
                     fill = self.rng.getrandbits(width)
                 keep = kept.get(name, 0)
                 copies[name].append((operands[name] & keep) | (fill & ~keep & ((1 << width) - 1)))
-        if self.completions < _COMPLETIONS:
-            self.completions += 1
-            self._complete(one, other, operands, kept)
+        self.differences.append((one, other, operands, kept))
         self._learn(copies)
         return True
 
@@ -293,7 +299,9 @@ class Sweep:
         apart = [words.invert(words.equal(one, other)), words.invert(words.equal(self.unit, self.spec))]
         variables = {str(each.value): each for each in order(self.roots) if each.op == "var"}
         rest = [
-            words.equal(self._piece(variables[name], kept.get(name, 0)), self._piece_of(operands[name], name, kept))
+            words.equal(
+                self._piece(variables[name], kept.get(name, 0)), self._piece_of(operands[name], name, kept)
+            )
             for name in variables
             if name in ("a", "b") and kept.get(name, 0) != (1 << self.widths[name]) - 1
         ]

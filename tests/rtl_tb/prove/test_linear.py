@@ -28,7 +28,20 @@ def grown(words: Words, rng: random.Random) -> list[Word]:
         bit = words.bit(rng.choice(found), 0)
         alike = words.extend(one, width), words.extend_signed(other, width)
         operation = rng.choice(
-            ("add", "sub", "both", "either", "differ", "mul", "neg", "invert", "choose", "sign", "xor", "join")
+            (
+                "add",
+                "sub",
+                "both",
+                "either",
+                "differ",
+                "mul",
+                "neg",
+                "invert",
+                "choose",
+                "sign",
+                "xor",
+                "join",
+            )
         )
         match operation:
             case "neg" | "invert":
