@@ -89,9 +89,10 @@ class Forms:
     def of(self, word: Word) -> Form:
         """The form of a word."""
         if word not in self._known:
-            for each in order([word], self._known.keys()):
-                if each not in self._known:
-                    self._known[each] = self._made(each)
+            new = [each for each in order([word], self._known.keys()) if each not in self._known]
+            # The majorities first: a ^ b ^ c is a sum only where its carries are a word, too.
+            self._majorities.update(three for each in new if (three := _majority(each)) is not None)
+            self._known.update((each, self._made(each)) for each in new)
         return self._known[word]
 
     def leaves(self, word: Word) -> list[Word]:
@@ -141,7 +142,6 @@ class Forms:
                 return self._exclusive(word) or itself
             case "or":
                 if (three := _majority(word)) is not None:
-                    self._majorities.add(three)
                     return Form(frozenset({(Majority(three, width), 1)}), 0)
             case "extract":
                 if word.value == 0:
@@ -206,7 +206,7 @@ def _repeated(word: Word) -> Word | None:
 
 def _majority(word: Word) -> frozenset[Word] | None:
     """The words of (a & b) | (a & c) | (b & c), in any association."""
-    for one, other in (word.args, word.args[::-1]):
+    for one, other in (word.args, word.args[::-1]) if word.op == "or" else ():
         if one.op == "or":
             pairs = [each.args for each in (*one.args, other) if each.op == "and"]
             words = frozenset(arg for pair in pairs for arg in pair)

@@ -16,8 +16,9 @@ from rtl_tb.prove.lemmas import LINEAR, SOLVER, Lemma, OutOfTime
 from rtl_tb.prove.linear import Forms
 from rtl_tb.prove.solver import NEVER, UNKNOWN, Answer, Solver, again
 
-COMMON, POINTS, PRODUCTS, NOTHING = "common", "points", "products", "nothing"
-"""What is free in a question."""
+COMMON, POINTS, PRODUCTS, FEW, NOTHING = "common", "points", "products", "few", "nothing"
+"""What is free in a question. FEW: nothing, where there are few products."""
+_FEW = 2
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,8 @@ class Prover:
         """The words that are free; None: none are, so that there is nothing to ask."""
         if way == NOTHING:
             return frozenset()
+        if way == FEW:
+            return frozenset() if sum(each.op == "mul" for each in order([left, right])) <= _FEW else None
         if way == COMMON:
             ones = set(order([left]))
             stop = {each for each in order([right]) if each in ones and each.op != "const"}

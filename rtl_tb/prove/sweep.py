@@ -21,12 +21,12 @@ import numpy as np
 
 from golden.circuit.words import Values, Word, Words, evaluate, order
 from rtl_tb.prove.lemmas import OutOfTime
-from rtl_tb.prove.prover import COMMON, NOTHING, POINTS, PRODUCTS, Prover
+from rtl_tb.prove.prover import COMMON, FEW, NOTHING, POINTS, PRODUCTS, Prover
 from rtl_tb.prove.solver import HOLD, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
 Tell = Callable[[str], None]
-_QUICK = ((COMMON, 2.0), (POINTS, 4.0), (PRODUCTS, 3.0))
+_QUICK = ((COMMON, 2.0), (POINTS, 4.0), (PRODUCTS, 3.0), (FEW, 2.0))
 _DEEP = ((COMMON, 4.0), (POINTS, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
 """What is free in a question, and its seconds: in a first pass, and in one that also asks what is costly."""
 _LAST = ((COMMON, 20.0), (POINTS, 30.0), (PRODUCTS, 20.0), (NOTHING, 60.0))
