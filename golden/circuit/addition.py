@@ -1,0 +1,443 @@
+"""Sums, IEEE additions and fused multiply-adds in a circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from golden.circuit.numbers import Builder, Number, refuse
+from golden.circuit.rounding import Rule, jammed, to_code
+from golden.circuit.words import Word
+from golden.number.formats import Format
+from golden.program.bounds import Bounds, Registers, follow, groups_of, power
+from golden.program.steps import Additions, Fma, IeeeStep, Multiply, Sum
+
+
+def ieee_rule(step: IeeeStep, fmt: Format) -> Rule:
+    """How a step that rounds at every operation does it."""
+    overflow = step.overflow if isinstance(step, Additions) else "ieee"
+    return Rule(fmt, step.rounding, overflow, fmt.fraction_bits, step.flush, step.tiny, step.nan)
+
+
+# Exact sums -------------------------------------------------------------------------------------------------
+
+
+def sums(
+    build: Builder, step: Sum, terms: Sequence[tuple[str, Number]], c: Number | None, bounds: Registers
+) -> list[Number]:
+    """The exact sum of each group."""
+    after = follow(step, bounds)[step.to]
+    groups = groups_of(step, len(terms))
+    found = []
+    for at, group in enumerate(groups):
+        name = step.to if len(groups) == 1 else f"{step.to}[{at}]"
+        found.append(_sum(build, step, terms[group], name, c, bounds, after))
+    return found
+
+
+def _sum(
+    build: Builder,
+    step: Sum,
+    terms: Sequence[tuple[str, Number]],
+    name: str,
+    c: Number | None,
+    bounds: Registers,
+    after: Bounds,
+) -> Number:
+    words, numbers = build.words, [number for _, number in terms]
+    special = _propagated(build, numbers)
+    first = numbers[0]
+    if all(number.base is first.base for number in numbers):
+        base, offset, reach = first.base, min(number.offset for number in numbers), first.reach
+        width = _sum_width(numbers, offset, after, base, step)
+        placed = [build.signed(number, width, offset) for number in numbers]
+    else:
+        # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is that
+        # of the finest bit that a term can have.
+        lowest = min([after.lsb] + [number.reach[0] + number.offset for number in numbers])
+        width = after.size - lowest + 2
+        base, offset, reach = build.exponent(0), lowest, (0, 0)
+        placed = []
+        for number in numbers:
+            wide = words.extend(number.magnitude, width)
+            moved = words.shift_left(wide, build.plus(number.base, number.offset - lowest))
+            placed.append(words.choose(number.sign, words.neg(moved), moved))
+    placed = [build.mark(f"term[{label}]", word) for (label, _), word in zip(terms, placed, strict=True)]
+    total = words.total(placed)
+    shown, finite = _shown(build, numbers, step)
+    if step.complement == "c":
+        # Where every term is a zero, nothing is subtracted.
+        complemented = _complemented(build, numbers, c, total, offset)
+        total = words.choose(finite, complemented, words.constant(0, complemented.width))
+    if step.width is not None:
+        total = _held(build, step, numbers, total, base, offset, shown)
+    build.mark(f"sum[{name}]" if name != "total" else "sum", total)
+    negative = words.bit(total, total.width - 1)
+    magnitude = words.extend(words.choose(negative, words.neg(total), total), max(total.width - 1, 1))
+    if step.width is not None or step.complement == "c":  # the least number of a register has no negative
+        magnitude = words.choose(negative, words.neg(total), total)
+    sticky, last = _carried(build, numbers)
+    zero = words.invert(finite)
+    if step.cancelled == "zero":
+        empty = words.invert(words.nonzero(total))
+        if sticky is not None:
+            empty = words.both(empty, words.invert(sticky))
+        zero = words.either(zero, empty)
+    return Number(
+        special[0], special[1], zero, words.choose(special[1], special[2], negative), magnitude, base, offset, shown,
+        reach, zero_sign=_zero_sign(build, numbers, step.rounding), twos=total, sticky=sticky, last=last,
+    )  # fmt: skip
+
+
+def _sum_width(numbers: Sequence[Number], offset: int, after: Bounds, base: Word, step: Sum) -> int:
+    """Bits of a two's complement register that holds the sum of terms in one frame: as many as the widths of
+    the terms need, or fewer where golden/program/bounds.py knows better."""
+    most = sum(((1 << number.width) - 1) << (number.offset - offset) for number in numbers)
+    width = most.bit_length() + 1
+    aligned = all(number.exponent is base for number in numbers) and step.exponent is None
+    if (aligned or base.constant is not None) and step.width is None and step.complement == "none":
+        if base.constant is not None:
+            place = base.constant - (base.constant >> (base.width - 1) << base.width) + offset
+            ends = after.least, after.greatest
+        else:
+            place, ends = offset, after.significands
+        largest = max(-ends[0], ends[1]) * power(-place)
+        width = min(width, max(int(-(-largest // 1)).bit_length(), 1) + 1)
+    return width
+
+
+def _propagated(build: Builder, numbers: Sequence[Number]) -> tuple[Word, Word, Word]:
+    """Whether the sum is a NaN, whether it is an infinity, and its sign."""
+    words = build.words
+    positive = build.any_of(words.both(one.infinity, words.invert(one.sign)) for one in numbers)
+    negative = build.any_of(words.both(one.infinity, one.sign) for one in numbers)
+    opposite = words.both(positive, negative)
+    build.raise_flag("invalid", opposite)
+    nan = build.any_of([opposite, *(one.nan for one in numbers)])
+    return nan, words.both(words.invert(nan), words.either(positive, negative)), negative
+
+
+def _shown(build: Builder, numbers: Sequence[Number], step: Sum) -> tuple[Word, Word]:
+    """The exponent that a sum shows to a later alignment, and whether a term is finite."""
+    words = build.words
+    finite = [build.finite(number) for number in numbers]
+    some = build.any_of(finite)
+    if step.exponent is not None:
+        return build.exponent(step.exponent), some
+    first = numbers[0].exponent
+    if all(number.exponent is first for number in numbers):
+        return first, some
+    lowest = build.exponent(-(1 << (build.exponent_bits - 1)))
+    shown = build.largest(
+        [words.choose(own, number.exponent, lowest) for own, number in zip(finite, numbers, strict=True)]
+    )
+    if build.reads_zeros:
+        shown = words.choose(some, shown, build.largest([number.exponent for number in numbers]))
+    return shown, some
+
+
+def _zero_sign(build: Builder, numbers: Sequence[Number], rounding: str) -> Word:
+    """The sign of a zero sum: one that all terms share where all are zeros; else +, or - when rounding down."""
+    words = build.words
+    signs = [build.sign_of(number) for number in numbers]
+    zeros = [words.invert(words.nonzero(number.magnitude)) for number in numbers]
+    if rounding == "down":
+        return words.invert(build.all_of([*zeros, *(words.invert(sign) for sign in signs)]))
+    return build.all_of([*zeros, *signs])
+
+
+def _complemented(
+    build: Builder, numbers: Sequence[Number], c: Number | None, total: Word, offset: int
+) -> Word:
+    """One unit of the last place less, in the sign of c, for every term of the other sign."""
+    words = build.words
+    if c is None or any(number.base is not numbers[0].base or number.offset != offset for number in numbers):
+        raise refuse("the terms have different last places", "sum", "complement")
+    frame = build.sign_of(c)
+    width = total.width + len(numbers).bit_length()
+    others = words.total(
+        [words.extend(words.differ(build.sign_of(number), frame), width) for number in numbers]
+    )
+    wide = words.extend_signed(total, width)
+    return words.choose(frame, words.add(wide, others), words.sub(wide, others))
+
+
+def _held(
+    build: Builder, step: Sum, numbers: Sequence[Number], total: Word, base: Word, offset: int, shown: Word
+) -> Word:
+    """The sum as a two's complement register with so many integer bits holds it."""
+    words = build.words
+    assert step.width is not None
+    if shown is base:
+        bits = step.width - offset
+    elif shown.constant is not None and base.constant is not None:
+        place = [
+            one.constant - (one.constant >> (one.width - 1) << one.width)
+            for one in (shown, base)
+            if one.constant is not None
+        ]
+        bits = place[0] + step.width - place[1] - offset
+    else:
+        raise refuse("the exponents of its terms differ", "sum", "width")
+    if step.overflow == "saturate" and len({number.last_place for number in numbers}) > 1:
+        raise refuse("the terms have different last places", "sum", "overflow")
+    if bits >= total.width:
+        return total
+    if bits < 1:
+        raise refuse("the register has no bit of the sum", "sum", "width")
+    wrapped = words.extract(total, 0, bits)
+    if step.overflow == "wrap":
+        return wrapped
+    fits = words.equal(words.extend_signed(wrapped, total.width), total)
+    largest, least = words.constant((1 << (bits - 1)) - 1, bits), words.constant(1 << (bits - 1), bits)
+    limit = words.choose(words.bit(total, total.width - 1), least, largest)
+    return words.choose(fits, wrapped, limit)
+
+
+def _carried(build: Builder, numbers: Sequence[Number]) -> tuple[Word | None, tuple[Word, int] | None]:
+    """The sticky bit of a sum, and the last place that it lies below; None: no term can have one."""
+    bits = [
+        build.words.both(number.sticky, build.finite(number)) for number in numbers if number.sticky is not None
+    ]
+    return (build.any_of(bits), _last(build, numbers)) if bits else (None, None)
+
+
+def _last(build: Builder, numbers: Sequence[Number]) -> tuple[Word, int] | None:
+    """The last place of a sum: the lowest of those of its finite terms."""
+    words, first = build.words, numbers[0].last_place
+    if all(number.last_place == first for number in numbers):
+        return first
+    highest = build.exponent((1 << (build.exponent_bits - 1)) - 1)
+    places = []
+    for number in numbers:
+        base, offset = number.last_place
+        places.append(words.choose(build.finite(number), build.plus(base, offset), highest))
+    lowest = places[0]
+    for place in places[1:]:
+        lowest = words.choose(words.less_signed(place, lowest), place, lowest)
+    return lowest, 0
+
+
+# Two terms, rounded -----------------------------------------------------------------------------------------
+
+
+def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Format) -> Number:
+    """The sum of two terms as a rounding to `fmt` sees it.
+
+    Terms with exponents of their own meet in a window below the higher of their highest bits. It is so long
+    that only a term far below the other one is cut, and then one bit for all of it decides.
+    """
+    words = build.words
+    nan, infinity, sign = _propagated(build, (x, y))
+    zero_sign = _zero_sign(build, (x, y), step.rounding)
+    if x.base is y.base:
+        base, offset, reach = x.base, min(x.offset, y.offset), x.reach
+        width = max(one.width + one.offset - offset for one in (x, y)) + 2
+        total = words.add(build.signed(x, width, offset), build.signed(y, width, offset))
+    else:
+        kept = (fmt.fraction_bits if fmt.is_float else fmt.integer_bits + 2) + 4
+        size = max(one.width + max(kept, other.width + 1) for one, other in ((x, y), (y, x)))
+        lowest = build.exponent(-(1 << (build.exponent_bits - 1)))
+        tops = [build.plus(one.base, one.offset + one.width) for one in (x, y)]
+        live = [words.nonzero(one.magnitude) for one in (x, y)]
+        base = build.largest([words.choose(own, top, lowest) for own, top in zip(live, tops, strict=True)])
+        offset, width = -size - 1, size + 3
+        placed = []
+        for one, top in zip((x, y), tops, strict=True):
+            moved = jammed(build, build.pad(one.magnitude, size - one.width), words.sub(base, top))
+            wide = words.extend(moved, width)
+            placed.append(words.choose(one.sign, words.neg(wide), wide))
+        total = words.add(*placed)
+        ends = [
+            (one.reach[0] + one.offset + one.width, one.reach[1] + one.offset + one.width) for one in (x, y)
+        ]
+        reach = min(low for low, _ in ends), max(high for _, high in ends)
+    negative = words.bit(total, total.width - 1)
+    magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
+    zero = words.both(x.zero, y.zero)
+    sticky, last = _carried(build, (x, y))
+    return Number(
+        nan, infinity, zero, words.choose(infinity, sign, negative), magnitude, base, offset, base, reach,
+        zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
+    )  # fmt: skip
+
+
+def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
+    """The number rounded to the step's format and decoded again."""
+    fmt = step.format
+    assert fmt is not None, "a multiply is rounded only where it has a format"
+    code = build.mark(name, to_code(build, build.with_sticky(exact), ieee_rule(step, fmt)))
+    return build.decode(fmt, code)
+
+
+def _of_numbers(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
+    """The number rounded where it is none of NaN, which the step makes or hands on itself."""
+    first = len(build.raised)
+    rounded = ieee(build, replace(exact, nan=build.no), step, name)
+    _only_without(build, exact.nan, first)
+    return rounded
+
+
+def _only_without(build: Builder, nan: Word, first: int) -> None:
+    """Lets a NaN raise no flag of those that numbers have raised since."""
+    words = build.words
+    build.raised[first:] = [
+        (flag, words.both(condition, words.invert(nan))) for flag, condition in build.raised[first:]
+    ]
+
+
+def additions(build: Builder, step: Additions, terms: Sequence[tuple[str, Number]]) -> list[Number]:
+    """The rounded sums of each group, two terms at a time."""
+    words, numbers = build.words, [number for _, number in terms]
+    groups = groups_of(step, len(terms))
+    found = []
+    for at, group in enumerate(groups):
+        count = iter(range(len(terms)))
+        where = "sum" if len(groups) == 1 else f"sum[{at}]"
+
+        def add(x: Number, y: Number, where: str = where, count: "object" = count) -> Number:
+            return _added_and_rounded(build, step, x, y, f"{where}.{next(count)}")  # type: ignore[call-overload]
+
+        found.append(_reduced(numbers[group], step.order, add))
+    return found
+
+
+def _added_and_rounded(build: Builder, step: Additions, x: Number, y: Number, name: str) -> Number:
+    words = build.words
+    if not step.first_nan:
+        return ieee(build, added(build, x, y, step, step.format), step, name)
+    from_nan = words.either(x.nan, y.nan)
+    first = len(build.raised)
+    exact = added(build, x, y, step, step.format)
+    rounded = _of_numbers(build, exact, step, name)
+    _only_without(build, from_nan, first)
+    made = _made_nan(build, step, rounded)
+    found = build.chosen(exact.nan, made, rounded)
+    for one in (y, x):
+        found = build.chosen(one.nan, _handed(build, one, step.quieted, found), found)
+    return found
+
+
+def _reduced(terms: Sequence[Number], order: str, add: Callable[[Number, Number], Number]) -> Number:
+    if len(terms) == 1:
+        return terms[0]
+    if order == "tree":
+        half = len(terms) // 2
+        return add(_reduced(terms[:half], order, add), _reduced(terms[half:], order, add))
+    total = terms[0]
+    for term in terms[1:]:
+        total = add(total, term)
+    return total
+
+
+def _made_nan(build: Builder, step: Additions | Fma, like: Number) -> Number:
+    """A NaN that comes of numbers."""
+    payload, sign = None, build.no
+    if step.nan is not None:
+        fmt = step.format
+        number = build.decode(fmt, build.words.constant(step.nan, fmt.bits))
+        payload, sign = number.payload, number.sign
+    return replace(
+        like,
+        nan=build.yes,
+        infinity=build.no,
+        zero=build.no,
+        sign=sign,
+        zero_sign=None,
+        payload=payload,
+        code=None,
+    )
+
+
+def _handed(build: Builder, nan: Number, quieted: bool, like: Number) -> Number:
+    """A NaN as a step hands it on."""
+    payload = nan.payload
+    if quieted and payload is not None:
+        payload = build.words.either(payload, build.words.constant(1 << (payload.width - 1), payload.width))
+    sign = build.sign_of(nan)
+    return replace(
+        like,
+        nan=build.yes,
+        infinity=build.no,
+        zero=build.no,
+        sign=sign,
+        zero_sign=None,
+        payload=payload,
+        code=None,
+    )
+
+
+# Fused multiply-adds ----------------------------------------------------------------------------------------
+
+
+def fma(build: Builder, step: Fma, pairs: Sequence[tuple[Number, Number]], c: Number | None) -> list[Number]:
+    """The result of each chain of multiply-adds."""
+    groups = groups_of(step, len(pairs))
+    found = []
+    for at, group in enumerate(groups):
+        index = range(*group.indices(len(pairs)))
+        total: Number | None = None
+        if step.start == "c":
+            total = c
+        elif step.start == "zero":
+            point = build.exponent(0)
+            none = build.words.constant(0, 1)
+            total = Number(build.no, build.no, build.yes, build.no, none, point, 0, point, (0, 0))
+        for i in index:
+            total = _multiply_add(build, step, *pairs[i], total, f"fma[{i}]")
+        assert total is not None, "a group has a pair"
+        found.append(total)
+    return found
+
+
+def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | None, name: str) -> Number:
+    words, operands = build.words, {"a": a, "b": b, "c": c}
+    product = build.product(a, b, step.zero_times_infinity)
+    build.mark(name.replace("fma", "product"), product.magnitude)
+    first = len(build.raised)
+    exact = product if c is None else added(build, product, c, step, step.format)
+    rounded = _of_numbers(build, exact, step, name)
+    handed = [operands[one] for one in step.nan_order]
+    from_nan = build.any_of(one.nan for one in handed if one is not None)
+    _only_without(build, from_nan, first)
+    made = _made_nan(build, step, rounded) if step.nan_order else _plain_nan(build, rounded)
+    found = build.chosen(exact.nan, made, rounded)
+    for one in reversed(handed):
+        if one is not None:
+            found = build.chosen(one.nan, _handed(build, one, step.quieted, found), found)
+    return found
+
+
+def _plain_nan(build: Builder, like: Number) -> Number:
+    return replace(
+        like,
+        nan=build.yes,
+        infinity=build.no,
+        zero=build.no,
+        zero_sign=None,
+        sign=build.no,
+        payload=None,
+        code=None,
+    )
+
+
+def written(build: Builder, number: Number, step: Additions | Fma, fmt: Format) -> Word:
+    """The code that a step writes to d."""
+    words = build.words
+    rule = replace(ieee_rule(step, fmt), flush="none")
+    hands_on = bool(step.nan_order) if isinstance(step, Fma) else step.first_nan
+    if number.code is not None and number.code[0] == fmt and not hands_on and not fmt.ignored:
+        code = number.code[1]  # it is a number of the format already
+        code = words.choose(number.nan, build.special_code(fmt, number, step.nan), code)
+        if not fmt.is_float or fmt.infinity is not None:
+            return code
+    code = to_code(build, build.with_sticky(number), rule)
+    if hands_on and number.payload is not None:
+        paid = words.both(number.nan, words.nonzero(number.payload))
+        code = words.choose(paid, build.nan_code(fmt, number, False), code)
+    return code
+
+
+def rounded_product(build: Builder, number: Number, step: Multiply, name: str) -> Number:
+    """A product that the multiplier rounds."""
+    return ieee(build, number, step, name)
