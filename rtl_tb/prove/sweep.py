@@ -22,6 +22,7 @@ import numpy as np
 from golden.circuit.words import Values, Word, Words, evaluate, order
 from rtl_tb.prove.lemmas import OutOfTime
 from rtl_tb.prove.prover import COMMON, FEW, NOTHING, POINTS, PRODUCTS, Prover
+from rtl_tb.prove.ranges import range_facts
 from rtl_tb.prove.solver import HOLD, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
@@ -78,7 +79,7 @@ class Sweep:
         tell: Tell = lambda _text: None,
     ) -> None:
         self.words, self.points, self.facts, self.spec, self.unit, self.tell = (
-            words, points, facts, spec, unit, tell
+            words, points, [*facts, *range_facts(words, points)], spec, unit, tell
         )  # fmt: skip
         self.prover = Prover(words, points, until)
         self.roots = [spec, unit, *points.values()]
