@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from golden.circuit.words import Word
+from golden.circuit.words import Word, Words
 
 SOLVER, LINEAR = "solver", "linear"
 
@@ -32,3 +33,23 @@ class Lemma:
 
 class OutOfTime(Exception):
     """The seconds that were given are over."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof, as it can be checked: the unit's result is the specification's.
+
+    Every word of the unit is made again of what its arguments became; where `steps` has it, the lemma at that
+    place says what it becomes then. What the result becomes is `spec`, or `last` is the lemma of both.
+
+    Attributes:
+        assumed: bits that are taken to be 1, on the operands alone.
+    """
+
+    words: Words
+    unit: Word
+    spec: Word
+    assumed: tuple[Word, ...]
+    lemmas: tuple[Lemma, ...]
+    steps: Mapping[Word, int]
+    last: int | None

@@ -37,12 +37,14 @@ class Prover:
 
     Attributes:
         points: named words of the specification.
+        assumed: bits that are taken to be 1 in every question.
         until: the time, as time.monotonic has it, at which it stops with OutOfTime.
     """
 
     words: Words
     points: Mapping[str, Word]
     until: float
+    assumed: Sequence[Word] = ()
     lemmas: list[Lemma] = field(default_factory=list)
     solver: Solver = field(default_factory=Solver)
     forms: Forms = field(default_factory=Forms)
@@ -141,7 +143,9 @@ class Prover:
         self.asked += 1
         apart = self.words.invert(self.words.equal(left, right))
         answer = self.solver.ask(
-            [apart, *(each.bit for each in facts)], free, min(seconds, max(self.until - start, 0.01))
+            [apart, *(each.bit for each in facts), *self.assumed],
+            free,
+            min(seconds, max(self.until - start, 0.01)),
         )
         if answer.result != NEVER:
             return None, answer

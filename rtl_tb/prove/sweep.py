@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from golden.circuit.words import Values, Word, Words, evaluate, order
-from rtl_tb.prove.lemmas import OutOfTime
+from rtl_tb.prove.lemmas import Certificate, OutOfTime
+from rtl_tb.prove.problem import Problem
 from rtl_tb.prove.prover import COMMON, FEW, NOTHING, POINTS, PRODUCTS, Prover
 from rtl_tb.prove.ranges import range_facts
 from rtl_tb.prove.solver import HOLD, again
@@ -61,44 +62,63 @@ class Sweep:
     """A unit's result against that of the specification, in one table of words.
 
     Attributes:
-        points: the specification's named words, in the order in which they are made.
         vectors: numbers of each variable by name; those of the operands, and anything for x.
         open: of the unit's words that had a candidate and were not proved to be it, the candidates' names.
         matched: names of the points that some word of the unit was proved to be.
+        steps, last: what a Certificate has.
+
+    Args:
+        before: a sweep of another unit in the same table, of which every lemma holds here, too.
     """
 
     def __init__(
         self,
-        words: Words,
-        points: Mapping[str, Word],
-        facts: Sequence[tuple[str, Word]],
-        spec: Word,
-        unit: Word,
-        vectors: Mapping[str, Sequence[int]],
+        problem: Problem,
         until: float,
         tell: Tell = lambda _text: None,
+        before: Sweep | None = None,
     ) -> None:
-        self.words, self.points, self.facts, self.spec, self.unit, self.tell = (
-            words, points, [*facts, *range_facts(words, points)], spec, unit, tell
-        )  # fmt: skip
-        self.prover = Prover(words, points, until)
-        self.roots = [spec, unit, *points.values()]
-        self.own = order([spec, *points.values()])
-        self.vectors: dict[str, list[int]] = {name: list(column) for name, column in vectors.items()}
+        self.words, self.spec, self.unit, self.tell = problem.words, problem.spec, problem.unit, tell
+        self.points = problem.points
+        self.assumed = [bit for _, bit in problem.assumed]
+        self.facts = [*problem.facts, *range_facts(problem.words, problem.points)]
+        if before is not None:
+            before.prover.until = until
+        self.prover = before.prover if before else Prover(self.words, self.points, until, self.assumed)
+        self.roots = [self.spec, self.unit, *self.points.values(), *self.assumed]
+        self.own = order([self.spec, *self.points.values()])
         self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
         self.rng = random.Random(1)
-        for name, width in self.widths.items():
-            count = len(next(iter(self.vectors.values())))
-            self.vectors.setdefault(name, [self.rng.getrandbits(width) for _ in range(count)])
-        self.names = {word: name for name, word in reversed(points.items())}
+        self.vectors = self._completed(problem.vectors)
+        self.names = {word: name for name, word in reversed(self.points.items())}
         self.values: dict[Word, Values] = {}
         self.open: dict[str, None] = {}
         self.matched: dict[str, None] = {}
         self.unproved_facts: list[str] = []
         self.differences: list[tuple[Word, Word, dict[str, int], dict[str, int]]] = []
-        self._settled: dict[Word, Word] = {}
-        self._bases: dict[Word, Word] = {}
+        self.steps: dict[Word, int] = {}
+        self.last: int | None = None
+        self._settled: dict[Word, int] = dict(before._settled) if before else {}
+        self._bases: dict[Word, Word] = dict(before._bases) if before else {}
         self._failed: set[tuple[Word, Word]] = set()
+
+    def _completed(self, columns: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+        """Numbers of every variable: at random of those that have none."""
+        count = len(next(iter(columns.values())))
+        return {
+            name: list(columns[name])
+            if name in columns
+            else [self.rng.getrandbits(width) for _ in range(count)]
+            for name, width in self.widths.items()
+        }
+
+    @property
+    def certificate(self) -> Certificate:
+        """The proof, once there is one."""
+        lemmas = tuple(self.prover.lemmas)
+        return Certificate(
+            self.words, self.unit, self.spec, tuple(self.assumed), lemmas, dict(self.steps), self.last
+        )
 
     # The whole ----------------------------------------------------------------------------------------------
 
@@ -119,8 +139,8 @@ class Sweep:
                 result = self._pass(ways)
                 if result is self.spec:
                     return PROVED
-                place, answer = self.prover.settled(result, self.spec, _LAST if ways is _DEEP else _QUICK)
-                if place is not None:
+                self.last, answer = self.prover.settled(result, self.spec, _LAST if ways is _DEEP else _QUICK)
+                if self.last is not None:
                     return PROVED
                 if answer.result == HOLD:
                     self._tried(result, self.spec, answer.variables)
@@ -134,11 +154,14 @@ class Sweep:
     def _pass(self, ways: Sequence[tuple[str, float]]) -> Word:
         """The unit's result with all that was proved in it replaced."""
         made: dict[Word, Word] = {}
+        self.steps.clear()
         total = order([self.unit])
         for at, word in enumerate(total):
             new = again(self.words, word, [made[arg] for arg in word.args])
             if word.op not in ("var", "const") and new not in self.names and new.constant is None:
-                new = self._settled.get(new) or self._replaced(word, new, ways)
+                if (place := self._place(word, new, ways)) is not None:
+                    self.steps[word] = place
+                    new = self.prover.lemmas[place].right
             for name in (self.names.get(new), self.names.get(self._bases.get(new, new))):
                 if name is not None and name not in self.matched:
                     self.matched[name] = None
@@ -146,46 +169,54 @@ class Sweep:
             made[word] = new
         return made[self.unit]
 
-    def _replaced(self, word: Word, new: Word, ways: Sequence[tuple[str, float]]) -> Word:
-        """A word of the specification that `new` was proved to be, or `new`.
+    def _place(self, word: Word, new: Word, ways: Sequence[tuple[str, float]]) -> int | None:
+        """The place of the lemma that `new` is a word of the specification; None: there is none.
 
         Invariant: `new` equals `word` for all operands, by the lemmas so far.
         """
-        known = self.values[word]
-        candidates = self._candidates(word, known)
+        if new in self._settled:
+            return self._settled[new]
+        candidates = self._candidates(word, self.values[word])
+        if any(each.word is new for each in candidates):
+            return None  # by structure
         for each in candidates:
-            if each.word is new:
-                return new
-        for each in candidates:
-            if self.prover.linear(new, each.word) is not None:
-                return self._settle(new, each)
+            if (place := self.prover.linear(new, each.word)) is not None:
+                return self._settle(new, each, place)
         if word.op in ("concat", "extract", "not") and word is not self.unit:
-            return new  # made of pieces, which were looked at
+            return None  # made of pieces, which were looked at
         for each in candidates[:2]:
             if (new, each.word) in self._failed:
                 continue
-            if each.base in self.names and self.prover.maximum(new, each.word, each.base, 5.0) is not None:
-                return self._settle(new, each)
+            place = self.prover.maximum(new, each.word, each.base, 5.0) if each.base in self.names else None
+            if place is not None:
+                return self._settle(new, each, place)
             place, answer = self.prover.settled(new, each.word, ways, [each.base])
             if place is not None:
-                return self._settle(new, each)
+                return self._settle(new, each, place)
             if answer.result == HOLD and self._tried(new, each.word, answer.variables):
-                return self._replaced(word, new, ways)  # the signatures know it now
+                return self._place(word, new, ways)  # the signatures know it now
             if ways is _DEEP:
                 self._failed.add((new, each.word))
             if (name := self.names.get(each.base)) is not None:
                 self.open[name] = None
-        return new
+        return None
 
-    def _settle(self, new: Word, candidate: Candidate) -> Word:
-        self._settled[new] = candidate.word
+    def _settle(self, new: Word, candidate: Candidate, place: int) -> int:
+        self._settled[new] = place
         self._bases[candidate.word] = candidate.base
-        return candidate.word
+        return place
 
     # Signatures ---------------------------------------------------------------------------------------------
 
     def _learn(self, vectors: Mapping[str, Sequence[int]]) -> None:
-        """Adds vectors, unless one shows a difference at the result."""
+        """Adds vectors for which all holds that is assumed, unless one shows a difference at the result."""
+        if self.assumed:
+            whole = self.words.all_of(self.assumed)
+            allowed = evaluate([whole], vectors)[whole]
+            if not allowed.any():
+                return
+            kept = [at for at, one in enumerate(allowed) if one]
+            vectors = {name: [column[at] for at in kept] for name, column in vectors.items()}
         found = evaluate(self.roots, vectors)
         wrong = found[self.spec] != found[self.unit]
         if wrong.any():
@@ -307,7 +338,7 @@ class Sweep:
             if name in ("a", "b") and kept.get(name, 0) != (1 << self.widths[name]) - 1
         ]
         for fixed in (rest, []):
-            answer = self.prover.solver.ask([*apart, *fixed], seconds=_COMPLETION_SECONDS)
+            answer = self.prover.solver.ask([*apart, *self.assumed, *fixed], seconds=_COMPLETION_SECONDS)
             if answer.result == HOLD:
                 self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
             if not rest:
