@@ -1,12 +1,12 @@
 """Checks a proof without what made it: no signatures, no sums, no search, and another solver.
 
-    check(certificate, seconds).by  # {"z3 5.4.1": 180, "bitwuzla, cadical": 3, "values": 24}
+    check(certificate, seconds).by  # {"z3 5.4.1": 180, "bitwuzla without rewriting": 3, ...}
 
 1. The lemmas are in order: each assumes bits that earlier ones prove.
 2. Each lemma holds. A question to the solver is written anew as text and asked of z3, or where that has no
-   answer in time of bitwuzla with neither rewriting nor preprocessing. Two words that are said to be the same sum
-   are computed at random and extreme values of the words they are made of, and their lowest bits are asked of
-   the solver: a sum that is another one differs there or in half of all values.
+   answer in time of bitwuzla without its rewriting. Two words that are said to be the same sum are computed
+   at random and extreme values of the words they are made of, and their lowest bits are asked of the solver:
+   a sum that is another one differs there or in half of all values.
 3. They compose: the unit's result is made again, word by word, and becomes the specification's.
 
 What is trusted: golden/circuit/words.py (folding), this file, the text of questions (solver.smtlib), and the

@@ -4,9 +4,9 @@
     forms.of(word) == forms.of(other)  # then the two are equal for all operands
 
 A word of w bits is written as a sum of atoms with whole coefficients, modulo 2^w. An atom is a word read
-without a sign, the majority of three words, or a choice between two sums. `-x`, `~x + 1`, `x ^ {s, s, ...} + s`,
-carry-save adders and sums of other widths whose ranges fit become the same sum. Solvers are slow at what this
-does at once.
+without a sign, the majority of three words, or a choice between two sums. `-x`, `~x + 1`,
+`x ^ {s, s, ...} + s`, carry-save adders and sums of other widths whose ranges fit become the same sum.
+Solvers are slow at what this does at once.
 """
 
 from __future__ import annotations
@@ -149,12 +149,12 @@ class Forms:
             case "concat":  # high * 2^n + low, where low is a whole number
                 return _sum(width, (1 << args[1].width, forms[0]), (1, self._whole(args[1])))
             case "sext":
-                one = args[0]
-                if one.width == 1:
+                bits = args[0].width
+                if bits == 1:
                     return _sum(width, (-1, forms[0]))
-                constant = _centred(forms[0].constant, one.width)
+                constant = _centred(forms[0].constant, bits)
                 low, high = _range(forms[0].terms, constant)
-                if -(1 << (one.width - 1)) <= low and high < 1 << (one.width - 1):
+                if -(1 << (bits - 1)) <= low and high < 1 << (bits - 1):
                     return _form(dict(forms[0].terms), constant, width)
         return itself
 

@@ -49,8 +49,8 @@ def problem_of(dut: Dut) -> Problem:
     """Reads a unit and builds the circuit of its specification.
 
     Raises:
-        Unreadable: the unit is none of which this can be said. CircuitError: its specification has no circuit.
-        As `transaction`.
+        Unreadable: the unit is none of which this can be said. CircuitError: its specification has no
+            circuit. As `transaction`.
     """
     unit = dut.instruction
     if unit.state:
@@ -158,18 +158,18 @@ def _is(words: Words, fmt: Format, code: Word, kind: str) -> Word:
 
 
 def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
-    """The problem of a unit with a fault: of one of its words one bit is wrong for one pattern of TRIGGER_BITS
-    operand bits, which no vector of the problem has, and for some operands with it the result is wrong. And
+    """The problem of a unit with a fault: one bit of a word is wrong for one pattern of TRIGGER_BITS operand
+    bits, which no vector of the problem has, and for some operands with it the result is wrong. And
     what it is. None: no such fault was found.
     """
     rng = random.Random(seed)
     words = problem.words
     variables = [word for word in order([problem.unit]) if word.op == "var" and word.value in problem.vectors]
-    inner = [word for word in order([problem.unit]) if word.op not in ("var", "const")]
+    inner = [word for word in order([problem.unit]) if word.op not in ("var", "const") and word.width > 1]
     share = -(-TRIGGER_BITS // max(len(variables), 1))
     for _ in range(100):
         at = rng.randrange(len(next(iter(problem.vectors.values()))))
-        chosen, place = rng.choice(inner), 0
+        chosen = rng.choice(inner)
         place = rng.randrange(chosen.width)
         case = {name: [column[at]] for name, column in problem.vectors.items()}
         pieces = [(word, min(share, word.width)) for word in variables]

@@ -23,8 +23,8 @@ _FEW = 2
 
 @dataclass(frozen=True)
 class Fact:
-    """A lemma that a bit is 1, at its place among all. `cut`: the words at which it stops where the points are
-    free; None: some variable is among them, so that it says nothing of points."""
+    """A lemma that a bit is 1, at its place among all. `cut`: the words at which it stops where the points
+    are free."""
 
     place: int
     bit: Word
@@ -190,8 +190,8 @@ class Prover:
             same = [(words.equal(whole, leaf.word), leaf.guard) for leaf in leaves]
             return words.any_of(bit if guard is None else words.both(bit, guard) for bit, guard in same)
 
-        # 1. Each side is one of its leaves, and none of its own is above it: so it is at each choice of two, and
-        #    from there on these are anything.
+        # 1. Each side is one of its leaves, and none of its own is above it: so it is at each choice of two,
+        #    and from there on these are anything.
         for whole, side in ((left, mine), (point, theirs)):
             steps: list[Fact] = []
             for made, pair in side.choices:
@@ -293,8 +293,8 @@ def _larger(words: Words, word: Word) -> tuple[bool, Leaf, Word] | None:
         bits = [arg for each in bits for arg in (each.args if each.op == "and" else (each,))]
     for bit in bits:
         if bit.op in ("slt", "ult") and [_core(arg) for arg in bit.args] == [_core(other), _core(then)]:
-            rest = [each for each in bits if each is not bit]
-            return bit.op == "slt", Leaf(then, words.all_of(rest) if rest else None), other
+            guards = [each for each in bits if each is not bit]
+            return bit.op == "slt", Leaf(then, words.all_of(guards) if guards else None), other
     return None
 
 

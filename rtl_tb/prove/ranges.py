@@ -99,16 +99,15 @@ class Ranges:
                 both = ranges[1].joined(ranges[2])
                 return (both.low, both.high), (both.least, both.most)
             case "concat":
-                one, two, shift = *ranges, word.args[1].width
+                (one, two), shift = ranges, word.args[1].width
                 return ((one.low << shift) + two.low, (one.high << shift) + two.high), (
                     (one.least << shift) + two.low,
                     (one.most << shift) + two.high,
                 )
             case "extract":
                 (one,) = ranges
-                sign = (one.least, one.most) if word.value == 0 else None
-                low = int(word.value or 0)
-                return (one.low >> low, one.high >> low), sign
+                by = int(word.value or 0)
+                return (one.low >> by, one.high >> by), (one.least, one.most) if by == 0 else None
             case "sext":
                 return None, (ranges[0].least, ranges[0].most)
         return None, None

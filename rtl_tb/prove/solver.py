@@ -155,7 +155,8 @@ def again(words: Words, word: Word, args: Sequence[Word]) -> Word:
             return words.extract(args[0], word.value, word.width)
         case "sext":
             return words.extend_signed(args[0], word.width)
-    return getattr(words, _METHODS[word.op])(*args)
+    made: Word = getattr(words, _METHODS[word.op])(*args)
+    return made
 
 
 _METHODS = {

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.circuit.words import Values, Word, Words, evaluate, order
+from golden.circuit.words import Values, Word, evaluate, order
 from rtl_tb.prove.lemmas import Certificate, OutOfTime
 from rtl_tb.prove.problem import Problem
 from rtl_tb.prove.prover import COMMON, FEW, NOTHING, POINTS, PRODUCTS, Prover
@@ -78,19 +78,21 @@ class Sweep:
         tell: Tell = lambda _text: None,
         before: Sweep | None = None,
     ) -> None:
-        self.words, self.spec, self.unit, self.tell = problem.words, problem.spec, problem.unit, tell
+        self.problem, self.tell = problem, tell
+        self.words, self.spec, self.unit = problem.words, problem.spec, problem.unit
         self.points = problem.points
         self.assumed = [bit for _, bit in problem.assumed]
         self.facts = [*problem.facts, *range_facts(problem.words, problem.points)]
+        self.prover = Prover(self.words, self.points, until, self.assumed)
         if before is not None:
-            before.prover.until = until
-        self.prover = before.prover if before else Prover(self.words, self.points, until, self.assumed)
+            self.prover = before.prover
+            self.prover.until = until
         self.roots = [self.spec, self.unit, *self.points.values(), *self.assumed]
         self.own = order([self.spec, *self.points.values()])
         self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
         self.rng = random.Random(1)
         self.vectors = self._completed(problem.vectors)
-        self.names = {word: name for name, word in reversed(self.points.items())}
+        self.names = {word: name for name, word in reversed([*self.points.items()])}
         self.values: dict[Word, Values] = {}
         self.open: dict[str, None] = {}
         self.matched: dict[str, None] = {}
@@ -158,10 +160,10 @@ class Sweep:
         total = order([self.unit])
         for at, word in enumerate(total):
             new = again(self.words, word, [made[arg] for arg in word.args])
-            if word.op not in ("var", "const") and new not in self.names and new.constant is None:
-                if (place := self._place(word, new, ways)) is not None:
-                    self.steps[word] = place
-                    new = self.prover.lemmas[place].right
+            known = word.op in ("var", "const") or new in self.names or new.constant is not None
+            if not known and (place := self._place(word, new, ways)) is not None:
+                self.steps[word] = place
+                new = self.prover.lemmas[place].right
             for name in (self.names.get(new), self.names.get(self._bases.get(new, new))):
                 if name is not None and name not in self.matched:
                     self.matched[name] = None
