@@ -85,13 +85,15 @@ class Forms:
     def __init__(self) -> None:
         self._known: dict[Word, Form] = {}
         self._majorities: set[frozenset[Word]] = set()
+        self._both: dict[frozenset[Word], Word] = {}
 
     def of(self, word: Word) -> Form:
         """The form of a word."""
         if word not in self._known:
             new = [each for each in order([word], self._known.keys()) if each not in self._known]
-            # The majorities first: a ^ b ^ c is a sum only where its carries are a word, too.
+            # The carries first: a ^ b ^ c, and a ^ b, is a sum only where its carries are a word, too.
             self._majorities.update(three for each in new if (three := _majority(each)) is not None)
+            self._both.update((frozenset(each.args), each) for each in new if each.op == "and")
             self._known.update((each, self._made(each)) for each in new)
         return self._known[word]
 
@@ -179,8 +181,8 @@ class Forms:
         return _form(terms, other.constant, width)
 
     def _exclusive(self, word: Word) -> Form | None:
-        """x ^ {s, s, ...} is -x - 1 or x; a ^ b ^ c is a + b + c - 2 majority(a, b, c), where there is such a
-        majority."""
+        """x ^ {s, s, ...} is -x - 1 or x; a ^ b ^ c is a + b + c - 2 majority(a, b, c), and a ^ b is
+        a + b - 2 (a & b), where there are such carries."""
         for one, other in (word.args, word.args[::-1]):
             if (bit := _repeated(one)) is not None:
                 plain = self._known[other]
@@ -191,6 +193,9 @@ class Forms:
                 twice = Form(frozenset({(Majority(three, word.width), 1)}), 0)
                 parts = [(1, self.of(each)) for each in three]
                 return _sum(word.width, *parts, (-2, twice))
+        if (carry := self._both.get(frozenset(word.args))) is not None:
+            both = Form(frozenset({(carry, 1)}), 0)
+            return _sum(word.width, (1, self.of(word.args[0])), (1, self.of(word.args[1])), (-2, both))
         return None
 
 
@@ -205,11 +210,18 @@ def _repeated(word: Word) -> Word | None:
 
 
 def _majority(word: Word) -> frozenset[Word] | None:
-    """The words of (a & b) | (a & c) | (b & c), in any association."""
-    for one, other in (word.args, word.args[::-1]) if word.op == "or" else ():
+    """The words of (a & b) | (a & c) | (b & c), in any association, and of (a & b) | c & (a ^ b), also with an
+    or for the exclusive one."""
+    if word.op != "or":
+        return None
+    for one, other in (word.args, word.args[::-1]):
         if one.op == "or":
             pairs = [each.args for each in (*one.args, other) if each.op == "and"]
             words = frozenset(arg for pair in pairs for arg in pair)
             if len(pairs) == len({frozenset(pair) for pair in pairs}) == len(words) == 3:
                 return words
+        if one.op == other.op == "and":
+            for carried, passed in (other.args, other.args[::-1]):
+                if passed.op in ("xor", "or") and set(passed.args) == set(one.args):
+                    return frozenset((*one.args, carried))
     return None

@@ -185,7 +185,8 @@ class Sweep:
             if (place := self.prover.linear(new, each.word)) is not None:
                 return self._settle(new, each, place)
         if word.op in ("concat", "extract", "not") and word is not self.unit:
-            return None  # made of pieces, which were looked at
+            # Its pieces were looked at; but a piece of something wider may be a register.
+            candidates = [each for each in candidates if each.base in self.names]
         for each in candidates[:2]:
             if (new, each.word) in self._failed:
                 continue
@@ -270,7 +271,10 @@ class Sweep:
             mask = np.uint64((1 << width) - 1)
             same = self._plain.get((~column & mask).tobytes(), [])
             found += [Candidate(words.invert(each), each) for each in same[:2] if each.width == width]
-        return list({each.word: each for each in found}.values())
+        first: dict[Word, Candidate] = {}
+        for each in found:
+            first.setdefault(each.word, each)  # the one that is made of a point
+        return [*first.values()]
 
     def _biased(self, column: Values, signed: Any, width: int) -> list[Candidate]:
         """A word plus a constant, as exponents with another bias are: read with a sign, or without one."""

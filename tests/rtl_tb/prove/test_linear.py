@@ -52,6 +52,15 @@ def grown(words: Words, rng: random.Random) -> list[Word]:
                 found.append(words.extend_signed(one, width + 2))
             case "xor":
                 found.append(words.differ(alike[0], words.extend_signed(bit, width)))
+            case "half":
+                found += [words.both(one, words.extend(other, one.width))]
+                found += [words.differ(one, words.extend(other, one.width))]
+            case "full":
+                third = words.extend(rng.choice(found), one.width)
+                other = words.extend(other, one.width)
+                either = words.differ(one, other)
+                found += [words.either(words.both(one, other), words.both(third, either))]
+                found += [words.differ(either, third)]
             case "join" if one.width + other.width < 7:
                 found.append(words.concat(one, other))
             case "add" | "sub" | "both" | "either" | "differ" | "mul":
@@ -91,6 +100,11 @@ def test_structures_of_adders_have_one_form() -> None:
     saved = words.differ(words.differ(a, b), c)
     shifted = words.concat(words.extract(carry, 0, 7), words.constant(0, 1))
     assert same(words.add(saved, shifted), words.add(a, words.add(b, c)))
+    passed = words.either(words.both(b, c), words.both(a, words.differ(b, c)))
+    shifted = words.concat(words.extract(passed, 0, 7), words.constant(0, 1))
+    assert same(words.add(words.differ(words.differ(b, c), a), shifted), words.add(a, words.add(b, c)))
+    half = words.concat(words.extract(words.both(a, b), 0, 7), words.constant(0, 1))
+    assert Forms().of(words.add(words.differ(a, b), half)) == forms.of(words.add(a, b))
     # Wider words, whose ranges fit.
     wide = words.extend(words.add(words.extend(a, 9), words.extend(b, 9)), 12)
     assert same(wide, words.add(words.extend(a, 12), words.extend(b, 12)))

@@ -98,8 +98,7 @@ REFUSED = {
         "two drivers|tristate|cell",
     ),
     "a latency that operands set": (
-        SUM
-        + "always_ff @(posedge clk) begin out_valid <= rst_n && in_valid && c[0]; d <= right; end",
+        SUM + "always_ff @(posedge clk) begin out_valid <= rst_n && in_valid && c[0]; d <= right; end",
         "no fixed latency",
     ),
     "no result": (SUM + "always_ff @(posedge clk) begin out_valid <= 0; d <= right; end", "no result in"),
@@ -125,7 +124,8 @@ REFUSED = {
         "rising one",
     ),
     "a gated clock": (
-        SUM + "wire gated = clk & in_valid; always_ff @(posedge gated) d <= right; assign out_valid = in_valid;",
+        SUM
+        + "wire gated = clk & in_valid; always_ff @(posedge gated) d <= right; assign out_valid = in_valid;",
         "rising one",
     ),
 }
