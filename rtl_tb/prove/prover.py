@@ -16,8 +16,9 @@ from rtl_tb.prove.lemmas import LINEAR, SOLVER, Lemma, OutOfTime
 from rtl_tb.prove.linear import Forms
 from rtl_tb.prove.solver import NEVER, UNKNOWN, Answer, Solver, again
 
-COMMON, POINTS, PRODUCTS, FEW, NOTHING = "common", "points", "products", "few", "nothing"
-"""What is free in a question. FEW: nothing, where there are few products."""
+COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "products", "few", "nothing"
+"""What is free in a question. DEEPER: the points but for the last of them. FEW: nothing, where there are few
+products."""
 _FEW = 2
 
 
@@ -56,23 +57,11 @@ class Prover:
 
     # Facts --------------------------------------------------------------------------------------------------
 
-    def fact(self, name: str, bit: Word, seconds: float, free: Collection[Word] | None = None) -> bool:
-        """Proves that a bit is always 1, and keeps that as a fact.
-
-        Args:
-            free: the words that may be anything; None: the products, then none.
-        """
-        if bit.constant == 1:
+    def fact(self, name: str, bit: Word, ways: Iterable[tuple[str, float]]) -> bool:
+        """Proves that a bit is always 1, and keeps that as a fact."""
+        if bit.constant == 1 or any(bit is each.bit for each in self._facts):
             return True
-        if any(bit is each.bit for each in self._facts):
-            return True
-        one = self.words.constant(1, 1)
-        if free is None:
-            place, _ = self.settled(
-                bit, one, ((POINTS, seconds), (PRODUCTS, seconds), (NOTHING, seconds)), name=name
-            )
-        else:
-            place, _ = self._question(bit, one, frozenset(free), (), seconds, name)
+        place, _ = self.settled(bit, self.words.constant(1, 1), ways, name=name)
         if place is not None:
             self._keep(place, bit)
         return place is not None
@@ -112,7 +101,9 @@ class Prover:
             if free == last or (free is None):
                 continue
             last = free
-            facts = [each for each in self._facts if each.cut <= free] if way in (COMMON, POINTS) else []
+            facts = (
+                [each for each in self._facts if each.cut <= free] if way in (COMMON, POINTS, DEEPER) else []
+            )
             place, answer = self._question(left, right, free, facts, seconds, name)
             if place is not None:
                 return place, answer
@@ -127,12 +118,15 @@ class Prover:
         if way == COMMON:
             ones = set(order([left]))
             stop = {each for each in order([right]) if each in ones and each.op != "const"}
-        elif way == POINTS:
+        elif way in (POINTS, DEEPER):
             stop = set(self._named.difference(bound, (left, right)))
+            if way == DEEPER:
+                ends = [each for each in order([left, right], stop) if each in stop]
+                stop.discard(ends[-1] if ends else left)
         else:
             stop = {each for each in order([left, right]) if each.op == "mul"} - {left, right}
         free = frozenset(each for each in order([left, right], stop) if each in stop)
-        return free if free or way == PRODUCTS else None
+        return free if free or way in (DEEPER, PRODUCTS) else None
 
     def _question(
         self, left: Word, right: Word, free: frozenset[Word], facts: Sequence[Fact], seconds: float, name: str
@@ -171,66 +165,77 @@ class Prover:
         mine, theirs = _leaves(self.words, left), _leaves(self.words, point)
         if mine is None or theirs is None or min(len(mine.leaves), len(theirs.leaves)) < 3:
             return None
-        words = self.words
-        facts: list[Fact] = []
+        try:
+            return self._maximum(left, right, point, mine, theirs, seconds)
+        except _NotShown:
+            return None
 
-        def shown(bit: Word, free: Collection[Word], given: Sequence[Fact] = ()) -> bool:
+    def _maximum(
+        self, left: Word, right: Word, point: Word, mine: Maximum, theirs: Maximum, seconds: float
+    ) -> int | None:
+        words = self.words
+
+        def shown(bit: Word, free: Collection[Word], given: Sequence[Fact | None] = ()) -> Fact | None:
+            """The fact that a bit is 1; None where that is plain."""
             if bit.constant == 1:
-                return True
-            place, _ = self._question(bit, words.constant(1, 1), frozenset(free), given, seconds, "")
-            if place is not None:
-                facts.append(Fact(place, bit, frozenset()))
-            return place is not None
+                return None
+            known = [each for each in given if each is not None]
+            place, _ = self._question(bit, words.constant(1, 1), frozenset(free), known, seconds, "")
+            if place is None:
+                raise _NotShown
+            return Fact(place, bit, frozenset())
 
         def at_most(leaf: Leaf, whole: Word, signed: bool) -> Word:
             above = (words.less_signed if signed else words.less)(whole, leaf.word)
             return words.invert(above if leaf.guard is None else words.both(leaf.guard, above))
 
-        def one_of(whole: Word, leaves: Sequence[Leaf]) -> Word:
-            same = [(words.equal(whole, leaf.word), leaf.guard) for leaf in leaves]
+        def one_of(whole: Word, pair: Sequence[Leaf]) -> Word:
+            same = [(words.equal(whole, leaf.word), leaf.guard) for leaf in pair]
             return words.any_of(bit if guard is None else words.both(bit, guard) for bit, guard in same)
 
-        # 1. Each side is one of its leaves, and none of its own is above it: so it is at each choice of two,
-        #    and from there on these are anything.
+        # 1. Each choice is one of its two and not below either, which are anything: so no leaf is above its own
+        #    side, by way of the choices between.
+        chosen: dict[Word, Fact | None] = {}
+        tops: list[Fact | None] = []
         for whole, side in ((left, mine), (point, theirs)):
-            steps: list[Fact] = []
+            steps: list[Fact | None] = []
+            free: set[Word] = set()
             for made, pair in side.choices:
                 below = {each for leaf in pair for each in leaf.words}
-                for bit in (*(at_most(leaf, made, side.signed) for leaf in pair), one_of(made, pair)):
-                    if not shown(bit, below):
-                        return None
-                    steps.append(facts.pop())
-            free = {
-                each for made, pair in side.choices for leaf in (Leaf(made), *pair) for each in leaf.words
-            }
-            for bit in (
-                *(at_most(leaf, whole, side.signed) for leaf in side.leaves),
-                one_of(whole, side.leaves),
-            ):
-                if not shown(bit, free, steps):
-                    return None
-        tops = tuple(facts)
-        # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold.
-        #    Both are compared as the unit compares; what `right` makes of the point it makes of its leaves.
-        of_right = [Leaf(again_over(words, right, point, leaf.word), leaf.guard) for leaf in theirs.leaves]
-        for whole, leaves in ((right, mine.leaves), (left, of_right)):
-            for leaf in leaves:
-                bit = at_most(leaf, whole, mine.signed)
-                stop = self._named | {left, point}
-                cut = [each for each in order([bit, *(top.bit for top in tops)], stop) if each in stop]
+                steps += [shown(at_most(leaf, made, side.signed), below) for leaf in pair]
+                chosen[made] = shown(one_of(made, pair), below)
+                free |= below | {made}
+            tops += [shown(at_most(leaf, whole, side.signed), free, steps) for leaf in side.leaves]
+        # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold. Both
+        #    are compared as the unit compares; what `right` makes of the point, it makes of its leaves.
+        last: list[Fact | None] = []
+        stop = self._named | {left, point}
+        for whole, side, turned in ((right, mine, False), (left, theirs, True)):
+            under: dict[Leaf, Fact | None] = {}
+
+            def compared(leaf: Leaf, whole: Word = whole, turned: bool = turned) -> Word:
+                word = again_over(words, right, point, leaf.word) if turned else leaf.word
+                return at_most(Leaf(word, leaf.guard), whole, mine.signed)
+
+            for leaf in side.leaves:
+                bit = compared(leaf)
+                bits = [bit, *(top.bit for top in tops if top is not None)]
+                cut = [each for each in order(bits, stop) if each in stop]
                 known = [each for each in self._facts if each.cut <= {*cut}]
-                if not shown(bit, cut, [*tops, *known]):
-                    return None
-        # 3. So they are equal; both sides and all leaves are anything for which 1 and 2 hold.
-        place, _ = self._question(
-            left,
-            right,
-            frozenset((left, point)).union(*(leaf.words for leaf in (*mine.leaves, *theirs.leaves))),
-            facts,
-            seconds,
-            "maximum",
-        )
-        return place
+                under[leaf] = shown(bit, cut, [*tops, *known])
+            # 3. Then neither is a choice of two that are not, up to the whole side.
+            for made, pair in sorted(side.choices, key=lambda each: each[0].number):
+                free = {left, point, made, *(each for leaf in pair for each in leaf.words)}
+                given = [chosen[made], *(under[leaf] for leaf in pair)]
+                under[Leaf(made)] = shown(compared(Leaf(made)), free, given)
+            last.append(under[Leaf(left if side is mine else point)])
+        # 4. Neither side is above the other.
+        known = [each for each in last if each is not None]
+        return self._question(left, right, frozenset((left, point)), known, seconds, "maximum")[0]
+
+
+class _NotShown(Exception):
+    """A step of a maximum that the solver does not show."""
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,20 @@ import numpy as np
 from golden.circuit.words import Values, Word, evaluate, order
 from rtl_tb.prove.lemmas import Certificate, OutOfTime
 from rtl_tb.prove.problem import Problem
-from rtl_tb.prove.prover import COMMON, FEW, NOTHING, POINTS, PRODUCTS, Prover
+from rtl_tb.prove.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover
 from rtl_tb.prove.ranges import range_facts
 from rtl_tb.prove.solver import HOLD, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
 Tell = Callable[[str], None]
-_QUICK = ((COMMON, 2.0), (POINTS, 4.0), (PRODUCTS, 3.0), (FEW, 2.0))
-_DEEP = ((COMMON, 4.0), (POINTS, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
+_QUICK = ((COMMON, 2.0), (POINTS, 4.0), (DEEPER, 2.0), (PRODUCTS, 3.0), (FEW, 2.0))
+_DEEP = ((COMMON, 4.0), (POINTS, 10.0), (DEEPER, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
 """What is free in a question, and its seconds: in a first pass, and in one that also asks what is costly."""
 _LAST = ((COMMON, 20.0), (POINTS, 30.0), (PRODUCTS, 20.0), (NOTHING, 60.0))
-_FACT_SECONDS = 10.0
+_BETWEEN = 0.25
+"""Share of these seconds for a word between the points: it may be by chance that it looks like another."""
+_FACT = ((POINTS, 2.0), (DEEPER, 5.0), (PRODUCTS, 10.0), (NOTHING, 10.0))
+_RANGE = ((POINTS, 1.0), (DEEPER, 1.0))
 _COPIES = 24
 """Operands that are made of one difference within, with other bits where it has none."""
 _COMPLETIONS = 4
@@ -82,7 +85,7 @@ class Sweep:
         self.words, self.spec, self.unit = problem.words, problem.spec, problem.unit
         self.points = problem.points
         self.assumed = [bit for _, bit in problem.assumed]
-        self.facts = [*problem.facts, *range_facts(problem.words, problem.points)]
+        self.facts, self.ranges = problem.facts, [*range_facts(problem.words, problem.points)]
         self.prover = Prover(self.words, self.points, until, self.assumed)
         if before is not None:
             self.prover = before.prover
@@ -132,10 +135,11 @@ class Sweep:
         """
         self._learn(self.vectors)
         try:
-            for name, bit in self.facts:
-                if not self.prover.fact(name, bit, _FACT_SECONDS):
-                    self.unproved_facts.append(name)
-            self.tell(f"{len(self.facts) - len(self.unproved_facts)} of {len(self.facts)} facts proved")
+            for ways, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
+                for name, bit in facts:
+                    if not self.prover.fact(name, bit, ways):
+                        self.unproved_facts.append(name)
+            self.tell(f"{len(self.ranges) + len(self.facts) - len(self.unproved_facts)} facts proved")
             for ways in (_QUICK, _DEEP):
                 self.open.clear()
                 result = self._pass(ways)
@@ -193,7 +197,8 @@ class Sweep:
             place = self.prover.maximum(new, each.word, each.base, 5.0) if each.base in self.names else None
             if place is not None:
                 return self._settle(new, each, place)
-            place, answer = self.prover.settled(new, each.word, ways, [each.base])
+            asked = ways if each.base in self.names else [(way, _BETWEEN * seconds) for way, seconds in ways]
+            place, answer = self.prover.settled(new, each.word, asked, [each.base])
             if place is not None:
                 return self._settle(new, each, place)
             if answer.result == HOLD and self._tried(new, each.word, answer.variables):
