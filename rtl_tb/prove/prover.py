@@ -139,7 +139,8 @@ class Prover:
         answer = self.solver.ask(
             [apart, *(each.bit for each in facts), *self.assumed],
             free,
-            min(seconds, max(self.until - start, 0.01)),
+            seconds,
+            self.until,
         )
         if answer.result != NEVER:
             return None, answer

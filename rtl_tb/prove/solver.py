@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,16 +56,23 @@ class Solver:
         self._variables: dict[str, Any] = {}
         self._zero, self._one = (self.manager.mk_bv_value(self.manager.mk_bv_sort(1), bit) for bit in (0, 1))
 
-    def ask(self, conditions: Sequence[Word], free: Collection[Word] = (), seconds: float = 10.0) -> Answer:
+    def ask(
+        self,
+        conditions: Sequence[Word],
+        free: Collection[Word] = (),
+        seconds: float = 10.0,
+        until: float = math.inf,
+    ) -> Answer:
         """Whether conditions, words of one bit, hold at once.
 
         Args:
             free: words of which nothing is known; whatever they are made of.
+            seconds: of this process's computing: what is proved does not depend on what else the machine does.
+            until: the time, as time.monotonic has it, at which it stops in any case.
         """
         api, manager = self.api, self.manager
         options = api.Options()
         options.set(api.Option.PRODUCE_MODELS, True)
-        options.set(api.Option.TIME_LIMIT_PER, max(int(seconds * 1000), 1))
         terms = dict.fromkeys(free) if free else self._terms
         for word in free:
             terms[word] = manager.mk_const(manager.mk_bv_sort(word.width), f"free{word.number}")
@@ -73,6 +82,8 @@ class Solver:
         solver = api.Bitwuzla(manager, options)
         for word in conditions:
             solver.assert_formula(manager.mk_term(api.Kind.EQUAL, [terms[word], self._one]))
+        end = time.process_time() + seconds
+        solver.configure_terminator(lambda: time.process_time() > end or time.monotonic() > until)
         result = solver.check_sat()
         if result == api.Result.UNSAT:
             return Answer(NEVER)

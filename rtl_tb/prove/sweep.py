@@ -28,9 +28,11 @@ from rtl_tb.prove.solver import HOLD, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
 Tell = Callable[[str], None]
-_QUICK = ((COMMON, 2.0), (POINTS, 4.0), (DEEPER, 2.0), (PRODUCTS, 3.0), (FEW, 2.0))
-_DEEP = ((COMMON, 4.0), (POINTS, 10.0), (DEEPER, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
+Ways = tuple[tuple[str, float], ...]
+_QUICK: Ways = ((COMMON, 2.0), (POINTS, 4.0), (DEEPER, 2.0), (PRODUCTS, 3.0), (FEW, 2.0))
+_DEEP: Ways = ((COMMON, 4.0), (POINTS, 10.0), (DEEPER, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
 """What is free in a question, and its seconds: in a first pass, and in one that also asks what is costly."""
+_PASSES: tuple[Ways, ...] = (_QUICK, _DEEP)
 _LAST = ((COMMON, 20.0), (POINTS, 30.0), (PRODUCTS, 20.0), (NOTHING, 60.0))
 _BETWEEN = 0.25
 """Share of these seconds for a word between the points: it may be by chance that it looks like another."""
@@ -135,12 +137,12 @@ class Sweep:
         """
         self._learn(self.vectors)
         try:
-            for ways, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
+            for asked, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
                 for name, bit in facts:
-                    if not self.prover.fact(name, bit, ways):
+                    if not self.prover.fact(name, bit, asked):
                         self.unproved_facts.append(name)
             self.tell(f"{len(self.ranges) + len(self.facts) - len(self.unproved_facts)} facts proved")
-            for ways in (_QUICK, _DEEP):
+            for ways in _PASSES:
                 self.open.clear()
                 result = self._pass(ways)
                 if result is self.spec:
@@ -157,7 +159,7 @@ class Sweep:
             self.tell("out of time")
         return OPEN
 
-    def _pass(self, ways: Sequence[tuple[str, float]]) -> Word:
+    def _pass(self, ways: Ways) -> Word:
         """The unit's result with all that was proved in it replaced."""
         made: dict[Word, Word] = {}
         self.steps.clear()
@@ -175,7 +177,7 @@ class Sweep:
             made[word] = new
         return made[self.unit]
 
-    def _place(self, word: Word, new: Word, ways: Sequence[tuple[str, float]]) -> int | None:
+    def _place(self, word: Word, new: Word, ways: Ways) -> int | None:
         """The place of the lemma that `new` is a word of the specification; None: there is none.
 
         Invariant: `new` equals `word` for all operands, by the lemmas so far.
@@ -197,8 +199,10 @@ class Sweep:
             place = self.prover.maximum(new, each.word, each.base, 5.0) if each.base in self.names else None
             if place is not None:
                 return self._settle(new, each, place)
-            asked = ways if each.base in self.names else [(way, _BETWEEN * seconds) for way, seconds in ways]
-            place, answer = self.prover.settled(new, each.word, asked, [each.base])
+            share = 1.0 if each.base in self.names else _BETWEEN
+            place, answer = self.prover.settled(
+                new, each.word, [(way, share * most) for way, most in ways], [each.base]
+            )
             if place is not None:
                 return self._settle(new, each, place)
             if answer.result == HOLD and self._tried(new, each.word, answer.variables):
@@ -349,7 +353,9 @@ class Sweep:
             if name in ("a", "b") and kept.get(name, 0) != (1 << self.widths[name]) - 1
         ]
         for fixed in (rest, []):
-            answer = self.prover.solver.ask([*apart, *self.assumed, *fixed], seconds=_COMPLETION_SECONDS)
+            answer = self.prover.solver.ask(
+                [*apart, *self.assumed, *fixed], (), _COMPLETION_SECONDS, self.prover.until
+            )
             if answer.result == HOLD:
                 self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
             if not rest:
