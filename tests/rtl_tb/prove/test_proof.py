@@ -28,13 +28,11 @@ OTHER = Path(__file__).parent / "other_fda.yaml"
 TREE = (
     SUM[: SUM.index("    logic signed")]
     + """
-    // Carry-save adders, and unsigned products with a correction.
+    // Carry-save adders.
     logic [35:0] term [0:4], s, k, next;
     always_comb begin
         for (int i = 0; i < 4; i++) begin
-            term[i] = 36'(a[8*i+:8]) * 36'(b[8*i+:8]) - (a[8*i+7] ? 36'(b[8*i+:8]) << 8 : 36'd0)
-                - (b[8*i+7] ? 36'(a[8*i+:8]) << 8 : 36'd0);
-            if (a[8*i+7] && b[8*i+7]) term[i] = term[i] + 36'd65536;
+            term[i] = 36'($signed(a[8*i+:8]) * $signed(b[8*i+:8]));
         end
         term[4] = {{4{c[31]}}, c};
         s = term[0]; k = term[1];
@@ -65,7 +63,7 @@ def test_units_of_two_structures_are_proved(body: str, tmp_path: Path) -> None:
 def test_a_fused_dot_add_is_proved(dut: Dut) -> None:
     found = prove_dut(dut, 120)
     assert found.verdict == PROVED, found.open
-    assert all("z3" in name for name in found.lemmas)
+    assert "values alone" not in found.lemmas
 
 
 RARE = {
@@ -115,10 +113,13 @@ def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
 
 
 def test_what_the_simulator_gets_right_is_no_counterexample(tmp_path: Path) -> None:
-    """Verilator reads what is taken out for synthesis; Yosys reads x as anything."""
-    body = SUM.replace(": sum[31:0];", ": c[0] & 1'bx ? sum[31:0] ^ 0 : sum[31:0] | (1'bx & 0);") + REGISTERED
-    found = prove_dut(unit(body, tmp_path), 60, options(tmp_path))
-    assert found.verdict in (PROVED, OPEN)
+    """Verilator takes zero for the x that may be anything."""
+    found = prove_dut(
+        unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path),
+        60,
+        options(tmp_path),
+    )
+    assert found.verdict == OPEN and "x" in found.open[0] and found.operands is not None
 
 
 def test_what_the_comparison_allows_is_no_difference(tmp_path: Path) -> None:
