@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "c-header",
         "diagnosis",
         "dissect",
+        "proving",
         "qualification",
     ),
     "Know the arithmetic": (

@@ -210,8 +210,8 @@ def _repeated(word: Word) -> Word | None:
 
 
 def _majority(word: Word) -> frozenset[Word] | None:
-    """The words of (a & b) | (a & c) | (b & c), in any association, and of (a & b) | c & (a ^ b), also with an
-    or for the exclusive one."""
+    """The words of (a & b) | (a & c) | (b & c), in any association, and of (a & b) | c & (a ^ b), also with
+    an or for the exclusive one."""
     if word.op != "or":
         return None
     for one, other in (word.args, word.args[::-1]):

@@ -55,8 +55,9 @@ class Transaction:
         result: the result word, of the variables of the operands, and of x.
         latency: cycles from taking the operands to the result.
         waited: cycles from the end of the reset to taking the operands.
-        undefined: whether x is in it; `held`: whether it is made of what registers held or of operands of other
-            cycles, though no case showed that it depends on them.
+        undefined: whether x is in it.
+        held: whether it is made of what registers held or of operands of other cycles, though no case showed
+            that it depends on them.
     """
 
     result: Word

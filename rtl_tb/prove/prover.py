@@ -194,8 +194,8 @@ class Prover:
             same = [(words.equal(whole, leaf.word), leaf.guard) for leaf in pair]
             return words.any_of(bit if guard is None else words.both(bit, guard) for bit, guard in same)
 
-        # 1. Each choice is one of its two and not below either, which are anything: so no leaf is above its own
-        #    side, by way of the choices between.
+        # 1. Each choice is one of its two and not below either, which are anything: so no leaf is above its
+        #    own side, by way of the choices between.
         chosen: dict[Word, Fact | None] = {}
         tops: list[Fact | None] = []
         for whole, side in ((left, mine), (point, theirs)):
@@ -207,8 +207,8 @@ class Prover:
                 chosen[made] = shown(one_of(made, pair), below)
                 free |= below | {made}
             tops += [shown(at_most(leaf, whole, side.signed), free, steps) for leaf in side.leaves]
-        # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold. Both
-        #    are compared as the unit compares; what `right` makes of the point, it makes of its leaves.
+        # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold.
+        #    Both are compared as the unit compares; what `right` makes of the point, it makes of its leaves.
         last: list[Fact | None] = []
         stop = self._named | {left, point}
         for whole, side, turned in ((right, mine, False), (left, theirs, True)):
@@ -298,18 +298,18 @@ def _larger(words: Words, word: Word) -> tuple[bool, Leaf, Word] | None:
     while any(each.op == "and" for each in bits):
         bits = [arg for each in bits for arg in (each.args if each.op == "and" else (each,))]
     for bit in bits:
-        if bit.op in ("slt", "ult") and [_core(arg) for arg in bit.args] == [_core(other), _core(then)]:
+        if bit.op in ("slt", "ult") and [core(arg) for arg in bit.args] == [core(other), core(then)]:
             guards = [each for each in bits if each is not bit]
             return bit.op == "slt", Leaf(then, words.all_of(guards) if guards else None), other
     return None
 
 
-def _core(word: Word) -> Word:
+def core(word: Word) -> Word:
     """A word without what extends it."""
     if word.op == "sext":
-        return _core(word.args[0])
+        return core(word.args[0])
     if word.op == "concat" and word.args[0].constant == 0:
-        return _core(word.args[1])
+        return core(word.args[1])
     return word
 
 

@@ -67,7 +67,7 @@ class Solver:
 
         Args:
             free: words of which nothing is known; whatever they are made of.
-            seconds: of this process's computing: what is proved does not depend on what else the machine does.
+            seconds: of this process's computing: what is proved is the same on a busy machine.
             until: the time, as time.monotonic has it, at which it stops in any case.
         """
         api, manager = self.api, self.manager

@@ -22,7 +22,7 @@ import numpy as np
 from golden.circuit.words import Values, Word, evaluate, order
 from rtl_tb.prove.lemmas import Certificate, OutOfTime
 from rtl_tb.prove.problem import Problem
-from rtl_tb.prove.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover
+from rtl_tb.prove.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover, core
 from rtl_tb.prove.ranges import range_facts
 from rtl_tb.prove.solver import HOLD, again
 
@@ -94,6 +94,7 @@ class Sweep:
             self.prover.until = until
         self.roots = [self.spec, self.unit, *self.points.values(), *self.assumed]
         self.own = order([self.spec, *self.points.values()])
+        self.factors = {core(arg) for word in self.own if word.op == "mul" for arg in word.args}
         self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
         self.rng = random.Random(1)
         self.vectors = self._completed(problem.vectors)
@@ -191,8 +192,11 @@ class Sweep:
             if (place := self.prover.linear(new, each.word)) is not None:
                 return self._settle(new, each, place)
         if word.op in ("concat", "extract", "not") and word is not self.unit:
-            # Its pieces were looked at; but a piece of something wider may be a register.
-            candidates = [each for each in candidates if each.base in self.names]
+            # Its pieces were looked at; but a piece of something wider may be a register, and products are
+            # the same where their factors are.
+            candidates = [
+                one for one in candidates if one.base in self.names or core(one.base) in self.factors
+            ]
         for each in candidates[:2]:
             if (new, each.word) in self._failed:
                 continue
