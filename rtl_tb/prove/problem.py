@@ -32,6 +32,7 @@ class Problem:
         spec, unit: the result words, with what the comparison of dut.yaml holds for equal made the same.
         assumed: bits that are taken to be 1, with their names.
         vectors: numbers of each operand by name.
+        elements: bits of an element of each operand by name.
         transaction: how the unit was read.
     """
 
@@ -42,6 +43,7 @@ class Problem:
     unit: Word
     assumed: Sequence[tuple[str, Word]]
     vectors: Mapping[str, Sequence[int]]
+    elements: Mapping[str, int]
     transaction: Transaction
 
 
@@ -91,6 +93,7 @@ def problem_of(dut: Dut) -> Problem:
         words.concat(*(came for came, _ in results)),
         assumed,
         {name: [column[at] for at in kept] for name, column in columns.items()},
+        {field.name: field.bits for field in fields},
         read,
     )
 

@@ -40,8 +40,9 @@ _FACT = ((POINTS, 2.0), (DEEPER, 5.0), (PRODUCTS, 10.0), (NOTHING, 10.0))
 _RANGE = ((POINTS, 1.0), (DEEPER, 1.0))
 _COPIES = 24
 """Operands that are made of one difference within, with other bits where it has none."""
-_COMPLETIONS = 4
-"""Differences within that are carried to the result by questions, at most; each has its seconds."""
+_COMPLETIONS = 3
+"""Differences within, of the first and of the last, that are carried to the result by questions; each has its
+seconds."""
 _COMPLETION_SECONDS = 4.0
 _BIASED = range(6, 20)
 """Bits of the words that may be another one plus a constant: exponents."""
@@ -153,12 +154,49 @@ class Sweep:
                     return PROVED
                 if answer.result == HOLD:
                     self._tried(result, self.spec, answer.variables)
-                for each in self.differences[-_COMPLETIONS:]:
-                    self._complete(*each)
-                self.differences.clear()
+                self._falsify()
         except OutOfTime:
             self.tell("out of time")
         return OPEN
+
+    def _falsify(self) -> None:
+        """Looks for operands that refute the unit: from the differences within, those nearest the operands
+        and the result, and where few elements of a and b are not zero.
+
+        Raises:
+            Refuted: there are such operands.
+        """
+        self.tell("looking for operands that refute it")
+        far = max(len(self.differences) - _COMPLETIONS, _COMPLETIONS)
+        for each in (*self.differences[:_COMPLETIONS], *self.differences[far:]):
+            self._complete(*each)
+        self.differences.clear()
+        words = self.words
+        factors = [name for name in ("a", "b") if name in self.widths]
+        count = min((self.widths[name] // self.problem.elements[name] for name in factors), default=0)
+        for kept in ({0}, {count - 1}, {0, count - 1}, {0, count // 2}) if count > 2 else ():
+            zeros = []
+            for name in factors:
+                bits, whole = self.problem.elements[name], self._variable(name)
+                live = sum(((1 << bits) - 1) << place * bits for place in kept)
+                outside = words.both(whole, words.constant(~live, whole.width))
+                zeros.append(words.invert(words.nonzero(outside)))
+            self._refuted_where(zeros)
+
+    def _refuted_where(self, conditions: Sequence[Word]) -> None:
+        """Asks for operands on which the results differ, and some conditions hold.
+
+        Raises:
+            Refuted: there are some.
+        """
+        apart = self.words.invert(self.words.equal(self.unit, self.spec))
+        asked = [apart, *self.assumed, *conditions]
+        answer = self.prover.solver.ask(asked, (), _COMPLETION_SECONDS, self.prover.until)
+        if answer.result == HOLD:
+            self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
+
+    def _variable(self, name: str) -> Word:
+        return self.words.variable(name, self.widths[name])
 
     def _pass(self, ways: Ways) -> Word:
         """The unit's result with all that was proved in it replaced."""
@@ -347,32 +385,16 @@ class Sweep:
             Refuted: there are such operands.
         """
         words = self.words
-        apart = [words.invert(words.equal(one, other)), words.invert(words.equal(self.unit, self.spec))]
-        variables = {str(each.value): each for each in order(self.roots) if each.op == "var"}
-        rest = [
-            words.equal(
-                self._piece(variables[name], kept.get(name, 0)), self._piece_of(operands[name], name, kept)
-            )
-            for name in variables
-            if name in ("a", "b") and kept.get(name, 0) != (1 << self.widths[name]) - 1
-        ]
-        for fixed in (rest, []):
-            answer = self.prover.solver.ask(
-                [*apart, *self.assumed, *fixed], (), _COMPLETION_SECONDS, self.prover.until
-            )
-            if answer.result == HOLD:
-                self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
-            if not rest:
-                break
-
-    def _piece(self, variable: Word, kept: int) -> Word:
-        """The bits of a variable that are not kept, the others as zeros."""
-        outside = ((1 << variable.width) - 1) & ~kept
-        return self.words.both(variable, self.words.constant(outside, variable.width))
-
-    def _piece_of(self, number: int, name: str, kept: Mapping[str, int]) -> Word:
-        width = self.widths[name]
-        return self.words.constant(number & ((1 << width) - 1) & ~kept.get(name, 0), width)
+        apart = words.invert(words.equal(one, other))
+        rest = []
+        for name in self.widths:
+            outside = ((1 << self.widths[name]) - 1) & ~kept.get(name, 0)
+            if name in ("a", "b") and outside:
+                mask = words.constant(outside, self.widths[name])
+                held = words.constant(operands[name] & outside, self.widths[name])
+                rest.append(words.equal(words.both(self._variable(name), mask), held))
+        for fixed in (rest, []) if rest else ([],):
+            self._refuted_where([apart, *fixed])
 
 
 def _key(column: Values) -> Any:

@@ -1,5 +1,5 @@
-"""A small unit for the tests of proofs: the sum of four products of signed bytes and an accumulator, saturated,
-written in several ways; and units that are no function of one transaction."""
+"""A small unit for the tests of proofs: the sum of four products of signed bytes and an accumulator,
+saturated, in a text that a test may change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rtl_tb.dut.description import Dut, load_dut
 
 _MAC4 = Path(rtl_tb.__file__).parent / "examples" / "own_unit" / "mac4.yaml"
 _PORTS = """
-    input logic clk, rst_n, in_valid, input logic [31:0] a, b, c, output logic out_valid, output logic [31:0] d
+    input logic clk, rst_n, in_valid, input logic [31:0] a, b, c,
+    output logic out_valid, output logic [31:0] d
 """
 SUM = """
     logic signed [35:0] sum;

@@ -1,4 +1,4 @@
-"""Reading: a unit's netlist means what its text means, and what is no function of one transaction is refused."""
+"""Reading: a unit's netlist means what its text means; what is no function of a transaction is refused."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Proofs: units of several structures are proved, faults are refuted by operands that the simulator gets wrong,
-and what is neither is open."""
+"""Proofs: units of several structures are proved, faults are refuted by operands that the simulator gets
+wrong, and what is neither is open."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 from golden.cli.app import app
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.prove import proof
+from rtl_tb.prove import checker, proof
 from rtl_tb.prove.problem import planted, problem_of
 from rtl_tb.prove.proof import prove_dut
 from rtl_tb.prove.sweep import OPEN, PROVED, REFUTED, Sweep
@@ -87,7 +88,7 @@ def test_a_fault_in_a_fused_dot_add_is_refuted(tmp_path: Path) -> None:
     for seed in range(3):
         fault = planted(problem, seed)
         assert fault is not None
-        assert proof._searched(Sweep(fault[0], proof.time.monotonic() + 60))[0] == REFUTED, fault[1]
+        assert proof._searched(Sweep(fault[0], time.monotonic() + 60))[0] == REFUTED, fault[1]
 
 
 def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
@@ -97,9 +98,9 @@ def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
 
 def test_a_proof_that_is_not_accepted_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: Any) -> None:
-        raise proof.checker.NotAProof("lemma 3 does not hold")
+        raise checker.NotAProof("lemma 3 does not hold")
 
-    monkeypatch.setattr(proof.checker, "check", refuse)
+    monkeypatch.setattr(checker, "check", refuse)
     found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
     assert found.verdict == OPEN and "lemma 3" in found.open[0]
 
