@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 
 from golden.circuit.numbers import Builder, Number, refuse
 from golden.circuit.rounding import Rule, jammed, to_code
 from golden.circuit.words import Word
 from golden.number.formats import Format
 from golden.program.bounds import Bounds, Registers, follow, groups_of, power
-from golden.program.steps import Additions, Fma, IeeeStep, Multiply, Sum
+from golden.program.steps import Additions, Fma, IeeeStep, Sum
 
 
 def ieee_rule(step: IeeeStep, fmt: Format) -> Rule:
@@ -52,10 +53,10 @@ def _sum(
         width = _sum_width(numbers, offset, after, base, step)
         placed = [build.signed(number, width, offset) for number in numbers]
     else:
-        # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is that
-        # of the finest bit that a term can have.
+        # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is
+        # that of the finest bit that a term can have.
         lowest = min([after.lsb] + [number.reach[0] + number.offset for number in numbers])
-        width = after.size - lowest + 2
+        width = max(after.size - lowest, 0) + 2
         base, offset, reach = build.exponent(0), lowest, (0, 0)
         placed = []
         for number in numbers:
@@ -77,6 +78,7 @@ def _sum(
     if step.width is not None or step.complement == "c":  # the least number of a register has no negative
         magnitude = words.choose(negative, words.neg(total), total)
     sticky, last = _carried(build, numbers)
+    zero_sign = words.choose(special[1], special[2], _zero_sign(build, numbers, step.rounding))
     zero = words.invert(finite)
     if step.cancelled == "zero":
         empty = words.invert(words.nonzero(total))
@@ -84,8 +86,8 @@ def _sum(
             empty = words.both(empty, words.invert(sticky))
         zero = words.either(zero, empty)
     return Number(
-        special[0], special[1], zero, words.choose(special[1], special[2], negative), magnitude, base, offset, shown,
-        reach, zero_sign=_zero_sign(build, numbers, step.rounding), twos=total, sticky=sticky, last=last,
+        special[0], special[1], zero, words.choose(special[1], special[2], negative), magnitude, base, offset,
+        shown, reach, zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
     )  # fmt: skip
 
 
@@ -137,7 +139,7 @@ def _shown(build: Builder, numbers: Sequence[Number], step: Sum) -> tuple[Word, 
 
 
 def _zero_sign(build: Builder, numbers: Sequence[Number], rounding: str) -> Word:
-    """The sign of a zero sum: one that all terms share where all are zeros; else +, or - when rounding down."""
+    """The sign of a zero sum: one that all terms share where all are zeros; else +, rounding down -."""
     words = build.words
     signs = [build.sign_of(number) for number in numbers]
     zeros = [words.invert(words.nonzero(number.magnitude)) for number in numbers]
@@ -168,36 +170,30 @@ def _held(
     """The sum as a two's complement register with so many integer bits holds it."""
     words = build.words
     assert step.width is not None
-    if shown is base:
-        bits = step.width - offset
-    elif shown.constant is not None and base.constant is not None:
-        place = [
-            one.constant - (one.constant >> (one.width - 1) << one.width)
-            for one in (shown, base)
-            if one.constant is not None
-        ]
-        bits = place[0] + step.width - place[1] - offset
-    else:
-        raise refuse("the exponents of its terms differ", "sum", "width")
     if step.overflow == "saturate" and len({number.last_place for number in numbers}) > 1:
         raise refuse("the terms have different last places", "sum", "overflow")
-    if bits >= total.width:
-        return total
-    if bits < 1:
-        raise refuse("the register has no bit of the sum", "sum", "width")
-    wrapped = words.extract(total, 0, bits)
+    # Its highest bit stands `width` places above the exponent that the sum shows. What lies above is cut by a
+    # shift to the left and a signed one back, so that the sign is that of the highest bit kept.
+    width = total.width
+    above = words.sub(build.plus(base, width + offset - step.width), shown)
+    fits_all = words.less_signed(above, build.exponent(0))
+    above = words.choose(fits_all, build.exponent(0), above)
+    wrapped = words.shift_right_signed(words.shift_left(total, above), above)
     if step.overflow == "wrap":
         return wrapped
-    fits = words.equal(words.extend_signed(wrapped, total.width), total)
-    largest, least = words.constant((1 << (bits - 1)) - 1, bits), words.constant(1 << (bits - 1), bits)
-    limit = words.choose(words.bit(total, total.width - 1), least, largest)
-    return words.choose(fits, wrapped, limit)
+    largest = words.shift_right(words.constant((1 << (width - 1)) - 1, width), above)
+    limit = words.choose(words.bit(total, width - 1), words.invert(largest), largest)
+    none = words.less_signed(build.exponent(width - 1), above)  # the register has no bit of the sum
+    limit = words.choose(none, words.constant(0, width), limit)
+    return words.choose(words.equal(wrapped, total), total, limit)
 
 
 def _carried(build: Builder, numbers: Sequence[Number]) -> tuple[Word | None, tuple[Word, int] | None]:
     """The sticky bit of a sum, and the last place that it lies below; None: no term can have one."""
     bits = [
-        build.words.both(number.sticky, build.finite(number)) for number in numbers if number.sticky is not None
+        build.words.both(number.sticky, build.finite(number))
+        for number in numbers
+        if number.sticky is not None
     ]
     return (build.any_of(bits), _last(build, numbers)) if bits else (None, None)
 
@@ -229,7 +225,8 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
     """
     words = build.words
     nan, infinity, sign = _propagated(build, (x, y))
-    zero_sign = _zero_sign(build, (x, y), step.rounding)
+    zero_sign = words.choose(infinity, sign, _zero_sign(build, (x, y), step.rounding))
+    sticky, last = _carried(build, (x, y))
     if x.base is y.base:
         base, offset, reach = x.base, min(x.offset, y.offset), x.reach
         width = max(one.width + one.offset - offset for one in (x, y)) + 2
@@ -241,6 +238,8 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
         tops = [build.plus(one.base, one.offset + one.width) for one in (x, y)]
         live = [words.nonzero(one.magnitude) for one in (x, y)]
         base = build.largest([words.choose(own, top, lowest) for own, top in zip(live, tops, strict=True)])
+        if last is not None:  # nothing but a sticky bit is left: it lies below the last place
+            base = words.choose(build.any_of(live), base, build.plus(*last))
         offset, width = -size - 1, size + 3
         placed = []
         for one, top in zip((x, y), tops, strict=True):
@@ -255,7 +254,6 @@ def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Form
     negative = words.bit(total, total.width - 1)
     magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
     zero = words.both(x.zero, y.zero)
-    sticky, last = _carried(build, (x, y))
     return Number(
         nan, infinity, zero, words.choose(infinity, sign, negative), magnitude, base, offset, base, reach,
         zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
@@ -266,8 +264,9 @@ def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
     """The number rounded to the step's format and decoded again."""
     fmt = step.format
     assert fmt is not None, "a multiply is rounded only where it has a format"
-    code = build.mark(name, to_code(build, build.with_sticky(exact), ieee_rule(step, fmt)))
-    return build.decode(fmt, code)
+    with build.inside(name):
+        code = to_code(build, build.with_sticky(exact), ieee_rule(step, fmt))
+    return build.decode(fmt, build.mark(name, code))
 
 
 def _of_numbers(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
@@ -288,15 +287,14 @@ def _only_without(build: Builder, nan: Word, first: int) -> None:
 
 def additions(build: Builder, step: Additions, terms: Sequence[tuple[str, Number]]) -> list[Number]:
     """The rounded sums of each group, two terms at a time."""
-    words, numbers = build.words, [number for _, number in terms]
+    numbers = [number for _, number in terms]
     groups = groups_of(step, len(terms))
     found = []
     for at, group in enumerate(groups):
-        count = iter(range(len(terms)))
-        where = "sum" if len(groups) == 1 else f"sum[{at}]"
+        names = (f"sum.{i}" if len(groups) == 1 else f"sum[{at}].{i}" for i in count())
 
-        def add(x: Number, y: Number, where: str = where, count: "object" = count) -> Number:
-            return _added_and_rounded(build, step, x, y, f"{where}.{next(count)}")  # type: ignore[call-overload]
+        def add(x: Number, y: Number, names: Iterator[str] = names) -> Number:
+            return _added_and_rounded(build, step, x, y, next(names))
 
         found.append(_reduced(numbers[group], step.order, add))
     return found
@@ -374,7 +372,7 @@ def fma(build: Builder, step: Fma, pairs: Sequence[tuple[Number, Number]], c: Nu
     """The result of each chain of multiply-adds."""
     groups = groups_of(step, len(pairs))
     found = []
-    for at, group in enumerate(groups):
+    for group in groups:
         index = range(*group.indices(len(pairs)))
         total: Number | None = None
         if step.start == "c":
@@ -391,7 +389,7 @@ def fma(build: Builder, step: Fma, pairs: Sequence[tuple[Number, Number]], c: Nu
 
 
 def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | None, name: str) -> Number:
-    words, operands = build.words, {"a": a, "b": b, "c": c}
+    operands = {"a": a, "b": b, "c": c}
     product = build.product(a, b, step.zero_times_infinity)
     build.mark(name.replace("fma", "product"), product.magnitude)
     first = len(build.raised)
@@ -436,8 +434,3 @@ def written(build: Builder, number: Number, step: Additions | Fma, fmt: Format) 
         paid = words.both(number.nan, words.nonzero(number.payload))
         code = words.choose(paid, build.nan_code(fmt, number, False), code)
     return code
-
-
-def rounded_product(build: Builder, number: Number, step: Multiply, name: str) -> Number:
-    """A product that the multiplier rounds."""
-    return ieee(build, number, step, name)

@@ -64,12 +64,17 @@ def _maximum(build: Builder, step: Align, terms: Sequence[Term], bounds: Registe
     bottom = build.exponent(lowest)
 
     def parts(names: set[str]) -> list[tuple[Word, Word]]:
+        """Whether a number takes part, and its exponent."""
         return [
             (_takes_part(build, step, number), number.exponent) for name, _, number in terms if name in names
         ]
 
     inside = parts({name for name, _, _ in terms} - set(left_out))
-    found = [words.choose(takes, exponent, bottom) for takes, exponent in inside]
+    labels = [label for name, label, _ in terms if name not in left_out]
+    found = [
+        build.mark(f"candidate[{label}]", words.choose(takes, exponent, bottom))
+        for label, (takes, exponent) in zip(labels, inside, strict=True)
+    ]
     if step.floor is not None or not left_out:
         return build.largest([*found, bottom] if step.floor is not None else found or [bottom])
     # Registers left out count where there is nothing else.
@@ -125,7 +130,6 @@ def _aligned(build: Builder, term: Term, frame: Frame) -> Number:
     name, label, number = term
     words, step, maximum = build.words, frame.step, frame.maximum
     places = dict(step.fraction_bits)[name]
-    zeroed = _outside(build, name, number, places, frame)
     own, finite = build.with_sticky(number), build.finite(number)
     if step.exponent is None and not step.maximum and name not in dict(step.left_out):
         # The largest exponent is not below that of any number that takes part in it.
@@ -142,6 +146,7 @@ def _aligned(build: Builder, term: Term, frame: Frame) -> Number:
     bits = places + int(step.cut == "sticky_added" or (step.zeros == "sticky" and step.cut == "dropped"))
     width = max(bounds.integer_bits, 1) + bits
     amount = build.plus(distance, more)
+    zeroed = _outside(build, name, number, places, frame, magnitude, amount)
     twos = None
     seen = build.no if step.cut == "dropped" else _seen(build, magnitude, amount, step.sticky_gap)
     if step.rounding == "toward_zero" and least >= 0 and more >= 0:
@@ -224,6 +229,9 @@ def _distance(build: Builder, name: str, number: Number, frame: Frame) -> tuple[
             build.exponent(step.shift_limit) if step.shift_limit < 1 << (build.exponent_bits - 1) else None
         )
         if limit is not None:
+            # A number of another base than its exponent may lie below that by its own bits.
+            beneath = 0 if carried else frame.bounds[name].bottom - number.reach[1]
+            least = min(least, step.shift_limit + beneath)
             away = words.sub(maximum, number.exponent)
             stops = words.less_signed(limit, away)
             lifted = words.sub(number.exponent, number.base)
@@ -231,7 +239,9 @@ def _distance(build: Builder, name: str, number: Number, frame: Frame) -> tuple[
     return distance, least
 
 
-def _outside(build: Builder, name: str, number: Number, places: int, frame: Frame) -> Word:
+def _outside(
+    build: Builder, name: str, number: Number, places: int, frame: Frame, magnitude: Word, amount: Word
+) -> Word:
     """Whether a number counts as zero: outside the window of its register, dropped, or spared."""
     words, step, maximum = build.words, frame.step, frame.maximum
     found = []
@@ -245,8 +255,14 @@ def _outside(build: Builder, name: str, number: Number, places: int, frame: Fram
         # A negative number below the last bit kept, which is worth more than 2**least.
         last = build.plus(maximum, -places)
         worth = words.less_signed(build.exponent(least), last)
-        empty = words.invert(words.nonzero(number.magnitude))
-        below = words.either(empty, words.less_signed(build.leading_place(number), last))
+        if step.shift_limit is None and not step.left_out:
+            empty = words.invert(words.nonzero(number.magnitude))
+            if number.sticky is not None:  # a number that has but a sticky bit lies where its last place does
+                base, offset = number.last_place
+                empty = words.both(empty, words.invert(words.less_signed(last, build.plus(base, offset))))
+            below = words.either(empty, words.less_signed(build.leading_place(number), last))
+        else:  # the shifter takes it to lie elsewhere
+            below = words.invert(words.nonzero(words.shift_right(magnitude, amount)))
         found.append(build.all_of([worth, build.sign_of(number), below]))
     return build.any_of(found)
 

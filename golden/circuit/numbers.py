@@ -8,7 +8,8 @@ added without a shifter. The rules are those of golden/model/reference.py, line 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from golden.circuit.words import CircuitError, Word, Words
@@ -66,6 +67,7 @@ class Builder:
     Attributes:
         words: the table.
         exponent_bits: of every exponent: any one of the program and any difference of two fits.
+        named: the words that have a name.
         points: named words in the order in which they were made, with the step that made them.
         facts: named conditions that hold for all operands.
         raised: status flags and when they are raised.
@@ -77,6 +79,7 @@ class Builder:
     def __init__(self, words: Words, exponent_bits: int) -> None:
         self.words, self.exponent_bits = words, exponent_bits
         self.points: dict[str, Word] = {}
+        self.named: set[Word] = set()
         self.places: dict[str, tuple[int, int]] = {}
         self.facts: list[tuple[str, Word]] = []
         self.step: tuple[int, int] = (0, 0)
@@ -91,10 +94,18 @@ class Builder:
     def mark(self, name: str, word: Word) -> Word:
         """Names a word; the first name of a word and the first word of a name stay."""
         name = self.prefix + name
-        if word.constant is None and word.op != "var" and name not in self.points:
+        if word.constant is None and word.op != "var" and not (name in self.points or word in self.named):
             self.points[name] = word
+            self.named.add(word)
             self.places[name] = self.step
         return word
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[None]:
+        """Points made meanwhile are those of one value."""
+        before, self.prefix = self.prefix, f"{self.prefix}{name}."
+        yield
+        self.prefix = before
 
     def fact(self, name: str, condition: Word) -> None:
         """Says that a condition holds for all operands."""
@@ -370,6 +381,8 @@ class Builder:
             last = words.add(low_x, low_y), offset_x + offset_y
             sticky = self.any_of(one.sticky for one in (x, y) if one.sticky is not None)
         zero = words.either(x.zero, y.zero)
+        if zero_times_infinity == "infinity":
+            zero = words.both(zero, words.invert(invalid))
         if zero_times_infinity == "zero":
             # Zero times infinity is the zero that it was, with its exponent.
             exponent = words.choose(
@@ -407,7 +420,8 @@ class Builder:
             size = 1 << power
             empty = words.invert(words.nonzero(words.extract(left, word.width - size, size)))
             moved = self.pad(words.extract(left, 0, word.width - size), size)
-            left = words.choose(empty, moved, left)
+            self.mark(f"empty_{size}", empty)
+            left = self.mark(f"left_{size}", words.choose(empty, moved, left))
             counts.append(empty)
         return words.extend(words.concat(*counts), self.exponent_bits) if counts else self.exponent(0)
 

@@ -102,6 +102,7 @@ def to_code(build: Builder, number: Number, rule: Rule) -> Word:
     fmt, words = rule.format, build.words
     rounded = to_float(build, number, rule) if fmt.is_float else to_integer(build, number, rule)
     special = words.either(number.nan, number.infinity)
+    build.mark("result", rounded)
     if not fmt.is_float:
         build.raise_flag("invalid", special)
     return words.choose(special, build.special_code(fmt, number, rule.nan), rounded)
@@ -144,16 +145,13 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
     field = build.plus(exponent, fmt.bias)
     field = words.choose(lead, field, build.exponent(0))
     packed = build.join(field, fraction)
-    if not fmt.has_subnormals:
-        up_or_zero = words.both(up, lead)  # what rounds up to the least normal number has code 0 either way
-    else:
-        up_or_zero = up
-    result = words.add(packed, words.extend(up_or_zero, packed.width))
+    if not fmt.has_subnormals:  # what rounds up to the least normal number has code 0 either way
+        up = words.both(up, lead)
+    result = words.add(packed, words.extend(up, packed.width))
     build.mark("rounded", result)
 
-    carried = build.all_of(
-        [up, words.invert(build.any_of([words.invert(one) for one in _bits(build, fraction)]))]
-    )
+    full = build.yes if fraction is None else words.equal(fraction, words.constant(-1, kept))
+    carried = words.both(up, full)
     small = words.invert(lead)
     flushed = build.no
     if rule.flush != "none" or build.flags_wanted:
@@ -165,7 +163,7 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
             flushed = words.either(tiny, below)
     if rule.subnormal_carry == "lost":
         flushed = words.either(flushed, words.both(small, carried))
-    if not fmt.has_subnormals and fmt.has_zero:
+    if not fmt.has_subnormals:
         flushed = words.either(flushed, small)
     result = words.choose(flushed, words.constant(0, result.width), result)
 
@@ -198,10 +196,6 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
         code = words.choose(over, words.constant(word, fmt.bits), code)
     _raise_flags(build, rule, special, nonzero, flushed, over, half, rest, small, carried, normalized, sign)
     return code
-
-
-def _bits(build: Builder, word: Word | None) -> list[Word]:
-    return [] if word is None else [build.words.equal(word, build.words.constant(-1, word.width))]
 
 
 def _raised(build: Builder, number: Number, rule: Rule) -> tuple[Word, Word, int]:

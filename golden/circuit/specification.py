@@ -8,6 +8,7 @@ Every step means what golden/model/reference.py says; widths come from golden/pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -18,7 +19,7 @@ from golden.circuit.rounding import Rule, to_code
 from golden.circuit.words import Word, Words, order
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.bounds import Registers, operands_of, walk
+from golden.program.bounds import Registers, follow, operands_of, walk
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import Signature
 from golden.program.steps import (
@@ -34,6 +35,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    format_of,
 )
 
 HELD = "held"
@@ -89,8 +91,10 @@ def circuit_of(instruction: Instruction, words: Words, inputs: Mapping[str, Word
         points, places, facts = made.points, made.places, made.facts
     else:
         outputs, points, places, facts = _of_modes(one, words, operands, assumed)
+    # A word can get its name after one that is made of it: the numbers have the order.
     reached = set(order([*outputs.values()]))
-    points = {name: word for name, word in points.items() if word in reached}
+    named = sorted(points.items(), key=lambda item: item[1].number)
+    points = {name: word for name, word in named if word in reached}
     return Circuit(words, given, outputs, points, facts, assumed, {name: places[name] for name in points})
 
 
@@ -130,7 +134,7 @@ def _of_modes(
 
 
 def _held_or_given(unit: Instruction, words: Words, operands: dict[str, Word]) -> dict[str, Word]:
-    """The operands of the dot product that a unit with its own accumulator does; see golden/program/state.py."""
+    """The operands of the dot product of a unit with its own accumulator; see golden/program/state.py."""
     rest = {name: word for name, word in operands.items() if name not in ("clear", "load", HELD)}
     clear, c = operands["clear"], operands[HELD]
     load = operands.get("load", words.constant(0, 1))
@@ -232,9 +236,7 @@ def exponent_bits(unit: Instruction) -> int:
             operation.operand_format,
             *unit.formats.values(),
         ]
-        formats += [
-            step.format for step in operation.steps if isinstance(getattr(step, "format", None), Format)
-        ]
+        formats += [format_of(step) for step in operation.steps]
         for fmt in formats:
             if fmt is not None and fmt.is_float:
                 reach = max(
@@ -289,7 +291,10 @@ class _Operation:
         self.codes = {name: [elements[name][k] for k in operation.k_index] for name in "ab"}
         self.registers: dict[str, list[Number]] = {}
         for name in "ab":
-            read = [build.decode(unit.formats[name], code) for code in self.codes[name]]
+            read = [
+                self._decoded(unit.formats[name], code, f"{name}{{}}[{k}]")
+                for k, code in enumerate(self.codes[name])
+            ]
             self._look_for_signalling(unit.formats[name], read)
             self.registers[name] = [self._converted(number, unit.formats[name]) for number in read]
         self.registers["c"] = [self._result(operation.seed, operation.seed_format, results)]
@@ -303,9 +308,18 @@ class _Operation:
         """c, a zero or an earlier result."""
         code = results.get(name) if name not in ("zero", NO_SEED) else None
         code = self.words.constant(0, max(fmt.bits, 1)) if code is None else code
-        number = self.build.decode(fmt, self.words.extend(code, max(fmt.bits, 1)))
+        number = self._decoded(
+            fmt, self.words.extend(code, max(fmt.bits, 1)), re.sub(r"\W", "_", name) + "{}"
+        )
         if name == "c":
             self._look_for_signalling(fmt, [number])
+        return number
+
+    def _decoded(self, fmt: Format, code: Word, label: str) -> Number:
+        """An operand, its parts named."""
+        number = self.build.decode(fmt, code)
+        for what in ("nan", "infinity", "zero", "sign", "exponent", "magnitude"):
+            self.build.mark(label.format(f"_{what}"), getattr(number, what))
         return number
 
     def _look_for_signalling(self, fmt: Format, numbers: list[Number]) -> None:
@@ -347,10 +361,11 @@ class _Operation:
         for k in self.operation.k_index:
             pair = []
             for name in ("scale_a", "scale_b"):
-                number = build.decode(unit.formats[name], elements[name][k // block])
+                label = f"{name}{{}}[{k // block}]"
+                number = self._decoded(unit.formats[name], elements[name][k // block], label)
                 self._look_for_signalling(unit.formats[name], [number])
                 pair.append(number)
-            product = build.product(*pair)
+            product = build.product(pair[0], pair[1])
             build.mark(f"scale[{k // block}]", product.magnitude)
             build.mark(f"scale_exponent[{k // block}]", product.exponent)
             found.append(product)
@@ -490,7 +505,8 @@ class _Operation:
         for k, one in enumerate(products):
             build.mark(f"product[{k}]", one.magnitude if one.twos is None else one.twos)
             build.mark(f"exponent[{k}]", one.exponent)
-            build.mark(f"sign[{k}]", one.sign)
+            for what in ("sign", "zero", "nan", "infinity"):
+                build.mark(what + f"[{k}]" if what == "sign" else f"product_{what}[{k}]", getattr(one, what))
             zero = words.invert(words.nonzero(one.magnitude))
             if one.twos is None and one.zero.constant is None:
                 special = words.either(one.nan, one.infinity)
@@ -547,8 +563,8 @@ class _Operation:
         low, high = product.reach
         top = product.offset + product.width - 1
         return replace(
-            product, magnitude=magnitude, twos=None, base=leading, offset=1 - product.width, exponent=exponent,
-            reach=(low + product.offset, high + top), last=product.last_place,
+            product, magnitude=magnitude, twos=None, base=leading, offset=1 - product.width,
+            exponent=exponent, reach=(low + product.offset, high + top), last=product.last_place,
         )  # fmt: skip
 
     def _scale(self, step: Scale) -> None:
@@ -568,6 +584,8 @@ class _Operation:
         terms = [number for name in step.of for number in self.registers[name]]
         positive = build.any_of(words.both(one.infinity, words.invert(one.sign)) for one in terms)
         negative = build.any_of(words.both(one.infinity, one.sign) for one in terms)
+        build.mark("positive_infinity", positive)
+        build.mark("negative_infinity", negative)
         opposite = words.both(positive, negative)
         build.raise_flag("invalid", opposite)
         nan = build.any_of(one.nan for one in terms)
@@ -579,6 +597,7 @@ class _Operation:
         infinity = build.any_of([positive, negative])
         build.mark("nan", nan)
         build.mark("infinity", infinity)
+        build.mark("infinity_sign", sign)
         some = build.any_of([nan, infinity])
         nothing = replace(
             self._nothing(), nan=nan, infinity=words.both(infinity, words.invert(nan)), sign=sign
@@ -586,7 +605,7 @@ class _Operation:
         own = build.special_code(fmt, nothing, step.nan)
         for condition, code in reversed(self._causes(step)):
             own = words.choose(words.both(nan, condition), code, own)
-        self.ends.append((build.mark("special", some), own))
+        self.ends.append((build.mark("special", some), build.mark("special_result", own)))
         build.ended = words.either(build.ended, some)
         for name in step.of:
             self.registers[name] = [
@@ -651,8 +670,6 @@ class _Operation:
         return found
 
     def _normalize(self, step: Normalize, bounds: Registers) -> None:
-        from golden.program.bounds import follow
-
         after, places = follow(step, bounds), dict(step.fraction_bits)
         for name in step.of:
             self.registers[name] = [

@@ -428,9 +428,9 @@ def _exact(op: str, width: int, x: list[Values], words: Sequence[Word], value: A
         case "ashr":
             return _signed(x[0], width) >> np.minimum(x[1], width)
         case "eq":
-            return (x[0] == x[1]).astype(int).astype(object)
+            return np.asarray(x[0] == x[1]).astype(int).astype(object)
         case "ult":
-            return (x[0] < x[1]).astype(int).astype(object)
+            return np.asarray(x[0] < x[1]).astype(int).astype(object)
         case "slt":
             return (_signed(x[0], bits) < _signed(x[1], bits)).astype(int).astype(object)
         case "ite":
@@ -438,14 +438,14 @@ def _exact(op: str, width: int, x: list[Values], words: Sequence[Word], value: A
         case "concat":
             return (x[0] << words[1].width) | x[1]
         case "extract":
-            return x[0] >> value
+            return np.asarray(x[0] >> value)
         case "sext":
-            return _signed(x[0], bits)
+            return np.asarray(_signed(x[0], bits))
     raise CircuitError(f"no operation {op!r}")
 
 
 def _signed(numbers: Values, width: int) -> Values:
-    return numbers - ((numbers >> (width - 1)) << width)
+    return np.asarray(numbers - ((numbers >> (width - 1)) << width))
 
 
 def _native(op: str, width: int, x: list[Values], words: Sequence[Word], value: Any) -> Values:
@@ -461,9 +461,9 @@ def _native(op: str, width: int, x: list[Values], words: Sequence[Word], value: 
                 return x[0] >> by
             return (_native_signed(x[0], width) >> by.astype(np.int64)).astype(np.uint64) & mask
         case "eq":
-            return (x[0] == x[1]).astype(np.uint64)
+            return np.asarray(x[0] == x[1]).astype(np.uint64)
         case "ult":
-            return (x[0] < x[1]).astype(np.uint64)
+            return np.asarray(x[0] < x[1]).astype(np.uint64)
         case "slt":
             return (_native_signed(x[0], bits) < _native_signed(x[1], bits)).astype(np.uint64)
         case "ite":

@@ -422,9 +422,9 @@ def export(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME|dpi|c",
+            metavar="NAME|dpi|c|sv",
             help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the "
-            "NAME after it, or c, for a C header of it.",
+            "NAME after it, c, for a C header of it, or sv, for synthesizable SystemVerilog of it.",
             autocompletion=completion.instruction,
             show_default=False,
         ),
@@ -433,7 +433,7 @@ def export(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="After dpi and c: what to model; after c also a whole architecture.",
+            help="After dpi, c and sv: what to model; after c also a whole architecture.",
             autocompletion=completion.instruction,
         ),
     ] = None,
@@ -442,25 +442,38 @@ def export(
         typer.Option("--format", help="md, json or program.", autocompletion=lambda: list(_EXPORTS)),
     ] = "md",
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")
+        Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi, sv: to this folder.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", help="dpi, c: start of all names (default: NAME's).")
+        str | None,
+        typer.Option(
+            "--prefix", help="dpi, c: start of all names; sv: name of the module (default: NAME's)."
+        ),
+    ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
     ] = None,
     arch: Arch = None,
 ) -> None:
     """Writes the instruction's specification as a document, or the instruction as a C model for simulators
-    (dpi) or a C header for emulators (c).
+    (dpi), a C header for emulators (c) or a circuit (sv).
 
     The document: steps, widths of every register, special values, sources; with --format program the
     compiled program, for the explorer (docs explorer). The model: self-contained C, a SystemVerilog package
     with the imported function, an example testbench, a Makefile. The header: one file with the instruction,
-    or all of an architecture, on dot products, matrices and registers of lanes.
+    or all of an architecture, on dot products, matrices and registers of lanes. The circuit: one module of
+    SystemVerilog, combinational or with registers, and the dut.yaml by which `mmagold rtl check` runs it.
     """
+    if name == "sv" and model is not None:
+        _export_circuit(model, out, prefix, arch, pipeline)
+        return
+    if pipeline is not None:
+        raise typer.BadParameter("only 'export sv NAME' has a pipeline", param_hint="--pipeline")
     if name == "c" and model is not None:
         _export_header(model, out, prefix, arch)
         return
-    if name in ("dpi", "c") or model is not None:
+    if name in ("dpi", "c", "sv") or model is not None:
         _export_dpi(name, model, out, prefix, arch)
         return
     from golden.catalog.lookup import resolve
@@ -494,11 +507,27 @@ def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | Non
 
     if word != "dpi" or name is None:
         raise UnknownNameError(
-            f"arguments are '{word} {name or ''}', expected 'dpi NAME', 'c NAME' or one NAME"
+            f"arguments are '{word} {name or ''}', expected 'dpi NAME', 'c NAME', 'sv NAME' or one NAME"
         )
     if out is None:
         raise typer.BadParameter("dpi writes several files; name a folder", param_hint="--out")
     for file in dpi.write(resolve(name, arch), out, prefix):
+        typer.echo(str(file))
+
+
+def _export_circuit(
+    name: str, out: Path | None, prefix: str | None, arch: str | None, pipeline: str | None
+) -> None:
+    from golden.catalog.lookup import resolve
+    from golden.circuit import systemverilog
+    from golden.vectors.dpi import default_prefix
+
+    if out is None:
+        raise typer.BadParameter("sv writes several files; name a folder", param_hint="--out")
+    instruction = resolve(name, arch)
+    unit = Path(name) if instruction.is_custom else None
+    steps = tuple(filter(None, (pipeline or "").split(",")))
+    for file in systemverilog.write(instruction, out, prefix or default_prefix(instruction), steps, unit):
         typer.echo(str(file))
 
 

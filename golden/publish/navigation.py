@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uvm",
         "vectors",
         "c-header",
+        "export-sv",
         "diagnosis",
         "dissect",
         "proving",
