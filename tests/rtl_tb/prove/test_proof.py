@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +115,12 @@ def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
 
 
 def test_what_the_simulator_gets_right_is_no_counterexample(tmp_path: Path) -> None:
-    """Verilator takes zero for the x that may be anything."""
-    found = prove_dut(
-        unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path),
-        60,
-        options(tmp_path),
-    )
+    """Verilator takes zero for the x that may be anything; the check that explains runs it as ones, too."""
+    dut = unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path)
+    zeros = replace(options(tmp_path), four_states=False, synthesis="off")
+    found = prove_dut(dut, 60, zeros)
     assert found.verdict == OPEN and "x" in found.open[0] and found.operands is not None
+    assert prove_dut(dut, 60, options(tmp_path)).verdict == REFUTED
 
 
 def test_what_the_comparison_allows_is_no_difference(tmp_path: Path) -> None:
