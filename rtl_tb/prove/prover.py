@@ -210,7 +210,9 @@ class Prover:
         # 2. No leaf of one side is above the other side, whatever the points are for which the facts hold.
         #    Both are compared as the unit compares; what `right` makes of the point, it makes of its leaves.
         last: list[Fact | None] = []
-        stop = self._named | {left, point}
+        own = {leaf.word for leaf in mine.leaves}
+        bound = {each for made, pair in theirs.choices for each in (made, *(leaf.word for leaf in pair))}
+        stop = self._named.difference(bound - own) | {left, point}
         for whole, side, turned in ((right, mine, False), (left, theirs, True)):
             under: dict[Leaf, Fact | None] = {}
 
