@@ -126,7 +126,7 @@ def _held(
     apart = proof.words.invert(proof.words.equal(*pair))
     text = smtlib([apart, *facts, *proof.assumed], lemma.free)
     for name, ask in solvers:
-        answer = ask(text, seconds if lemma.method == SOLVER else seconds / 5)
+        answer = ask(text, seconds if lemma.method == SOLVER else seconds / 2)
         if answer == NEVER:
             return name if lemma.method == SOLVER else f"values, and {name} for the lowest bits"
         if answer != UNKNOWN:
