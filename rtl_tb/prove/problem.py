@@ -161,10 +161,9 @@ def _is(words: Words, fmt: Format, code: Word, kind: str) -> Word:
 
 
 def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
-    """The problem of a unit with a fault: one bit of a word is wrong for one pattern of TRIGGER_BITS operand
-    bits, which no vector of the problem has, and for some operands with it the result is wrong. And
-    what it is. None: no such fault was found.
-    """
+    """The problem of a unit with a fault, and what it is: one bit of a word is wrong for one pattern of
+    TRIGGER_BITS operand bits, which no vector of the problem has, and for some operands with it the result is
+    wrong. None: no such fault was found."""
     rng = random.Random(seed)
     words = problem.words
     variables = [word for word in order([problem.unit]) if word.op == "var" and word.value in problem.vectors]
@@ -180,12 +179,12 @@ def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
             words.equal(words.extract(word, 0, width), words.constant(case[str(word.value)][0], width))
             for word, width in pieces
         )
-        flipped = words.differ(chosen, words.constant(1 << place, chosen.width))
         made: dict[Word, Word] = {}
         for word in order([problem.unit]):
             made[word] = again(words, word, [made[arg] for arg in word.args])
             if word is chosen:
-                made[word] = words.choose(trigger, again(words, flipped, _with(flipped, made)), made[word])
+                wrong = words.differ(made[word], words.constant(1 << place, word.width))
+                made[word] = words.choose(trigger, wrong, made[word])
         unit = made[problem.unit]
         rest = {name: [0] for name in _names([unit, problem.spec]) - set(case)}
         values = evaluate([unit, problem.spec], case | rest)
@@ -198,10 +197,6 @@ def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
         what = f"bit {place} of {chosen.op} of {chosen.width} bits turned at one of 2^{bits} patterns"
         return replace(problem, unit=unit, vectors=vectors), what
     return None
-
-
-def _with(word: Word, made: Mapping[Word, Word]) -> list[Word]:
-    return [made.get(arg, arg) for arg in word.args]
 
 
 def _names(roots: Sequence[Word]) -> set[str]:
