@@ -1,4 +1,4 @@
-"""The commands `mmagold rtl check`, `init`, `qualify`, `regress`, `ucis` and `uvm`, and `mmagold doctor`.
+"""The commands `mmagold rtl check`, `prove`, `init`, `qualify`, `regress`, `ucis`, `uvm`; `mmagold doctor`.
 
 The entry point `add_commands` hangs them into the command; heavy imports happen inside.
 """
@@ -240,6 +240,51 @@ def check(
         raise typer.Exit(1)
     if holes == "fail" and untried(data):
         raise RtlError(f"{result.dut.name} passes, but not every reachable case was tried (--holes fail)")
+
+
+def prove(
+    file: Annotated[
+        Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+    ],
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", min=1, help="Of the search; a proof has as long again to be checked."),
+    ] = 300.0,
+    failures: Annotated[
+        Path, typer.Option("--failures", help="Folder for the capsule of a counterexample.")
+    ] = Path("failures"),
+    build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
+    as_json: Json = False,
+) -> None:
+    """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong. Exit
+    status: 0 proved, 1 refuted, 2 open or could not be run."""
+    from golden.explain.terminal import HouseConsole
+    from rtl_tb.check.options import Options
+    from rtl_tb.check.report import Story
+    from rtl_tb.prove.proof import prove as run_proof
+    from rtl_tb.prove.report import print_proof
+    from rtl_tb.prove.sweep import PROVED, REFUTED
+
+    console = HouseConsole()
+    story = Story(console)
+    with progress_bar(not as_json) as progress:
+
+        def listen(found: Check, stage: str) -> None:
+            if not as_json and not found.passed:
+                with progress.hidden():
+                    story.tell(found.as_dict(), stage, found.example)
+
+        def tell(text: str) -> None:
+            progress(text, 0, 0)
+
+        options = Options(failures=failures, build=build, budget=30.0)
+        found = run_proof(file, seconds, options, tell, listen)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        print_proof(found, console)
+    if found.verdict != PROVED:
+        raise typer.Exit(1 if found.verdict == REFUTED else 2)
 
 
 _FIELDS = {"sim": "simulator", "kinds": "weights", "timeout": "timeout_cycles"}
@@ -499,6 +544,7 @@ def add_commands(app: typer.Typer) -> None:
     rtl = typer.Typer(no_args_is_help=True, help="Checks RTL against an instruction, bit for bit.")
     app.add_typer(rtl, name="rtl")
     rtl.command()(check)
+    rtl.command()(prove)
     rtl.command()(init)
     rtl.command()(qualify)
     rtl.command()(regress)

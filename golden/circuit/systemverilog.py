@@ -852,7 +852,7 @@ def _glued(line: Text) -> Text:
 def _index(values: Sequence[int], start: int) -> str | None:
     """An index in terms of k, which begins at `start`: a constant, k times a number and another, or k
     divided."""
-    step = values[1] - values[0]
+    step = values[1] - values[0] if len(values) > 1 else 0
     first = values[0] - step * start
     if all(value == first + step * k for k, value in enumerate(values, start)):
         if step == 0:

@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "export-sv",
         "diagnosis",
         "dissect",
+        "proving",
         "qualification",
     ),
     "Know the arithmetic": (

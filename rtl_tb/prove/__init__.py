@@ -1,0 +1,1 @@
+"""Proof, not vectors: a unit held against the circuit of its specification, for all operands."""

@@ -1,0 +1,201 @@
+"""Checks a proof without what made it: no signatures, no sums, no search, and another solver.
+
+    check(certificate, seconds).by  # {"z3 5.4.1": 180, "bitwuzla without rewriting": 3, ...}
+
+1. The lemmas are in order: each assumes bits that earlier ones prove.
+2. Each lemma holds. A question to the solver is written anew as text and asked of z3, or where that has no
+   answer in time of bitwuzla without its rewriting. Two words that are said to be the same sum are computed
+   at random and extreme values of the words they are made of, and their lowest bits are asked of the solver:
+   a sum that is another one differs there or in half of all values.
+3. They compose: the unit's result is made again, word by word, and becomes the specification's.
+
+What is trusted: golden/circuit/words.py (folding), this file, the text of questions (solver.smtlib), and the
+solver that answered.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from golden.circuit.words import Word, Words, evaluate, order
+from rtl_tb.errors import RtlError
+from rtl_tb.prove.lemmas import LINEAR, SOLVER, Certificate, Lemma
+from rtl_tb.prove.solver import NEVER, UNKNOWN, again, smtlib
+
+VALUES = 256
+"""Values at which two sums are compared: two that differ agree in half of them at most, each time."""
+LOWEST = 3
+"""Lowest bits of two sums that the solver compares."""
+_PLAIN = {"REWRITE_LEVEL": 0, "PREPROCESS": False}
+"""Settings of bitwuzla by which it does without what it may share a fault with the prover's run in."""
+Ask = Callable[[str, float], str]
+"""A question as SMT-LIB and seconds; NEVER, UNKNOWN or something else."""
+
+
+class NotAProof(RtlError):
+    """A certificate that does not prove what it says, or of which that is not known in the time given."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """By what the lemmas of a proof were checked, and how many by each."""
+
+    by: dict[str, int]
+    seconds: float
+
+
+def check(certificate: Certificate, seconds: float, each: float = 10.0) -> Checked:
+    """Checks a proof.
+
+    Args:
+        seconds: for all of it; `each`: for one question to one solver.
+
+    Raises:
+        NotAProof: a lemma does not hold or is not known to, or they do not compose.
+    """
+    start = time.monotonic()
+    by: dict[str, int] = {}
+    _composed(certificate)
+    solvers = list(_solvers())
+    for place in _used(certificate):
+        if time.monotonic() > start + seconds:
+            raise NotAProof(f"its lemmas from {place} on were not checked in {seconds:g} s")
+        name = _held(certificate, place, certificate.lemmas[place], solvers, each)
+        by[name] = by.get(name, 0) + 1
+    return Checked(by, time.monotonic() - start)
+
+
+def _composed(proof: Certificate) -> None:
+    """Makes the unit's result again by the lemmas; raises NotAProof where that is not the specification's."""
+    made: dict[Word, Word] = {}
+    for word in order([proof.unit]):
+        new = again(proof.words, word, [made[arg] for arg in word.args])
+        if (place := proof.steps.get(word)) is not None:
+            if proof.lemmas[place].left is not new:
+                raise NotAProof(f"lemma {place} is about another word than {word}")
+            new = proof.lemmas[place].right
+        made[word] = new
+    found = made[proof.unit]
+    if proof.last is not None:
+        lemma = proof.lemmas[proof.last]
+        if lemma.left is not found:
+            raise NotAProof(f"the last lemma, {proof.last}, is not about what the result becomes")
+        found = lemma.right
+    if found is not proof.spec:
+        raise NotAProof("the lemmas do not lead from the unit's result to the specification's")
+
+
+def _used(proof: Certificate) -> list[int]:
+    """The places of the lemmas on which the proof rests, in order."""
+    found: set[int] = set()
+    open_ = [*proof.steps.values(), *([] if proof.last is None else [proof.last])]
+    while open_:
+        if (place := open_.pop()) not in found:
+            found.add(place)
+            open_ += proof.lemmas[place].facts
+    return sorted(found)
+
+
+def _held(
+    proof: Certificate, place: int, lemma: Lemma, solvers: Sequence[tuple[str, Ask]], seconds: float
+) -> str:
+    """What showed that a lemma holds."""
+    if lemma.left.width != lemma.right.width:
+        raise NotAProof(f"lemma {place} is about words of different widths")
+    for fact in lemma.facts:
+        if not 0 <= fact < place or proof.lemmas[fact].right.constant != 1:
+            raise NotAProof(f"lemma {place} assumes lemma {fact}, which is no earlier fact")
+    facts = [proof.lemmas[fact].left for fact in lemma.facts]
+    if any(word.width != 1 for word in facts):
+        raise NotAProof(f"lemma {place} assumes a word that is no bit")
+    pair = (lemma.left, lemma.right)
+    if lemma.method == LINEAR and not facts:
+        if (at := _differ(pair, lemma.free, place)) is not None:
+            raise NotAProof(f"lemma {place}: the two sums differ, as at {at}")
+        width = min(LOWEST, lemma.left.width)
+        pair = (proof.words.extract(pair[0], 0, width), proof.words.extract(pair[1], 0, width))
+    elif lemma.method != SOLVER:
+        raise NotAProof(f"lemma {place} was proved by {lemma.method!r}, which is no method")
+    apart = proof.words.invert(proof.words.equal(*pair))
+    text = smtlib([apart, *facts, *proof.assumed], lemma.free)
+    for name, ask in solvers:
+        answer = ask(text, seconds if lemma.method == SOLVER else seconds / 2)
+        if answer == NEVER:
+            return name if lemma.method == SOLVER else f"values, and {name} for the lowest bits"
+        if answer != UNKNOWN:
+            raise NotAProof(f"lemma {place} ({lemma.name or lemma.left}) does not hold: {name} refutes it")
+    if lemma.method == LINEAR:
+        return "values alone"
+    raise NotAProof(f"lemma {place} ({lemma.name or lemma.left}) is not known to hold to a second solver")
+
+
+def _differ(pair: tuple[Word, Word], free: Sequence[Word], seed: int) -> dict[str, int] | None:
+    """Values of free words at which two words differ; None: none of those tried."""
+    words = Words()  # a table of its own, in which the free words are variables
+    cut = set(free)
+    made: dict[Word, Word] = {}
+    for word in order(pair, free):
+        if word in cut or word.op == "var":
+            made[word] = words.variable(f"w{word.number}", word.width)
+        elif word.op == "const":
+            made[word] = words.constant(int(word.value or 0), word.width)
+        else:
+            made[word] = again(words, word, [made[arg] for arg in word.args])
+    rng = random.Random(seed)
+    variables = [word for word in made.values() if word.op == "var"]
+    columns = {str(word.value): [_number(rng, word.width) for _ in range(VALUES)] for word in variables}
+    ends = [made[word] for word in pair]
+    values = evaluate(ends, columns or {"none": [0]})
+    for at in range(VALUES if columns else 1):
+        if values[ends[0]][at] != values[ends[1]][at]:
+            return {name: column[at] for name, column in columns.items()}
+    return None
+
+
+def _number(rng: random.Random, width: int) -> int:
+    """A number of so many bits: one in four is extreme, where ranges end."""
+    most = (1 << width) - 1
+    return (
+        rng.choice((0, 1, most, most >> 1, (most >> 1) + 1)) & most
+        if rng.random() < 0.25
+        else rng.getrandbits(width)
+    )
+
+
+# Solvers ----------------------------------------------------------------------------------------------------
+
+
+def _solvers() -> Iterator[tuple[str, Ask]]:
+    """Those that are there, z3 first."""
+    if importlib.util.find_spec("z3") is not None:
+        yield f"z3 {importlib.metadata.version('z3-solver')}", _ask_z3
+    if importlib.util.find_spec("bitwuzla") is not None:
+        yield "bitwuzla without rewriting", _ask_bitwuzla
+
+
+def _ask_z3(text: str, seconds: float) -> str:
+    z3: Any = importlib.import_module("z3")
+    solver = z3.SolverFor("QF_BV")
+    solver.set("timeout", int(seconds * 1000))
+    solver.from_string(text)
+    result = solver.check()
+    return NEVER if result == z3.unsat else "holds" if result == z3.sat else UNKNOWN
+
+
+def _ask_bitwuzla(text: str, seconds: float) -> str:
+    api: Any = importlib.import_module("bitwuzla")
+    options = api.Options()
+    for name, value in _PLAIN.items():
+        options.set(getattr(api.Option, name), value)
+    options.set(api.Option.TIME_LIMIT_PER, int(seconds * 1000))
+    parser = api.Parser(api.TermManager(), options)
+    parser.parse(text.replace("(check-sat)\n", ""), True, False)
+    result = parser.bitwuzla().check_sat()
+    return NEVER if result == api.Result.UNSAT else "holds" if result == api.Result.SAT else UNKNOWN

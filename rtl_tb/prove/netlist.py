@@ -1,0 +1,465 @@
+"""A unit as words of a circuit: what its result is of the operands of one transaction after a reset.
+
+    read = transaction(dut, words, operands)
+    read.result, read.latency
+
+Yosys with slang elaborates the unit in its wrapper (rtl_tb/dut/wrapper.py), which gives every unit the same
+ports. Its netlist is unrolled over the cycles: registers hold anything at first, the reset is applied as
+dut.yaml says, the operands are valid in one cycle, the result is taken at once. What the language leaves
+undefined (x, what nothing drives) is a variable of its own in each cycle, so that nothing is proved by a
+value that silicon need not have. What cannot be read so is refused in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from golden.circuit.words import Word, Words, evaluate, order
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.translated import elaborated_by
+from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.errors import RtlError
+from rtl_tb.simulators import translators
+
+_FILE = "netlist.json"
+_COMMANDS = ("flatten", "memory -nordff", "opt_clean", f"write_json {_FILE}")
+LONGEST = 512
+"""Cycles from the operands to the result at most: twice the latency that rtl check measures."""
+_PATIENCE = 64
+"""Cycles after the reset in which the unit must take operands."""
+_CASES = 64
+"""Operands on which it is looked whether a result depends on more than them."""
+_DEEP = 1_000_000
+"""Calls within calls that Python allows: a cell is read by those that it feeds."""
+_STEADY = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$adff", "$adffe", "$aldff", "$aldffe")
+"""Registers that are read: of one clock, with an enable, and a reset or load of either kind."""
+
+
+class Unreadable(RtlError):
+    """The unit is no function of the operands of one transaction, as far as its netlist says it."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What the unit answers.
+
+    Attributes:
+        result: the result word, of the variables of the operands, and of x.
+        latency: cycles from taking the operands to the result.
+        waited: cycles from the end of the reset to taking the operands.
+        undefined: whether x is in it.
+        held: whether it is made of what registers held or of operands of other cycles, though no case showed
+            that it depends on them.
+    """
+
+    result: Word
+    latency: int
+    waited: int
+    undefined: bool
+    held: bool
+
+
+def transaction(dut: Dut, words: Words, operands: Word) -> Transaction:
+    """Reads a unit's answer to an operand word, one transaction after a reset.
+
+    Raises:
+        SimulatorMissing: there is no Yosys with slang. ElaborationError: it refuses the unit.
+        Unreadable: it is no such function; the message says why.
+    """
+    if dut.vhdl is not None:
+        raise Unreadable(f"{dut.name} is VHDL, of which no netlist is read; `mmagold rtl check` runs it")
+    if dut.handshake.kind == "latency" and dut.handshake.latency is None:
+        raise Unreadable(f"{dut.name}: its latency is to be measured; give it in cycles")
+    module = read(dut)
+    reset = dut.reset.cycles if dut.reset else 1  # the wrapper has registers of its own
+    # 1. When does it take operands? The first cycle after the reset in which it is ready for certain.
+    for waited in range(_PATIENCE):
+        netlist = Netlist(module, words, operands, reset, reset + waited)
+        if netlist.port("in_ready", netlist.taken).constant == 1:
+            break
+    else:
+        raise Unreadable(f"{dut.name}: it takes no operands in {_PATIENCE} cycles after the reset")
+    # 2. When is the result there? Whether it is must not depend on operands: then the latency is fixed.
+    for latency in range(LONGEST):
+        valid = netlist.port("out_valid", netlist.taken + latency)
+        if valid.constant is None:
+            raise Unreadable(
+                f"{dut.name}: no fixed latency: {latency} cycles after the operands its valid depends on "
+                f"{_source(valid)}"
+            )
+        if valid.constant:
+            break
+    else:
+        raise Unreadable(f"{dut.name}: no result in {LONGEST} cycles after the operands")
+    result = netlist.port("out_data", netlist.taken + latency)
+    # 3. The result is of these operands alone, neither of another cycle's nor of what a register held: as far
+    #    as cases show it here. What may be otherwise is a variable, of which the proof is that it is not.
+    variables = [each for each in order([result]) if each.op == "var"]
+    held = [each for each in variables if str(each.value).startswith(("in_data@", "start."))]
+    for each in held:
+        if _heeds(result, variables, each):
+            raise Unreadable(
+                f"{dut.name}: state that dut.yaml does not declare: its result depends on "
+                f"{_said(str(each.value))}"
+            )
+    undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
+    return Transaction(result, latency, waited, undefined, bool(held))
+
+
+def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:
+    """Whether a result is seen to change with a variable alone."""
+    rng = random.Random(1)
+    columns = {str(each.value): [rng.getrandbits(each.width) for _ in range(_CASES)] for each in variables}
+    before = evaluate([result], columns)[result]
+    columns[str(one.value)] = [rng.getrandbits(one.width) for _ in range(_CASES)]
+    return bool((evaluate([result], columns)[result] != before).any())
+
+
+def _source(word: Word) -> str:
+    """What a word depends on, in words of the field."""
+    return _said(next(str(each.value) for each in order([word]) if each.op == "var"))
+
+
+def _said(name: str) -> str:
+    if name.startswith("start."):
+        return f"register {name.removeprefix('start.')}, which no reset sets"
+    return "operands of another cycle" if name.startswith("in_data@") else f"operand {name}"
+
+
+def read(dut: Dut) -> dict[str, Any]:
+    """The netlist of a unit within its wrapper, as Yosys writes it.
+
+    Raises:
+        SimulatorMissing: Yosys is not installed. ElaborationError: it refuses the design.
+    """
+    with tempfile.TemporaryDirectory(prefix="mmagold_netlist_") as name:
+        elaborated_by(translators.yosys(), dut, wrapper_of(dut), _COMMANDS, Path(name))
+        found: dict[str, Any] = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))
+    return dict(found["modules"][NAME])
+
+
+class Netlist:
+    """A netlist as words, cycle by cycle: reset until cycle `reset`, operands in cycle `taken`, and results
+    always taken.
+
+    Args:
+        module: as Yosys writes it.
+        operands: the operand word of that cycle; in any other cycle it is anything.
+    """
+
+    def __init__(
+        self, module: Mapping[str, Any], words: Words, operands: Word, reset: int, taken: int
+    ) -> None:
+        self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
+        self._drivers: dict[int, tuple[str, str, int]] = {}
+        self._cells: dict[tuple[str, int], Word | None] = {}
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
+        self._clock = module["ports"]["clk"]["bits"][0]
+        for name, cell in module["cells"].items():
+            for port, bits in cell["connections"].items():
+                if cell["port_directions"][port] == "output":
+                    for at, bit in enumerate(bits):
+                        if bit in self._drivers:
+                            raise Unreadable(f"two drivers of one bit: {self._drivers[bit][1]} and {name}")
+                        self._drivers[bit] = ("cell", name, at)
+        for name, port in module["ports"].items():
+            if port["direction"] == "input":
+                self._drivers.update({bit: ("port", name, at) for at, bit in enumerate(port["bits"])})
+
+    def port(self, name: str, at: int) -> Word:
+        """What an output port shows in a cycle."""
+        return self.bits(self.module["ports"][name]["bits"], at)
+
+    def bits(self, bits: Sequence[Any], at: int) -> Word:
+        """The word of some bits, lowest first, made of pieces as long as can be."""
+        pieces: list[Word] = []
+        place = 0
+        while place < len(bits):
+            end = place + 1
+            if isinstance(bits[place], str):
+                while end < len(bits) and bits[end] == bits[place]:
+                    end += 1
+                pieces.append(self.literal(bits[place] * (end - place), at))
+            elif (driver := self._drivers.get(bits[place])) is None:
+                pieces.append(self.words.variable(f"open.{bits[place]}@{at}", 1))
+            else:
+                kind, name, first = driver
+                while end < len(bits) and self._drivers.get(bits[end]) == (kind, name, first + end - place):
+                    end += 1
+                whole = self._input(name, at) if kind == "port" else self.cell(name, at)
+                pieces.append(self.words.extract(whole, first, end - place))
+            place = end
+        return self.words.concat(*reversed(pieces))
+
+    def literal(self, text: str, at: int) -> Word:
+        """The word of a literal, its highest bit first; each stretch of x is a variable that nothing else
+        is."""
+        if "z" in text:
+            raise Unreadable("a driver that lets go of its net (z); tristate is not read")
+        if set(text) <= {"0", "1"}:
+            return self.words.constant(int(text, 2), len(text))
+        return self.words.concat(
+            *(
+                self.words.constant(int(bit), 1)
+                if bit in "01"
+                else self.words.variable(f"x.{len(self.words)}@{at}", 1)
+                for bit in text
+            )
+        )
+
+    def _input(self, name: str, at: int) -> Word:
+        one = self.words.constant
+        match name:
+            case "rst_n":
+                return one(int(at >= self.reset), 1)
+            case "in_valid":
+                return one(int(at == self.taken), 1)
+            case "out_ready":
+                return one(1, 1)
+            case "in_data":
+                if at == self.taken:
+                    return self.operands
+                return self.words.variable(f"in_data@{at}", self.operands.width)
+        raise Unreadable(f"a result that depends on the level of {name}")
+
+    def cell(self, name: str, at: int) -> Word:
+        """The output of a cell in a cycle."""
+        key = (name, at)
+        if key not in self._cells:
+            self._cells[key] = None  # being read: a cell that comes to itself within a cycle is a loop
+            cell = self.module["cells"][name]
+            self._cells[key] = _Cell(self, cell, at, name).word()
+        if (found := self._cells[key]) is None:
+            raise Unreadable(f"a combinational loop through {name}")
+        return found
+
+
+class _Cell:
+    """One cell in one cycle."""
+
+    def __init__(self, netlist: Netlist, cell: Mapping[str, Any], at: int, name: str) -> None:
+        self.netlist, self.cell, self.at, self.name = netlist, cell, at, name
+        self.words, self.kind = netlist.words, str(cell["type"])
+
+    def word(self) -> Word:
+        if self.kind in _STEADY:
+            return self._register()
+        for kinds, look in _TABLE:
+            if self.kind in kinds:
+                return look(self, kinds[self.kind])
+        what = "a latch" if "latch" in self.kind or self.kind == "$sr" else f"a cell {self.kind}"
+        raise Unreadable(f"{what}, {self.name}, which is not read")
+
+    def number(self, key: str) -> int:
+        return int(self.cell["parameters"].get(key, "0"), 2)
+
+    def input(self, port: str, before: int = 0) -> Word:
+        return self.netlist.bits(self.cell["connections"][port], self.at - before)
+
+    @property
+    def width(self) -> int:
+        return self.number("Y_WIDTH") or self.number("WIDTH")
+
+    def sized(self, word: Word, width: int, signed: bool) -> Word:
+        return self.words.extend_signed(word, width) if signed else self.words.extend(word, width)
+
+    def operands(self, width: int) -> tuple[Word, Word]:
+        """A and B as wide as asked, extended by their signs where both have one."""
+        signed = bool(self.number("A_SIGNED") and self.number("B_SIGNED"))
+        return self.sized(self.input("A"), width, signed), self.sized(self.input("B"), width, signed)
+
+    def binary(self, kind: str) -> Word:
+        one, other = self.operands(self.width)  # modulo 2^width also where that is less than the operands'
+        words = self.words
+        if kind == "xnor":
+            return words.invert(words.differ(one, other))
+        operation = {"add": words.add, "sub": words.sub, "mul": words.mul} | {
+            "and": words.both, "or": words.either, "xor": words.differ
+        }  # fmt: skip
+        return operation[kind](one, other)
+
+    def unary(self, kind: str) -> Word:
+        one = self.sized(self.input("A"), self.width, bool(self.number("A_SIGNED")))
+        return {"not": self.words.invert, "neg": self.words.neg}.get(kind, lambda word: word)(one)
+
+    def comparison(self, kind: str) -> Word:
+        one, other = self.operands(max(len(self.cell["connections"][port]) for port in "AB"))
+        words = self.words
+        signed = self.number("A_SIGNED") and self.number("B_SIGNED")
+        less = words.less_signed if signed else words.less
+        found = {
+            "eq": lambda: words.equal(one, other),
+            "ne": lambda: words.invert(words.equal(one, other)),
+            "lt": lambda: less(one, other),
+            "gt": lambda: less(other, one),
+            "le": lambda: words.invert(less(other, one)),
+            "ge": lambda: words.invert(less(one, other)),
+        }[kind]()
+        return words.extend(found, self.width)
+
+    def truth(self, kind: str) -> Word:
+        words, one = self.words, self.words.nonzero(self.input("A"))
+        if kind in ("and", "or"):
+            other = words.nonzero(self.input("B"))
+            one = words.both(one, other) if kind == "and" else words.either(one, other)
+        return words.extend(words.invert(one) if kind == "not" else one, self.width)
+
+    def reduction(self, kind: str) -> Word:
+        words, whole = self.words, self.input("A")
+        if kind == "and":
+            found = words.equal(whole, words.constant(-1, whole.width))
+        elif kind == "or":
+            found = words.nonzero(whole)
+        else:
+            found = words.bit(whole, 0)
+            for place in range(1, whole.width):
+                found = words.differ(found, words.bit(whole, place))
+            found = words.invert(found) if kind == "xnor" else found
+        return words.extend(found, self.width)
+
+    def multiplexer(self, kind: str) -> Word:
+        """What a constant does not select is not read: a register that takes a word forgets the one before
+        it."""
+        words, select, width = self.words, self.input("S"), self.width
+        if kind == "bmux":
+            whole = self.input("A")
+            items = [words.extract(whole, low, width) for low in range(0, whole.width, width)]
+            for place in range(select.width):
+                pairs = zip(items[1::2], items[::2], strict=True)
+                items = [words.choose(words.bit(select, place), one, other) for one, other in pairs]
+            return items[0]
+        chosen = [words.bit(select, place) for place in range(select.width)]
+        live = [place for place, each in enumerate(chosen) if each.constant != 0]
+        always = [place for place in live if chosen[place].constant]
+        found = self._choice(always[-1]) if always else self.input("A")
+        for place in live:
+            if chosen[place].constant is None:
+                found = words.choose(chosen[place], self._choice(place), found)
+        if kind == "mux" or len(live) < 2 or _exclusive([chosen[place] for place in live]):
+            return found
+        # Of a selector of which several lines are active the result is x.
+        before = words.constant(0, 1)
+        several = words.constant(0, 1)
+        for place in live:
+            several = words.either(several, words.both(before, chosen[place]))
+            before = words.either(before, chosen[place])
+        return words.choose(several, self.netlist.literal("x" * width, self.at), found)
+
+    def _choice(self, place: int) -> Word:
+        width = self.width
+        return self.netlist.bits(self.cell["connections"]["B"][place * width : (place + 1) * width], self.at)
+
+    def shift(self, kind: str) -> Word:
+        words, amount, width = self.words, self.input("B"), self.width
+        signed, whole = bool(self.number("A_SIGNED")), self.input("A")
+        if self.number("B_SIGNED"):
+            return self._two_ways(whole, amount, signed)
+        if kind == "shl":
+            return words.shift_left(self.sized(whole, width, signed), amount)
+        whole = self.sized(whole, max(whole.width, width), signed)
+        shifted = words.shift_right_signed if kind == "ashr" and signed else words.shift_right
+        found = words.extract(shifted(whole, amount), 0, width)
+        if self.kind != "$shiftx" or amount.constant is not None:
+            return found
+        # Beyond the word is x: a variable wherever a bit of the piece lies there.
+        room = max(amount.width, whole.width.bit_length()) + 1
+        last = words.constant(whole.width - width, room)
+        inside = words.invert(words.less(last, words.extend(amount, room)))
+        return words.choose(inside, found, self.netlist.literal("x" * width, self.at))
+
+    def _two_ways(self, whole: Word, amount: Word, signed: bool) -> Word:
+        """A shift right by a signed amount ($shift, $shiftx), left where that is negative."""
+        if self.kind not in ("$shift", "$shiftx"):
+            raise Unreadable(f"a shift by a signed amount: {self.name}")
+        words, width = self.words, max(whole.width, self.width)
+        wide, room = self.sized(whole, width, signed), amount.width + 1
+        back = words.neg(words.extend_signed(amount, room))
+        right = words.shift_right(wide, amount)
+        found = words.choose(words.bit(amount, amount.width - 1), words.shift_left(wide, back), right)
+        found = words.extract(found, 0, self.width)
+        if self.kind == "$shift":
+            return found
+        room = max(amount.width, whole.width.bit_length()) + 1
+        far = words.less(words.constant(whole.width - self.width, room), words.extend_signed(amount, room))
+        return words.choose(far, self.netlist.literal("x" * self.width, self.at), found)
+
+    # Registers ----------------------------------------------------------------------------------------------
+
+    def _register(self) -> Word:
+        """What a register holds in a cycle: what an asynchronous reset sets, else what the edge before it
+        took."""
+        words = self.words
+        if self.cell["connections"]["CLK"] != [self.netlist._clock] or not self.number("CLK_POLARITY"):
+            raise Unreadable(f"a register at another edge than the clock's rising one: {self.name}")
+        for control, value in (("ARST", None), ("ALOAD", "AD")):
+            if control in self.cell["connections"]:
+                active = self._active(control, 0)
+                if active.constant is None:
+                    raise Unreadable(f"an asynchronous reset by more than the reset: {self.name}")
+                if active.constant:
+                    return self.input(value) if value else self._reset_value("ARST_VALUE")
+        if self.at == 0:
+            return words.variable(f"start.{self.name}", self.width)
+        enable = self._active("EN", 1) if "EN" in self.cell["connections"] else words.constant(1, 1)
+        reset = self._active("SRST", 1) if "SRST" in self.cell["connections"] else words.constant(0, 1)
+        if self.kind == "$sdffce":
+            reset = words.both(reset, enable)
+        if reset.constant == 1:
+            return self._reset_value("SRST_VALUE")
+        if enable.constant == 0:
+            found = self.netlist.cell(self.name, self.at - 1)
+        else:
+            found = self.input("D", 1)
+            if enable.constant is None:
+                found = words.choose(enable, found, self.netlist.cell(self.name, self.at - 1))
+        return found if reset.constant == 0 else words.choose(reset, self._reset_value("SRST_VALUE"), found)
+
+    def _reset_value(self, key: str) -> Word:
+        return self.netlist.literal(self.cell["parameters"][key].lower(), self.at)
+
+    def _active(self, port: str, before: int) -> Word:
+        level = self.input(port, before)
+        return level if self.number(f"{port}_POLARITY") else self.words.invert(level)
+
+
+def _exclusive(lines: Sequence[Word]) -> bool:
+    """Whether at most one of some lines can be active, as far as it is plain: each holds one word against a
+    constant of its own."""
+    pairs = [sorted(each.args, key=lambda arg: arg.constant is None) for each in lines if each.op == "eq"]
+    constants = {pair[0].constant for pair in pairs}
+    return (
+        len(pairs) == len(constants) == len(lines)
+        and None not in constants
+        and len({pair[1].number for pair in pairs}) == 1
+    )
+
+
+_Kinds = Mapping[str, str]
+_TABLE: tuple[tuple[_Kinds, Callable[[_Cell, str], Word]], ...] = (
+    ({f"${kind}": kind for kind in ("add", "sub", "mul", "and", "or", "xor", "xnor")}, _Cell.binary),
+    ({"$not": "not", "$neg": "neg", "$pos": "pos", "$buf": "pos"}, _Cell.unary),
+    (
+        {f"${kind}": kind for kind in ("eq", "ne", "lt", "le", "gt", "ge")} | {"$eqx": "eq", "$nex": "ne"},
+        _Cell.comparison,
+    ),
+    ({"$logic_and": "and", "$logic_or": "or", "$logic_not": "not"}, _Cell.truth),
+    (
+        {"$reduce_and": "and", "$reduce_or": "or", "$reduce_bool": "or", "$reduce_xor": "xor"}
+        | {"$reduce_xnor": "xnor"},
+        _Cell.reduction,
+    ),
+    ({"$mux": "mux", "$pmux": "pmux", "$bmux": "bmux"}, _Cell.multiplexer),
+    (
+        {"$shl": "shl", "$sshl": "shl", "$shr": "lshr", "$sshr": "ashr", "$shift": "lshr", "$shiftx": "lshr"},
+        _Cell.shift,
+    ),
+)
+"""By type of a cell its operation, and how it is read."""

@@ -1,0 +1,177 @@
+"""Questions to a solver about words: can all of some conditions hold at once?
+
+    answer = Solver().ask([condition, ...], free=words, seconds=5)
+    answer.result, answer.values
+
+bitwuzla answers them. `smtlib` writes the same question as text, for any other solver.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from golden.circuit.words import CircuitError, Word, Words, order
+from rtl_tb.errors import SimulatorMissing
+
+HOLD, NEVER, UNKNOWN = "hold", "never", "unknown"
+"""They hold at once for some values; for none; not known in the time given."""
+GET_BITWUZLA = "pip install bitwuzla"
+_PLAIN = {
+    "add": "bvadd", "sub": "bvsub", "mul": "bvmul", "neg": "bvneg", "not": "bvnot", "and": "bvand",
+    "or": "bvor", "xor": "bvxor", "shl": "bvshl", "lshr": "bvlshr", "ashr": "bvashr", "eq": "bvcomp",
+    "concat": "concat",
+}  # fmt: skip
+"""Operations that SMT-LIB has as they are; eq gives a bit there, too."""
+_LESS = {"ult": "bvult", "slt": "bvslt"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a question: HOLD, NEVER or UNKNOWN, and where they hold the values of variables by name
+    and of free words."""
+
+    result: str
+    variables: Mapping[str, int] = field(default_factory=dict)
+
+
+class Solver:
+    """bitwuzla, with the terms of one table of words.
+
+    Raises:
+        SimulatorMissing: it is not installed.
+    """
+
+    def __init__(self) -> None:
+        if importlib.util.find_spec("bitwuzla") is None:
+            raise SimulatorMissing(f"bitwuzla, which proves, was not found; install it with: {GET_BITWUZLA}")
+        self.api: Any = importlib.import_module("bitwuzla")
+        self.manager = self.api.TermManager()
+        self._terms: dict[Word, Any] = {}
+        self._variables: dict[str, Any] = {}
+        self._zero, self._one = (self.manager.mk_bv_value(self.manager.mk_bv_sort(1), bit) for bit in (0, 1))
+
+    def ask(
+        self,
+        conditions: Sequence[Word],
+        free: Collection[Word] = (),
+        seconds: float = 10.0,
+        until: float = math.inf,
+    ) -> Answer:
+        """Whether conditions, words of one bit, hold at once.
+
+        Args:
+            free: words of which nothing is known; whatever they are made of.
+            seconds: of this process's computing: what is proved is the same on a busy machine.
+            until: the time, as time.monotonic has it, at which it stops in any case.
+        """
+        api, manager = self.api, self.manager
+        options = api.Options()
+        options.set(api.Option.PRODUCE_MODELS, True)
+        terms = dict.fromkeys(free) if free else self._terms
+        for word in free:
+            terms[word] = manager.mk_const(manager.mk_bv_sort(word.width), f"free{word.number}")
+        for word in order(conditions, [*free] if free else self._terms.keys()):
+            if terms.get(word) is None:
+                terms[word] = self._term(word, terms)
+        solver = api.Bitwuzla(manager, options)
+        for word in conditions:
+            solver.assert_formula(manager.mk_term(api.Kind.EQUAL, [terms[word], self._one]))
+        end = time.process_time() + seconds
+        solver.configure_terminator(lambda: time.process_time() > end or time.monotonic() > until)
+        result = solver.check_sat()
+        if result == api.Result.UNSAT:
+            return Answer(NEVER)
+        if result != api.Result.SAT:
+            return Answer(UNKNOWN)
+        return Answer(
+            HOLD, {name: int(solver.get_value(term).value(10)) for name, term in self._variables.items()}
+        )
+
+    def _term(self, word: Word, terms: Mapping[Word, Any]) -> Any:
+        kinds, manager = self.api.Kind, self.manager
+        sort = manager.mk_bv_sort(word.width)
+        args = [terms[arg] for arg in word.args]
+        match word.op:
+            case "const":
+                return manager.mk_bv_value(sort, word.value)
+            case "var":
+                name = str(word.value)
+                if name not in self._variables:
+                    self._variables[name] = manager.mk_const(sort, name)
+                return self._variables[name]
+            case "ult" | "slt":
+                less = manager.mk_term(kinds.BV_ULT if word.op == "ult" else kinds.BV_SLT, args)
+                return manager.mk_term(kinds.ITE, [less, self._one, self._zero])
+            case "ite":
+                return manager.mk_term(
+                    kinds.ITE, [manager.mk_term(kinds.EQUAL, [args[0], self._one]), *args[1:]]
+                )
+            case "extract":
+                assert isinstance(word.value, int)
+                return manager.mk_term(kinds.BV_EXTRACT, args, [word.value + word.width - 1, word.value])
+            case "sext":
+                return manager.mk_term(kinds.BV_SIGN_EXTEND, args, [word.width - word.args[0].width])
+        name = {"eq": "COMP", "lshr": "SHR"}.get(word.op, word.op.upper())
+        return manager.mk_term(getattr(kinds, f"BV_{name}"), args)
+
+
+def smtlib(conditions: Sequence[Word], free: Iterable[Word] = ()) -> str:
+    """The question whether conditions hold at once, as SMT-LIB."""
+    cut = {word.number for word in free}
+    lines = ["(set-logic QF_BV)"]
+    for word in order(conditions, free):
+        sort = f"(_ BitVec {word.width})"
+        if word.number in cut or word.op == "var":
+            lines.append(f"(declare-const w{word.number} {sort})")
+        else:
+            lines.append(f"(define-fun w{word.number} () {sort} {_text(word)})")
+    lines += [f"(assert (= w{word.number} #b1))" for word in conditions]
+    return "\n".join([*lines, "(check-sat)", ""])
+
+
+def _text(word: Word) -> str:
+    """A word in terms of its arguments."""
+    args = " ".join(f"w{arg.number}" for arg in word.args)
+    match word.op:
+        case "const":
+            return f"(_ bv{word.value} {word.width})"
+        case "ult" | "slt":
+            return f"(ite ({_LESS[word.op]} {args}) #b1 #b0)"
+        case "ite":
+            condition, then, other = (f"w{arg.number}" for arg in word.args)
+            return f"(ite (= {condition} #b1) {then} {other})"
+        case "extract":
+            assert isinstance(word.value, int)
+            return f"((_ extract {word.value + word.width - 1} {word.value}) {args})"
+        case "sext":
+            return f"((_ sign_extend {word.width - word.args[0].width}) {args})"
+    if word.op not in _PLAIN:
+        raise CircuitError(f"no operation {word.op!r}")
+    return f"({_PLAIN[word.op]} {args})"
+
+
+def again(words: Words, word: Word, args: Sequence[Word]) -> Word:
+    """The operation of a word on other arguments of the same widths."""
+    match word.op:
+        case "const" | "var":
+            return word
+        case "extract":
+            assert isinstance(word.value, int)
+            return words.extract(args[0], word.value, word.width)
+        case "sext":
+            return words.extend_signed(args[0], word.width)
+    made: Word = getattr(words, _METHODS[word.op])(*args)
+    return made
+
+
+_METHODS = {
+    "add": "add", "sub": "sub", "mul": "mul", "neg": "neg", "not": "invert", "and": "both", "or": "either",
+    "xor": "differ", "shl": "shift_left", "lshr": "shift_right", "ashr": "shift_right_signed", "eq": "equal",
+    "ult": "less", "slt": "less_signed", "ite": "choose", "concat": "concat",
+}  # fmt: skip

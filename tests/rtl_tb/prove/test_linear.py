@@ -1,0 +1,112 @@
+"""Sums: two words of one form are equal for all operands, at small widths for every operand there is."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from golden.circuit.words import Word, Words, evaluate
+from rtl_tb.prove.linear import Forms
+
+WIDTHS = {"a": 3, "b": 3, "c": 3, "s": 1}
+
+
+def all_operands() -> dict[str, list[int]]:
+    rows = list(itertools.product(*(range(1 << width) for width in WIDTHS.values())))
+    return {name: [row[at] for row in rows] for at, name in enumerate(WIDTHS)}
+
+
+def grown(words: Words, rng: random.Random) -> list[Word]:
+    """Words of the operations that sums know, and of some that they do not."""
+    found = [words.variable(name, width) for name, width in WIDTHS.items()]
+    found += [words.constant(value, 3) for value in (0, 1, 5, 7)]
+    for _ in range(160):
+        one, other = rng.choice(found), rng.choice(found)
+        width = rng.choice((1, 2, 3, 4, 5))
+        bit = words.bit(rng.choice(found), 0)
+        alike = words.extend(one, width), words.extend_signed(other, width)
+        operation = rng.choice(
+            (
+                "add",
+                "sub",
+                "both",
+                "either",
+                "differ",
+                "mul",
+                "neg",
+                "invert",
+                "choose",
+                "sign",
+                "xor",
+                "join",
+            )
+        )
+        match operation:
+            case "neg" | "invert":
+                found.append(getattr(words, operation)(one))
+            case "choose":
+                found.append(words.choose(bit, *alike))
+            case "sign":
+                found.append(words.extend_signed(one, width + 2))
+            case "xor":
+                found.append(words.differ(alike[0], words.extend_signed(bit, width)))
+            case "half":
+                found += [words.both(one, words.extend(other, one.width))]
+                found += [words.differ(one, words.extend(other, one.width))]
+            case "full":
+                third = words.extend(rng.choice(found), one.width)
+                other = words.extend(other, one.width)
+                either = words.differ(one, other)
+                found += [words.either(words.both(one, other), words.both(third, either))]
+                found += [words.differ(either, third)]
+            case "join" if one.width + other.width < 7:
+                found.append(words.concat(one, other))
+            case "add" | "sub" | "both" | "either" | "differ" | "mul":
+                found.append(getattr(words, operation)(*alike))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_words_of_one_form_are_equal_for_all_operands(seed: int) -> None:
+    words = Words()
+    rng = random.Random(seed)
+    found = grown(words, rng)
+    values, forms = evaluate(found, all_operands()), Forms()
+    by_form: dict[object, Word] = {}
+    for word in found:
+        same = by_form.setdefault((word.width, forms.of(word)), word)
+        assert (values[word] == values[same]).all(), (word, same)
+
+
+def test_structures_of_adders_have_one_form() -> None:
+    words = Words()
+    a, b, c = (words.variable(name, 8) for name in "abc")
+    s = words.variable("s", 1)
+    forms = Forms()
+
+    def same(one: Word, other: Word) -> bool:
+        return forms.of(one) == forms.of(other)
+
+    assert same(words.add(words.add(a, b), c), words.add(a, words.add(c, b)))
+    # A magnitude with a sign: minus, or one's complement and a carry.
+    carried = words.add(words.differ(a, words.extend_signed(s, 8)), words.extend(s, 8))
+    assert same(words.choose(s, words.neg(a), a), carried)
+    # A carry-save adder.
+    pairs = [words.both(a, b), words.both(a, c), words.both(b, c)]
+    carry = words.either(words.either(pairs[0], pairs[1]), pairs[2])
+    forms.of(carry)
+    saved = words.differ(words.differ(a, b), c)
+    shifted = words.concat(words.extract(carry, 0, 7), words.constant(0, 1))
+    assert same(words.add(saved, shifted), words.add(a, words.add(b, c)))
+    passed = words.either(words.both(b, c), words.both(a, words.differ(b, c)))
+    shifted = words.concat(words.extract(passed, 0, 7), words.constant(0, 1))
+    assert same(words.add(words.differ(words.differ(b, c), a), shifted), words.add(a, words.add(b, c)))
+    half = words.concat(words.extract(words.both(a, b), 0, 7), words.constant(0, 1))
+    assert Forms().of(words.add(words.differ(a, b), half)) == forms.of(words.add(a, b))
+    # Wider words, whose ranges fit.
+    wide = words.extend(words.add(words.extend(a, 9), words.extend(b, 9)), 12)
+    assert same(wide, words.add(words.extend(a, 12), words.extend(b, 12)))
+    # And what is not the same: a sum that loses its carry.
+    assert not same(words.extend(words.add(a, b), 12), words.add(words.extend(a, 12), words.extend(b, 12)))

@@ -1,0 +1,149 @@
+"""Reading: a unit's netlist means what its text means; what is no function of a transaction is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from proved_units import REGISTERED, SUM, unit
+
+from golden.circuit.words import Words, evaluate, order
+from golden.vectors.vectorset import default_set
+from rtl_tb.dut.description import Dut
+from rtl_tb.prove.netlist import Transaction, Unreadable, transaction
+
+pytest.importorskip("pyosys")
+
+COUNT = 400
+
+
+def read(dut: Dut) -> Transaction:
+    words = Words()
+    return transaction(dut, words, words.variable("word", dut.layout.operand_width))
+
+
+def answers(dut: Dut) -> list[bool]:
+    """Of some vectors, whether the words that were read give golden's results."""
+    vectors = default_set(dut.instruction, COUNT, 1, dut.level)
+    packed = dut.layout.pack_operands(vectors.operands)
+    numbers = [int.from_bytes(row.tobytes(), "little") for row in packed]
+    result = read(dut).result
+    names = {str(word.value) for word in order([result]) if word.op == "var"} - {"word"}
+    rng = np.random.default_rng(1)
+    free = {name: [int(bit) for bit in rng.integers(0, 2, COUNT)] for name in names}
+    found = evaluate([result], {"word": numbers} | free)[result]
+    return [int(one) == int(other) for one, other in zip(found, vectors.d, strict=True)]
+
+
+WRITTEN = {
+    "registered": SUM + REGISTERED,
+    "asynchronous reset": SUM
+    + """
+    always_ff @(posedge clk or negedge rst_n)
+        if (!rst_n) begin out_valid <= 0; d <= 0; end
+        else begin out_valid <= in_valid; if (in_valid) d <= right; end
+    """,
+    "a case of constants and a memory": SUM
+    + """
+    logic [31:0] held [0:1];
+    logic valid1;
+    always_ff @(posedge clk) begin
+        valid1 <= in_valid && rst_n;
+        out_valid <= valid1 && rst_n;
+        case ({high, low})
+            2'b10: held[1] <= 32'h7fffffff;
+            2'b01: held[1] <= 32'h80000000;
+            default: held[1] <= sum[31:0];
+        endcase
+        d <= held[1];
+    end
+    """,
+    "a shift by a signed amount": SUM.replace("sum[31:0];", "32'(sum >>> ($signed(3'd1) - 3'sd1));")
+    + REGISTERED,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_read_computes_what_the_text_does(name: str, tmp_path: Path) -> None:
+    assert all(answers(unit(WRITTEN[name], tmp_path)))
+
+
+def test_x_is_anything(tmp_path: Path) -> None:
+    """Not zero, nor whatever value makes the result right."""
+    dut = unit(SUM.replace(": sum[31:0];", ": c == 5 ? 'x : sum[31:0];") + REGISTERED, tmp_path)
+    found = read(dut)
+    assert found.undefined and len([word for word in order([found.result]) if word.op == "var"]) > 1
+
+
+def test_of_a_selector_with_two_active_lines_the_result_is_x(tmp_path: Path) -> None:
+    chosen = """
+    logic [31:0] picked;
+    always_comb (* parallel_case, full_case *) case (1'b1)
+        c[0]: picked = right;
+        c[1]: picked = right + 1;
+    endcase
+    """
+    assert read(unit(SUM + chosen + REGISTERED.replace("<= right", "<= picked"), tmp_path)).undefined
+
+
+REFUSED = {
+    "a latch": (SUM + "always_latch if (in_valid) d = right; assign out_valid = in_valid;", "latch"),
+    "a loop": (
+        SUM + "wire [31:0] round = right ^ (round & c); assign d = round; assign out_valid = in_valid;",
+        "combinational loop",
+    ),
+    "a driver that lets go": (
+        SUM + "assign d = in_valid ? right : 'z; assign d = c[0] ? c : 'z; assign out_valid = in_valid;",
+        "two drivers|tristate|cell",
+    ),
+    "a latency that operands set": (
+        SUM + "always_ff @(posedge clk) begin out_valid <= rst_n && in_valid && c[0]; d <= right; end",
+        "no fixed latency",
+    ),
+    "no result": (SUM + "always_ff @(posedge clk) begin out_valid <= 0; d <= right; end", "no result in"),
+    "operands of another cycle": (
+        SUM
+        + """logic [31:0] last;
+        always_ff @(posedge clk) begin out_valid <= in_valid && rst_n; last <= c; d <= right ^ last; end""",
+        "operands of another cycle",
+    ),
+    "a register that no reset sets": (
+        SUM
+        + """logic [31:0] kept;
+        always_ff @(posedge clk) begin
+            out_valid <= in_valid && rst_n; if (in_valid) kept <= kept + 1; d <= right ^ kept; end""",
+        "which no reset sets",
+    ),
+    "a division": (
+        SUM + "always_ff @(posedge clk) begin out_valid <= in_valid && rst_n; d <= right / c; end",
+        r"a cell \$div",
+    ),
+    "the other edge": (
+        SUM + "always_ff @(negedge clk) begin out_valid <= in_valid && rst_n; d <= right; end",
+        "rising one",
+    ),
+    "a gated clock": (
+        SUM
+        + "wire gated = clk & in_valid; always_ff @(posedge gated) d <= right; assign out_valid = in_valid;",
+        "rising one",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_function_of_a_transaction_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    body, why = REFUSED[name]
+    with pytest.raises(Unreadable, match=why) as caught:
+        read(unit(body, tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_unit_in_vhdl_is_refused(tmp_path: Path) -> None:
+    import dataclasses
+
+    from rtl_tb.dut.vhdl import Vhdl
+
+    dut = dataclasses.replace(unit(SUM + REGISTERED, tmp_path), vhdl=Vhdl())
+    with pytest.raises(Unreadable, match="VHDL"):
+        read(dut)

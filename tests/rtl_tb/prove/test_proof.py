@@ -1,0 +1,175 @@
+"""Proofs: units of several structures are proved, faults are refuted by operands that the simulator gets
+wrong, and what is neither is open."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proved_units import REGISTERED, SUM, unit
+from reference_units import load
+from typer.testing import CliRunner
+
+from golden.cli.app import app
+from rtl_tb.check.options import Options
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.prove import checker, proof
+from rtl_tb.prove.problem import planted, problem_of
+from rtl_tb.prove.proof import prove_dut
+from rtl_tb.prove.sweep import OPEN, PROVED, REFUTED, Sweep
+
+pytest.importorskip("bitwuzla")
+pytest.importorskip("pyosys")
+
+OTHER = Path(__file__).parent / "other_fda.yaml"
+"""A fused dot-add of another structure than the reference unit's."""
+TREE = (
+    SUM[: SUM.index("    logic signed")]
+    + """
+    // Carry-save adders.
+    logic [35:0] term [0:4], s, k, next;
+    always_comb begin
+        for (int i = 0; i < 4; i++) begin
+            term[i] = 36'($signed(a[8*i+:8]) * $signed(b[8*i+:8]));
+        end
+        term[4] = {{4{c[31]}}, c};
+        s = term[0]; k = term[1];
+        for (int i = 2; i < 5; i++) begin
+            next = s ^ k ^ term[i];
+            k = ((s & k) | (s & term[i]) | (k & term[i])) << 1;
+            s = next;
+        end
+    end
+    wire [35:0] sum = s + k;
+"""
+    + SUM[SUM.index("    wire high") :]
+)
+
+
+def options(folder: Path) -> Options:
+    return Options(failures=folder / "failures", build=folder / "build", budget=5.0)
+
+
+@pytest.mark.parametrize("body", [SUM, TREE], ids=["as the specification", "carry-save"])
+def test_units_of_two_structures_are_proved(body: str, tmp_path: Path) -> None:
+    found = prove_dut(unit(body + REGISTERED, tmp_path), 60)
+    assert found.verdict == PROVED and not found.open
+    assert sum(found.lemmas.values()) > 0 and len(found.faults) == proof.FAULTS
+
+
+@pytest.mark.parametrize("dut", [load("fda_volta_f16"), load_dut(OTHER)], ids=["reference", "other"])
+def test_a_fused_dot_add_is_proved(dut: Dut) -> None:
+    found = prove_dut(dut, 120)
+    assert found.verdict == PROVED, found.open
+    assert "values alone" not in found.lemmas
+
+
+RARE = {
+    "one value of the accumulator": ("sum[31:0];", "c == 32'h1234abcd ? ~sum[31:0] : sum[31:0];"),
+    "48 bits of operands": (": sum[31:0];", ": {a[23:0], b[31:8]} == 48'h13579bdf2468 ? 0 : sum[31:0];"),
+    "one sum": (": sum[31:0];", ": sum == 36'h0_0badcafe ? 7 : sum[31:0];"),
+    "near the largest sum": ("high ?", "high && sum != 36'h0_8000fc04 ?"),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_a_rare_fault_is_refuted_by_operands_that_the_simulator_gets_wrong(name: str, tmp_path: Path) -> None:
+    found = prove_dut(unit(SUM.replace(*RARE[name]) + REGISTERED, tmp_path), 60, options(tmp_path))
+    assert found.verdict == REFUTED and found.operands is not None
+    assert found.check is not None and not found.check.passed
+    assert found.check.verdict.failed[0], "the counterexample is the first vector"
+
+
+def test_a_fault_in_a_fused_dot_add_is_refuted(tmp_path: Path) -> None:
+    problem = problem_of(load("fda_volta_f16"))
+    for seed in range(3):
+        fault = planted(problem, seed)
+        assert fault is not None
+        assert proof._searched(Sweep(fault[0], time.monotonic() + 60))[0] == REFUTED, fault[1]
+
+
+def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
+    found = prove_dut(load("fma_f64_dmma"), 2)
+    assert found.verdict == OPEN and found.open and found.operands is None
+
+
+def test_a_proof_that_is_not_accepted_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: Any) -> None:
+        raise checker.NotAProof("lemma 3 does not hold")
+
+    monkeypatch.setattr(checker, "check", refuse)
+    found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
+    assert found.verdict == OPEN and "lemma 3" in found.open[0]
+
+
+def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "planted", lambda problem, _seed: (problem, "nothing at all"))
+    found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
+    assert found.verdict == OPEN and "planted" in found.open[0]
+
+
+def test_what_the_simulator_gets_right_is_no_counterexample(tmp_path: Path) -> None:
+    """Verilator takes zero for the x that may be anything; the check that explains runs it as ones, too."""
+    dut = unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path)
+    zeros = replace(options(tmp_path), four_states=False, synthesis="off")
+    found = prove_dut(dut, 60, zeros)
+    assert found.verdict == OPEN and "x" in found.open[0] and found.operands is not None
+    assert prove_dut(dut, 60, options(tmp_path)).verdict == REFUTED
+
+
+def test_what_the_comparison_allows_is_no_difference(tmp_path: Path) -> None:
+    text = (load("fda_volta_f16").file).read_text()
+    assert "NAN_WORD" not in text
+    folder = load("fda_volta_f16").file.parent
+    text = text.replace("../", f"{folder.parent}/").replace(
+        "FLOOR: -131}", "FLOOR: -131, NAN_WORD: 0x7fc12345}"
+    )
+    (tmp_path / "strict.yaml").write_text(text)
+    (tmp_path / "any.yaml").write_text(text + "compare: {nan: any}\n")
+    strict = prove_dut(load_dut(tmp_path / "strict.yaml"), 60, options(tmp_path))
+    assert strict.verdict == REFUTED
+    relaxed = prove_dut(load_dut(tmp_path / "any.yaml"), 60, options(tmp_path))
+    assert relaxed.verdict == PROVED and any("nan: any" in text for text in relaxed.claim)
+
+
+# The command ------------------------------------------------------------------------------------------------
+
+
+def run(*words: str) -> tuple[int, str]:
+    found = CliRunner().invoke(app, ["rtl", "prove", *words])
+    return found.exit_code, found.output
+
+
+def test_the_command_says_what_is_proved_and_assumed(tmp_path: Path) -> None:
+    dut = unit(SUM + REGISTERED, tmp_path)
+    status, text = run(str(dut.file))
+    assert status == 0
+    for words in ("PROVED", "one transaction after reset", "1 cycles after the operands", "z3", "planted"):
+        assert words in text, text
+
+
+def test_the_command_shows_a_counterexample_explained(tmp_path: Path) -> None:
+    dut = unit(SUM.replace("high ?", "high && c != 32'h7fffffff ?") + REGISTERED, tmp_path)
+    places = ("--failures", str(tmp_path / "failures"), "--build", str(tmp_path / "build"))
+    status, text = run(str(dut.file), *places)
+    assert status == 1 and "FAIL" in text and "REFUTED" in text
+    status, text = run(str(dut.file), *places, "--json")
+    assert status == 1 and json.loads(text)["verdict"] == REFUTED
+
+
+def test_a_missing_tool_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    dut = unit(SUM + REGISTERED, tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "bitwuzla" else find(name))
+    status, text = run(str(dut.file))
+    assert status != 0 and "pip install bitwuzla" in text + str(
+        CliRunner().invoke(app, ["rtl", "prove", str(dut.file)]).exception
+    )
