@@ -206,6 +206,7 @@ def test_every_writer_goes_through_it() -> None:
         "files/output.py",
         "publish/stale.py",
         "publish/sphinx_source.py",
+        "publish/site.py",
         "publish/typst_writer.py",
         "publish/schema.py",
         "publish/slots.py",

@@ -175,5 +175,5 @@ def test_the_command_writes_the_files(tmp_path):
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         *("hmma_dpi.c", "hmma_pkg.sv", "hmma_tb.sv", "hmma_vectors.hex", "hmma.core", "Makefile", "README.md")
     }
-    assert "expected 'dpi NAME'" in CliRunner().invoke(app, ["export", "hopper:HMMA.16816.F32", "x"]).output
+    assert "expected one of yaml, sv, c, dpi" in CliRunner().invoke(app, ["export", "hopper:HMMA.16816.F32", "x"]).output
     assert CliRunner().invoke(app, ["export", "dpi", "hopper:HMMA.16816.F32"]).exit_code == 2
