@@ -175,5 +175,6 @@ def test_the_command_writes_the_files(tmp_path):
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         *("hmma_dpi.c", "hmma_pkg.sv", "hmma_tb.sv", "hmma_vectors.hex", "hmma.core", "Makefile", "README.md")
     }
-    assert "expected one of yaml, sv, c, dpi" in CliRunner().invoke(app, ["export", "hopper:HMMA.16816.F32", "x"]).output
+    said = CliRunner().invoke(app, ["export", "hopper:HMMA.16816.F32", "x"]).output
+    assert "expected one of yaml, sv, c, dpi" in said
     assert CliRunner().invoke(app, ["export", "dpi", "hopper:HMMA.16816.F32"]).exit_code == 2
