@@ -179,7 +179,7 @@ def test_no_such_card(hip):
 
 def test_without_hip(hip, monkeypatch):
     monkeypatch.setitem(sys.modules, "hip", None)
-    with pytest.raises(ToolMissing, match="hip-python is not installed: pip install .*hip-python"):
+    with pytest.raises(ToolMissing, match=r"hip-python is not installed: pip install .*hip-python"):
         hip_device.open()
     fake = hip()
 
