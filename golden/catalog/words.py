@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from golden.catalog import architectures, machine_code
 from golden.catalog.families import Variables, fill
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.format_words import FormatWord, format_word, format_words
 
 

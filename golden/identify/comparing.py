@@ -21,7 +21,7 @@ from golden import stimuli
 from golden.errors import OperandError
 from golden.explain.trace import Trace
 from golden.identify.minimising import cost, minimise
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature

@@ -29,7 +29,7 @@ from golden.identify.diagnose.mutations.accumulator import beside
 from golden.identify.diagnose.mutations.modes import mode_ports, modes_in_words, rewired_modes
 from golden.identify.diagnose.policy import SEARCH
 from golden.identify.diagnose.ranking import Equality, HypothesisSearch, Progress, Results
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.budget import Budget
 from golden.identify.diagnose.conditions import products_present, zero_codes
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, signature_of

@@ -9,10 +9,10 @@ from typing import Any
 
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
-from golden.instruction import Instruction
 from golden.kernels.order import Runs, divides, intervals, parts, said_and_found
 from golden.kernels.plan import Plan, build
 from golden.kernels.plan_files import plans
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 
 PROMOTED = (2, 4, 8, 16)

@@ -15,9 +15,9 @@ import numpy as np
 
 from golden.catalog.lookup import resolve
 from golden.errors import OperandError, UnknownArithmeticError, UnknownNameError, nearest
-from golden.instruction import Evidence, Instruction
 from golden.kernels.conversion import can_convert
 from golden.kernels.options import Options, check_options
+from golden.model.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
 
 Fail = Callable[[str, str], Exception]

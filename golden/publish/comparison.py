@@ -21,7 +21,7 @@ from golden.identify.probe import captured_witness
 from golden.identify.probe.captured_witness import Evidence, Place
 from golden.identify.probe.facts import Finding, facts
 from golden.identify.probe.properties import PROPERTIES, Property, by_slug, measure
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import docs_folder
 from golden.publish import forms_page
 from golden.publish.dot_text import command, operands_text, result_text

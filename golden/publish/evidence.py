@@ -12,7 +12,7 @@ from golden.catalog.evidence_file import check_report
 from golden.explain.markdown import figure, link
 from golden.explain.specification import evidence_text, sources_text
 from golden.files.inputs import read_json
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import docs_folder
 from golden.publish.computation import notes
 from golden.publish.dot_text import name_argument

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
 from golden.identify.diagnose.mutations.mutation import with_operations
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw
 from golden.studies.published import published

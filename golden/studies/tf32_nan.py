@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float, get_format
 from golden.studies.study import Progress, Study, Table, percent
 from golden.studies.units import Subject

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction
 from golden.identify.blackbox.plugins import Chip
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float, to_float
 from golden.unit import Unit
 

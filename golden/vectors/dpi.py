@@ -26,7 +26,7 @@ from golden import __version__
 from golden.errors import OperandError
 from golden.files import escape
 from golden.files.output import write_folder
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.program_text import CORE, INTERPRETER, core_source, program_source
 from golden.program.flags import codes_by_mask
 from golden.vectors.vectorset import VectorSet, default_set

@@ -25,7 +25,7 @@ from golden import stimuli
 from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
 from golden.files import output
 from golden.files.inputs import opened
-from golden.instruction import CUSTOM, Instruction
+from golden.model.instruction import CUSTOM, Instruction
 from golden.program.signature import INPUTS
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part

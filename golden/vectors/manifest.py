@@ -23,7 +23,7 @@ from typing import Any
 from golden import stimuli
 from golden.errors import FileFormatError, nearest
 from golden.files.inputs import check_keys, read_json
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2

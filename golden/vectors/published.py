@@ -21,7 +21,7 @@ import numpy.typing as npt
 from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import FileFormatError, UnknownNameError, nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.vectors.captured import vectors_folder
 from golden.yamlfile import Section

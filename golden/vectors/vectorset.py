@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.errors import OperandError, UnknownNameError, nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import CONTROLS, starts
 from golden.stimuli.sequences import arrange, reuse

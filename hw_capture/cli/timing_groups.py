@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import typer
 
-from golden.errors import OperandError, no_match
-from golden.explain.numbers import counted
+from golden.errors import OperandError, counted, no_match
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
 from hw_capture.gpu import device

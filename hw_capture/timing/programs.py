@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float
 from hw_capture.kernels import kernels
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction, instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.kernels import kernels
 from hw_capture.timing import movement, wmma_moves
 from hw_capture.timing.programs import Subject

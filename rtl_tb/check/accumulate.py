@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
 from golden.stimuli.sequences import making
 from golden.vectors.vectorset import VectorSet

@@ -12,7 +12,7 @@ from typing import Any
 from golden.identify.blackbox.dissecting import dissect as search
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.report import Found
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.unit import DutRun
 

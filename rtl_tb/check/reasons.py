@@ -13,7 +13,7 @@ from golden.identify.diagnose.flags import FlagFault, flag_faults
 from golden.identify.diagnose.mutations.accumulator import beside_of_one
 from golden.identify.diagnosis import Diagnosis, Fault
 from golden.identify.minimising import minimise, of_one_kind
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
 from rtl_tb.dut.description import Dut

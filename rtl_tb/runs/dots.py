@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.identify.diagnose.mutations import accumulator
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.runs.verdict import Verdict

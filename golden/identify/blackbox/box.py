@@ -16,7 +16,7 @@ import numpy.typing as npt
 from golden.errors import MmagoldError, OperandError, one_line
 from golden.identify.blackbox.questions import Coverage
 from golden.identify.search import Statistics
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.modes import mode_text
 from golden.program.program import Program

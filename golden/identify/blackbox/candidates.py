@@ -9,7 +9,7 @@ from operator import is_
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, OperandError, SpecError
-from golden.instruction import CUSTOM, Evidence, Instruction
+from golden.model.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program.checks import StepChecks

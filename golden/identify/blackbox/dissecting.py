@@ -65,8 +65,8 @@ from golden.identify.blackbox.unexplained import (
 from golden.identify.blackbox.unread import not_read
 from golden.identify.minimising import costs, minimise
 from golden.identify.sample import evenly
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import Node
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of

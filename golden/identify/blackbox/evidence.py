@@ -23,8 +23,8 @@ from golden.identify.blackbox.moves import Move, settings
 from golden.identify.blackbox.sum_order import KIND
 from golden.identify.minimising import costs, minimise
 from golden.identify.probe.probes import Unreachable, exact_code
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node, predicted, terms_of
+from golden.model.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
 

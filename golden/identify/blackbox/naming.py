@@ -16,7 +16,7 @@ from golden.errors import SpecError
 from golden.files.escape import one_line
 from golden.identify.blackbox.candidates import with_word
 from golden.identify.blackbox.moves import settings
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.frozen import replace
 from golden.program.algorithms import get_algorithm

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from golden.errors import OperandError
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
     from golden.unit import Unit
 
 OPENERS: list[Callable[[str], Unit | None]] = []

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.stimuli.cancellation import negative_sum

@@ -34,7 +34,7 @@ from golden.identify.blackbox.templates import skeletons
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
 from golden.identify.comparing import compare
 from golden.identify.minimising import costs
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, signature_of
 from golden.vectors import captured, files

@@ -13,7 +13,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.evidence import Forced, Meeting, Property
 from golden.identify.blackbox.unexplained import Law
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.program.modes import Modes, mode_text
 from golden.program.signature import Operands

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from golden.explain.numbers import hex_text
 from golden.identify.diagnose.mutations.mutation import BESIDE
 from golden.identify.diagnose.policy import CONDITIONS
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 

@@ -23,7 +23,7 @@ from golden.identify.diagnose.mutations.modes import mode_skews
 from golden.identify.diagnose.mutations.mutation import fields, sets, signal
 from golden.identify.diagnose.policy import FLAGS, SEARCH
 from golden.identify.search import Pass, Search
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.keys import TINY
 from golden.program.signature import Bits, Operands

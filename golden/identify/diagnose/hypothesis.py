@@ -8,7 +8,7 @@ from typing import Any
 
 from golden.identify.diagnose.mutations import BESIDE, Mutation, of_signals, run
 from golden.identify.diagnose.policy import SEARCH
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
 

@@ -24,7 +24,7 @@ from golden.identify.diagnose.mutations.relations import offset
 from golden.identify.diagnose.policy import SEARCH
 from golden.identify.sample import evenly
 from golden.identify.search import Pass, Search
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 

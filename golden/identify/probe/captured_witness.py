@@ -23,7 +23,7 @@ from golden.errors import DocsError, FileFormatError
 from golden.identify.diagnose.mutations import Mutation, of_program
 from golden.identify.diagnose.mutations.mutation import change, fields
 from golden.identify.minimising import cost
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.paths import vector_file
 from golden.program.steps import Fma, Multiply, Round

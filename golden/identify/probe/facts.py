@@ -15,8 +15,8 @@ from golden.identify.blackbox.box import dense_view
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe, Shot
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import Node
+from golden.model.instruction import Instruction
 from golden.program.program import Operation, S
 from golden.program.signature import Bits
 from golden.program.steps import FinalStep

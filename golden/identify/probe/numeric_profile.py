@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
 from golden.errors import OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float, to_float
 from golden.paths import spec_folder
 from golden.unit import Unit

@@ -15,7 +15,7 @@ from golden.errors import DocsError
 from golden.identify.probe import captured_witness, sum_properties, value_properties
 from golden.identify.probe.facts import Facts, Finding, facts, gives_floats
 from golden.identify.probe.probes import Unreachable
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 
 class ProbeError(DocsError):

@@ -9,8 +9,8 @@ from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Probe, Shot, Unreachable
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node, predicted
+from golden.model.instruction import Instruction
 from golden.program.steps import Align, Normalize
 
 _FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")

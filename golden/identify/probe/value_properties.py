@@ -12,7 +12,7 @@ from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Unreachable
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Additions, Flush, Fma, Multiply, Round, SpecialValues, Sum, overflow_of
 

@@ -20,8 +20,8 @@ from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.templates import skeletons
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, SpecialValues, Sum
 from golden.unit import FunctionUnit, signature_of

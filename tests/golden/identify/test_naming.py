@@ -14,7 +14,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.candidates import Candidate, meant
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.unit import signature_of
 
 CDNA3 = "cdna3:v_mfma_f32_16x16x16_f16"

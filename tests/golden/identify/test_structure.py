@@ -30,9 +30,9 @@ from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.rounded import as_rounded
 from golden.identify.blackbox.templates import grouped, skeletons
 from golden.identify.blackbox.unshown import losing
-from golden.instruction import Instruction
 from golden.kernels import sum_tree
 from golden.model import trials
+from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.keys import Candidate as Maximum
 from golden.program.steps import Align, Multiply, Round, Sum

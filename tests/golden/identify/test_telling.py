@@ -20,7 +20,7 @@ from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.moves import Hints, moves, resets
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
 from golden.identify.blackbox.templates import align, skeletons
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands

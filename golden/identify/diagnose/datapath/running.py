@@ -53,7 +53,7 @@ from golden.identify.diagnose.datapath.terms import (
     zero_sign_of,
     zeros_like,
 )
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import Bits, Operands

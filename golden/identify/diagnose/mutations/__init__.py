@@ -17,7 +17,7 @@ from golden.identify.diagnose.mutations.modes import mode_ports, mode_skews
 from golden.identify.diagnose.mutations.mutation import BESIDE, Mutation, run
 from golden.identify.diagnose.mutations.ports import ports, skews
 from golden.identify.diagnose.mutations.words import in_words_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 __all__ = ["BESIDE", "Mutation", "names", "of_ports", "of_program", "of_signals", "run"]
 

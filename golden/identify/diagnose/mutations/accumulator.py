@@ -12,7 +12,7 @@ import numpy as np
 
 from golden.identify.diagnose.mutations.mutation import Mutation, Rewire
 from golden.identify.diagnose.mutations.ports import without_c
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.program.state import before

@@ -25,7 +25,7 @@ from golden.identify.diagnose.mutations.mutation import (
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES, signed_slug
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import MODES
 from golden.program.keys import Candidate
 from golden.program.steps import (

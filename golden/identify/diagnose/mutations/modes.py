@@ -15,7 +15,7 @@ from golden.errors import OperandError
 from golden.identify.diagnose.mutations.mutation import Mutation
 from golden.identify.diagnose.mutations.ports import LATE, skews
 from golden.identify.diagnose.policy import SEARCH
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from golden.identify.diagnose import datapath
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.program import Operation, Program, S
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Step

@@ -23,7 +23,7 @@ from golden.identify.diagnose.mutations.mutation import (
 from golden.identify.diagnose.mutations.products import offsets
 from golden.identify.diagnose.mutations.rounding import flushed
 from golden.identify.diagnose.mutations.words import OTHERS
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, formats, get_format
 from golden.program.program import Operation
 from golden.program.steps import Flush, HiddenBit, Step

@@ -18,7 +18,7 @@ from golden.identify.diagnose.mutations.mutation import Mutation, Rewire, Rework
 from golden.identify.diagnose.mutations.relations import relations
 from golden.identify.diagnose.mutations.wiring import repeated
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Additions, Fma

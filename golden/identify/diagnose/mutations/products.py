@@ -14,7 +14,7 @@ from golden.identify.diagnose.mutations.mutation import Mutation, change, fields
 from golden.identify.diagnose.mutations.wiring import complemented_products
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import Align, Fma, Multiply
 

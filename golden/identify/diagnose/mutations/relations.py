@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from golden.identify.diagnose.mutations.mutation import Mutation
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Multiply, Round

@@ -24,7 +24,7 @@ from golden.identify.diagnose.mutations.mutation import (
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, ROUNDINGS
 from golden.program.program import Operation
 from golden.program.steps import (

@@ -11,7 +11,7 @@ from golden.identify.diagnose.datapath.arrays import Array
 from golden.identify.diagnose.datapath.signals import SpecialSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, sets, signal
 from golden.identify.diagnose.mutations.words import NEIGHBOURS
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import Additions, Fma, SpecialValues
 

@@ -26,7 +26,7 @@ from golden.identify.diagnose.mutations.mutation import (
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, NEIGHBOURS, STEP_NAMES
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.program.program import Operation
 from golden.program.steps import (

@@ -13,7 +13,7 @@ from golden.identify.diagnose.datapath.signals import OperandSignals, ProductSig
 from golden.identify.diagnose.mutations.mutation import Mutation, signal
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.signature import Operands
 

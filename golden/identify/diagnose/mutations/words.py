@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from golden.identify.diagnose.mutations.mutation import Mutation
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import ROUNDINGS
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
