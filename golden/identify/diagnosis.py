@@ -24,8 +24,8 @@ from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, ShapeError
 from golden.identify.diagnose.conditions import known
 from golden.identify.diagnose.hypothesis import Hypothesis, fits
-from golden.identify.diagnose.mutations import BESIDE, names
-from golden.identify.diagnose.mutations.accumulator import beside
+from golden.identify.diagnose.mutations import CONTEXT, names
+from golden.identify.diagnose.mutations.accumulator import context_of
 from golden.identify.diagnose.mutations.modes import mode_ports, modes_in_words, rewired_modes
 from golden.identify.diagnose.policy import SEARCH
 from golden.identify.diagnose.ranking import Equality, HypothesisSearch, Progress, Results
@@ -69,7 +69,7 @@ class Fault:
         """Dot products that show this fault and no other, (n,); `operands` as diagnose() takes them."""
         if any(each is not None and each.in_order for each in (self.others, self.whole)):
             return np.zeros(len(operands["a"]), np.bool_)  # of dot products by themselves they say nothing
-        own = {name: codes for name, codes in operands.items() if name not in BESIDE}
+        own = {name: codes for name, codes in operands.items() if name not in CONTEXT}
         right, found = ins.dot(**own), np.ones(len(operands["a"]), np.bool_)
         if self.others is not None:
             found &= self.others.results(operands) == right
@@ -210,12 +210,12 @@ def diagnose(
         ShapeError: `actual` is not one result for every dot product.
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
-    more = {name: np.asarray(operands[name]) for name in BESIDE if name in operands and not ins.state}
+    more = {name: np.asarray(operands[name]) for name in CONTEXT if name in operands and not ins.state}
     operands = ins.check_named({name: codes for name, codes in operands.items() if name not in more})
     given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
     results = codes_of(given, ins.formats["d"], "actual")
     if ins.state:  # it held what it answered before: one wrong result does not make the next ones wrong
-        more = beside(ins, operands, results)
+        more = context_of(ins, operands, results)
         ins, operands = ins.stateless, ins.resolve(operands, results)
     elif ins.modes is None and results.ndim == 1:
         more |= {"answered": np.roll(results, 1)}
@@ -226,16 +226,16 @@ def diagnose(
             f"argument 'actual' has shape {results.shape}, expected one result for each of {shape}"
         )
     combining = Budget(budget_seconds, clock=time.thread_time)
-    asked = _Asked(
+    request = _Request(
         policy or _Exact(), Budget(float("inf")) if budget is None else budget, combining, progress
     )
     if ins.modes is not None:
-        return _of_modes(ins, operands, results, asked)
-    return _of_one(ins, operands | more, results, asked)
+        return _of_modes(ins, operands, results, request)
+    return _of_one(ins, operands | more, results, request)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     """What the caller of a diagnosis wants: what is equal, until when, and whom to tell."""
 
     equality: Equality
@@ -251,14 +251,14 @@ class _Asked:
 # A unit of one mode -----------------------------------------------------------------------------------------
 
 
-def _of_one(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis:
+def _of_one(ins: Instruction, operands: Operands, actual: Bits, request: _Request) -> Diagnosis:
     started = time.monotonic()
-    results = Results(ins, operands, actual, asked.equality)
+    results = Results(ins, operands, actual, request.equality)
     failing, total = results.failing, len(actual)
     if not failing:
         same = Hypothesis("identity", "no difference", ins, remaining=0, total=total)
         return Diagnosis(ins, (same,), 0, total)
-    search = HypothesisSearch(results, asked.budget, asked.combining, asked.progress)
+    search = HypothesisSearch(results, request.budget, request.combining, request.progress)
     ranked = search.run()
     faults: tuple[Fault, ...] = ()
     said: tuple[str, ...] = ()
@@ -318,37 +318,39 @@ class _Mode:
         """As `Instruction.by_mode` calls it."""
         return self.unit.name.partition(" (")[2].rstrip(")")
 
-    def explained(self, one: Hypothesis, asked: _Asked) -> bool:
+    def explained(self, one: Hypothesis, request: _Request) -> bool:
         """Whether what explains another mode explains every result of this one."""
         there = replace(one, start=self.unit)
         if one.known or there.instruction is None:
             return False
         if not all(fits(part, there.instruction) for part in there.outside):
             return False
-        return bool(asked.right(self.unit, there.results(self.operands), self.actual).all())
+        return bool(request.right(self.unit, there.results(self.operands), self.actual).all())
 
 
-def _of_modes(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis:
+def _of_modes(ins: Instruction, operands: Operands, actual: Bits, request: _Request) -> Diagnosis:
     """The diagnosis of the mode in which most results differ, and of others that are not explained by what
     explains that one; the note says in which modes any do."""
     modes = []
     for unit, own, index in ins.by_mode(operands):
-        wrong = int((~asked.right(unit, unit.dot(**own), actual[index])).sum())
+        wrong = int((~request.right(unit, unit.dot(**own), actual[index])).sum())
         modes.append(_Mode(unit, own, actual[index], wrong))
     failing = sorted((mode for mode in modes if mode.wrong), key=lambda mode: -mode.wrong)
     if not failing:
-        return _of_one(modes[0].unit, modes[0].operands, modes[0].actual, asked)
+        return _of_one(modes[0].unit, modes[0].operands, modes[0].actual, request)
     note = modes_in_words([m.name for m in modes if m.wrong], [m.name for m in modes])
-    found = _of_the_mode(ins, operands, actual, asked) or _besides_mode(ins, operands, actual, asked)
-    return replace(_of_each(failing, asked) if found is None else found, note=note)
+    found = _of_the_mode(ins, operands, actual, request) or _of_the_mode_and_more(
+        ins, operands, actual, request
+    )
+    return replace(_of_each(failing, request) if found is None else found, note=note)
 
 
-def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis | None:
+def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, request: _Request) -> Diagnosis | None:
     """Faults of `mode` that explain every result, and operands of another vector that do."""
-    rewired = rewired_modes(ins, operands, actual, lambda codes: asked.right(ins, codes, actual))
+    rewired = rewired_modes(ins, operands, actual, lambda codes: request.right(ins, codes, actual))
     if not rewired:
         return None
-    total, wrong = len(actual), int((~asked.right(ins, ins.dot(**operands), actual)).sum())
+    total, wrong = len(actual), int((~request.right(ins, ins.dot(**operands), actual)).sum())
     ranked = tuple(
         Hypothesis(
             one.slug,
@@ -364,22 +366,24 @@ def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _Ask
     return Diagnosis(ins, ranked, wrong, total, faults=(Fault(ranked[0].slug, ranked[0].text, wrong),))
 
 
-def _besides_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis | None:
+def _of_the_mode_and_more(
+    ins: Instruction, operands: Operands, actual: Bits, request: _Request
+) -> Diagnosis | None:
     """A fault of `mode` with which most results are right, and what explains the others; None where there is
     none, or no hypothesis explains all of them."""
-    wrong = ~asked.right(ins, ins.dot(**operands), actual)
+    wrong = ~request.right(ins, ins.dot(**operands), actual)
     least, best, still = int(wrong.sum()) // 2, None, wrong
     for one in mode_ports(ins):
         assert one.operands is not None
         try:
-            left = ~asked.right(ins, ins.dot(**one.operands(operands)), actual)
+            left = ~request.right(ins, ins.dot(**one.operands(operands)), actual)
         except OperandError:  # it leads to a code that the unit does not use
             continue
         if int(left.sum()) < least:
             best, least, still = one, int(left.sum()), left
     if best is None or best.operands is None:
         return None
-    rest = _of_modes(ins, best.operands(operands), actual, asked)
+    rest = _of_modes(ins, best.operands(operands), actual, request)
     if not rest.explains:
         return None
     parts = {part.slug: part for _, part in rest.every_fault}
@@ -392,26 +396,26 @@ def _besides_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _As
     return Diagnosis(ins, (both,), failing, total, faults=(mode, *others))
 
 
-def _of_each(failing: list[_Mode], asked: _Asked) -> Diagnosis:
+def _of_each(failing: list[_Mode], request: _Request) -> Diagnosis:
     """The diagnosis of a mode, what explains it in most of the others before all that does; and those of
     modes in which that is not all. It ends with one that nothing explains."""
     at, *others = failing
-    first = _of_one(at.unit, at.operands, at.actual, asked)
+    first = _of_one(at.unit, at.operands, at.actual, request)
     explaining = first.explaining
     if not explaining or explaining[0].delay:
         return first
-    left = {one.slug: [mode for mode in others if not mode.explained(one, asked)] for one in explaining}
+    left = {one.slug: [mode for mode in others if not mode.explained(one, request)] for one in explaining}
     best = min(explaining, key=lambda one: sum(mode.wrong for mode in left[one.slug]))
     unexplained, found = left[best.slug], [(_led_by(first, best), at)]
     while unexplained and len(found) <= SEARCH.modes and found[-1][0].explaining:
         mode = unexplained.pop(0)
-        one = _of_one(mode.unit, mode.operands, mode.actual, asked)
-        also = (each for each in one.explaining if any(past.explained(each, asked) for _, past in found))
+        one = _of_one(mode.unit, mode.operands, mode.actual, request)
+        also = (each for each in one.explaining if any(past.explained(each, request) for _, past in found))
         said = next(also, None) or next(iter(one.explaining), None)  # of what was found before, the whole
         if said is not None:
             one = _led_by(one, said)
-            found = [each for each in found if not each[1].explained(said, asked)]
-            unexplained = [each for each in unexplained if not each.explained(said, asked)]
+            found = [each for each in found if not each[1].explained(said, request)]
+            unexplained = [each for each in unexplained if not each.explained(said, request)]
         found.append((one, mode))
     return replace(found[0][0], further=tuple(one for one, _ in found[1:]))
 

@@ -39,16 +39,16 @@ def minimise(
     """Returns the simplest operands found for which `fails` still holds.
 
     Args:
-        unit: whose operands these are.
+        unit: the unit of these operands.
         operands: one dot product that fails, raw codes as its `dot` takes them: a, b (k,), c () and so on.
-        fails: takes a batch, the same operands with a leading dimension n, and tells for each whether it
+        fails: takes a batch, the same operands with a leading dimension n, and returns for each whether it
             fails (n,).
         rounds: how often `fails` may be called; None: until nothing becomes simpler.
         progress: called with (calls made, calls allowed) after every call; the second is 0 without a limit.
-        budget: `fails` is not called after it is over; None: no such end.
+        budget: `fails` is not called after it is over; None: no limit.
 
     Returns:
-        Operands of the same shapes and of the same mode. They are the given ones where nothing simpler fails.
+        Operands of the same shapes and of the same mode; the given ones if nothing simpler fails.
     """
     takes = signature_of(unit)
     given = takes.check_named(operands)
@@ -94,10 +94,10 @@ def of_one_kind(ins: Instruction, operands: Operands, fails: Fails) -> Fails:
         return np.asarray(~zero_codes(ins.formats["d"], ins.dot(**batch)))
 
     one = {name: np.asarray(codes)[None] for name, codes in operands.items()}
-    needed = [asked for asked in (adds, is_no_zero) if asked(one)[0]]
+    needed = [holds for holds in (adds, is_no_zero) if holds(one)[0]]
 
     def alike(batch: Operands) -> npt.NDArray[np.bool_]:
-        return np.asarray(np.logical_and.reduce([fails(batch), *(asked(batch) for asked in needed)]))
+        return np.asarray(np.logical_and.reduce([fails(batch), *(holds(batch) for holds in needed)]))
 
     return alike
 

@@ -12,7 +12,7 @@ from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instructions
 from golden.identify.blackbox.box import Box
 from golden.identify.blackbox.plugins import Chip
-from golden.identify.blackbox.repeatability import asked_again, at_every_place
+from golden.identify.blackbox.repeatability import at_every_place, check_repeatability
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit
@@ -64,11 +64,11 @@ def find(unit: Subject, samples: int) -> Repeated:
     """Asks one unit."""
     ins, asked = unit.ins, unit.asked
     dots = FunctionUnit.like(ins, asked.dot)  # places of the tile are tried below, more of them
-    found = asked_again(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
+    found = check_repeatability(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
     operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
     tile = Box(asked, _MOST_ASKED, math.inf).tile
     moved = [] if tile is None else at_every_place(ins, operands, tile)
-    return Repeated(unit, found.asked, found.differ, len(moved), sum(one is not None for one in moved))
+    return Repeated(unit, found.queries, found.differ, len(moved), sum(one is not None for one in moved))
 
 
 def run(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.identify.diagnose.flags import FlagFault, flag_faults
-from golden.identify.diagnose.mutations.accumulator import beside_of_one
+from golden.identify.diagnose.mutations.accumulator import context_of_each
 from golden.identify.diagnosis import Diagnosis, Fault
 from golden.identify.minimising import minimise, of_one_kind
 from golden.instruction import Instruction
@@ -48,8 +48,8 @@ class Shown:
 
 
 def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[FlagFault]:
-    """What the status flags are instead, of the vectors whose d is right; nothing where none differ. What
-    explains all wrong d of the whole unit is asked of the flags, too."""
+    """Explanations of wrong status flags, for the vectors whose d is right; nothing if none differ. The
+    explanation of all wrong d of the whole unit is also tried on the flags."""
     vectors, outcome = verdict.vectors, verdict.outcome
     flags = outcome.flags
     if flags is None or vectors.level != "dot" or vectors.instruction.state or not verdict.wrong_flags:
@@ -130,7 +130,7 @@ def _of_state(
     ins, operands = job.vectors.instruction, verdict.vectors.resolved()
 
     def counts(batch: Operands) -> Bits:
-        return fault.alone(unit, batch | beside_of_one(ins, batch))
+        return fault.alone(unit, batch | context_of_each(ins, batch))
 
     found = np.flatnonzero(verdict.wrong_d & counts(operands))
     if ins.modes is not None or not len(found):

@@ -168,8 +168,8 @@ def with_word(step: Step, out: Format) -> Step:
 
 
 def with_results(one: Operation, fmt: Format) -> Operation:
-    """The operation with results of another format, and that one's words of NaNs: those of the format before
-    are numbers there, or no codes at all, which the loader refuses."""
+    """The operation with results of another format, and that format's words of NaNs: words of the previous
+    one would be numbers, or no codes at all, which the loader refuses."""
     if fmt == one.out_format:
         return one
     last = replace(one.final, format=fmt, nan=None)
@@ -240,10 +240,10 @@ def _is_nan(word: int | None, fmt: Format) -> bool:
 
 
 class _Followed:
-    """The registers after some steps. What follows is kept: neighbours of a candidate share their first steps
-    with it, and those behind a step of which the bounds of registers do not depend.
+    """The registers after some steps, cached: neighbours of a candidate share its first steps, and all later
+    steps of which the bounds of registers do not depend.
 
-    alike: of the same operation, what was met before, by all that later checks ask of it.
+    alike: earlier entries of the same operation, by everything that later checks read.
     """
 
     def __init__(self, checks: StepChecks | None, alike: dict[object, _Followed] | None = None) -> None:

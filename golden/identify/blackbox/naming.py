@@ -1,5 +1,5 @@
-"""The YAML of a found unit with the names that it has: which instruction of the catalog it is, or is near;
-and its operations as those of a named algorithm, where its steps are exactly that with some parameters."""
+"""The YAML of a found unit with known names: the instruction of the catalog that it is, or is near; and the
+named algorithm of its operations, if their steps are exactly that algorithm with some parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from golden.catalog.unit_text import unit_text
 from golden.errors import SpecError
 from golden.files.escape import one_line
 from golden.identify.blackbox.candidates import with_word
-from golden.identify.blackbox.moves import settings
+from golden.identify.blackbox.neighbourhood import settings
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.frozen import replace
@@ -116,7 +116,7 @@ def _keys_alike(one: Step, other: Step) -> int:
 
 
 def _with_others(now: Parameters, name: str, optional: bool, values: Sequence[Any]) -> Iterator[Parameters]:
-    """The parameters, and those with one left out or set to another value."""
+    """The parameters, and variants with one left out or set to another value."""
     yield now
     if optional:
         yield {key: value for key, value in now.items() if key != name}
@@ -152,11 +152,11 @@ Alternatives = Mapping[str, Sequence[str]]
 
 
 def differences(found: Instruction, known: Instruction, alternatives: Alternatives) -> list[str] | None:
-    """The keys in which a found unit differs from a known one, a sentence each; None where the two do not add
-    in the same operations.
+    """The keys in which a found unit differs from a known one, a sentence each; None if the two do not add in
+    the same operations.
 
     Args:
-        alternatives: values of keys that no question told from those of the found unit: those are no
+        alternatives: values of keys that no question distinguished from the found ones; they are no
             differences.
     """
     changes = _changes(found, known, alternatives)

@@ -31,8 +31,8 @@ ALONE = (("c alone", "c"), ("one product", "products"))
 _SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
 _CAUSES, _MORE = ("special_values", "special_pairs"), 8
-"""Kinds whose operands are asked among zeros, and how many times more of them: a table of causes of NaNs is
-read off what two of them give."""
+"""Kinds that are drawn with other operands zero, and a multiple of their count: a table of causes of NaNs is
+read off pairs of them."""
 _AMONG_ZEROS = "special among zeros"
 KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
 SIGNS = "zero c of both signs"
@@ -61,8 +61,8 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
 
 
 def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | None:
-    """Dot products with c = +0, then the same with c = -0; None where c has no zeros of both signs. Nothing
-    else is otherwise: a unit that answers two other numbers looks at the sign of c where it adds the rest."""
+    """Dot products with c = +0, then the same with c = -0; None if c has no zeros of both signs. Nothing else
+    differs, so a unit with two different numbers as answers reads the sign of c when it adds the rest."""
     c = takes.formats["c"]
     if not (c.is_float and c.signed and takes.formats["d"].is_float):
         return None
@@ -100,7 +100,7 @@ def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) 
     return {**operands, **{name: codes.astype(operands[name].dtype) for name, codes in found.items()}}
 
 
-def beside_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
+def near_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
     """Dot products near overflow with a special value in the place of c, or of one factor: an infinity that
     finite terms become on the way meets it, and which comes first shows. Half of them with the other sign."""
     k, rows = takes.stored_k, np.arange(len(operands["a"]))
@@ -149,16 +149,16 @@ def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.G
 
 
 Floats = npt.NDArray[np.float64]
-KIND = "codes not asked yet"
+KIND = "unused codes"
 _MOST_BITS = 16
 _FACTORS = ("a", "b")
 _JITTER = 0.05
-"""Of all codes, how far two factors are from mirroring each other in magnitude: products are then of about
-one size, and none hides another."""
+"""The deviation of two factors from mirrored magnitudes, as a part of all codes: then all products have about
+one magnitude, and none hides another."""
 
 
 class Coverage:
-    """By operand, (elements, codes): whether the box was asked the code there."""
+    """By operand, (elements, codes): whether a query had the code there."""
 
     def __init__(self, takes: Signature) -> None:
         shapes = takes.operand_shapes(matrices=False)
@@ -172,7 +172,7 @@ class Coverage:
         self.open = set(few)
 
     def add(self, operands: Mapping[str, Bits]) -> None:
-        """The box was asked these, (n, ...)."""
+        """Marks the codes of queries (n, ...) as used."""
         for name in tuple(self.open & set(operands)):
             seen, codes = self.seen[name], operands[name]
             if math.prod(codes.shape[1:]) != len(seen):  # b of the dense view of a sparse unit
@@ -183,9 +183,9 @@ class Coverage:
             if seen.all():
                 self.open.discard(name)
 
-    def unasked(self) -> int:
-        """Questions that it takes at least to ask every code of a and b that is a number; of a sparse unit
-        none are made, where metadata say which elements meet."""
+    def unused(self) -> int:
+        """The least number of queries that use every code of a and b that is a number; 0 for a sparse unit,
+        because its metadata decide which elements meet."""
         if self.takes.pattern is not None:
             return 0
         left = [
@@ -195,8 +195,8 @@ class Coverage:
         return max(left, default=0)
 
     def questions(self, count: int, rng: np.random.Generator) -> Operands:
-        """Dot products of codes of a and b that were not asked, as far as there are any, beside c = 0 or one
-        that is not large; the two factors mirror each other in magnitude."""
+        """Dot products of unused codes of a and b, if there are any, with c = 0 or a c that is not large; the
+        magnitudes of the two factors mirror each other."""
         operands = stimuli.generate(self.takes, "narrow", count, rng)
         if "c" in operands:
             operands["c"][rng.random(count) < 0.5] = self.takes.at_rest("c")
@@ -212,8 +212,8 @@ class Coverage:
     def _some(
         self, name: str, element: int, count: int, wanted: Floats | None, rng: np.random.Generator
     ) -> Bits:
-        """Numbers that were not asked, or any where all were: those near these magnitudes (0 to 1), of either
-        sign, or as they come."""
+        """Unused numbers, or any if all were used: near the wanted magnitudes (0 to 1) with either sign, or
+        arbitrary."""
         fmt = self.takes.formats[name]
         numbers = _numbers(fmt)
         left = np.flatnonzero(numbers & ~self.seen[name][element])
@@ -223,24 +223,22 @@ class Coverage:
         split = int(np.searchsorted(left, 1 << (fmt.bits - 1))) if fmt.is_float and fmt.signed else len(left)
         found = np.empty(count, np.int64)
         minus = rng.random(count) * len(left) >= split
-        for half, those in ((left[:split], ~minus), (left[split:], minus)):
+        for half, rows in ((left[:split], ~minus), (left[split:], minus)):
             if len(half):
-                near = np.searchsorted(_magnitude(fmt, half), wanted[those])
-                found[those] = half[np.minimum(near, len(half) - 1)]
+                near = np.searchsorted(_magnitude(fmt, half), wanted[rows])
+                found[rows] = half[np.minimum(near, len(half) - 1)]
         return found
 
     def said(self) -> Iterator[str]:
-        """A sentence for each operand of which not every code was asked."""
+        """A sentence for each operand with unused codes."""
         for name, seen in self.seen.items():
             counts = seen.sum(axis=1)
             least, codes = int(counts.argmin()), seen.shape[1]
             if counts[least] < codes:
                 element = f"{name}[{least}]" if len(counts) > 1 else name
-                share = (
-                    f"of the {codes:,} codes of {name} {int(np.median(counts)):,} were asked of an element"
-                )
+                share = f"of the {codes:,} codes of {name} {int(np.median(counts)):,} were used in an element"
                 few = f"{int(counts[least]):,} of {element}, the fewest"
-                yield f"{share}, {few}: a unit that decodes another one otherwise would not have shown it"
+                yield f"{share}, {few}: a unit that decodes another one wrongly would not have shown it"
 
 
 def _magnitude(fmt: Format, codes: Bits) -> Floats:
@@ -251,7 +249,7 @@ def _magnitude(fmt: Format, codes: Bits) -> Floats:
 
 @lru_cache(maxsize=16)
 def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
-    """Which codes are no infinity and no NaN, (codes,): beside one of those nothing else shows."""
+    """Which codes are no infinity and no NaN, (codes,): next to one of these nothing else shows."""
     codes = np.arange(1 << fmt.bits).astype(fmt.dtype)
     return np.isfinite(np.asarray(to_float(fmt, codes), np.float64))
 

@@ -25,8 +25,8 @@ from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
-from golden.identify.blackbox.moves import Hints, Move, moves, nan_words
 from golden.identify.blackbox.naming import nearest, with_names
+from golden.identify.blackbox.neighbourhood import Hints, Move, moves, nan_words
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
@@ -79,7 +79,7 @@ def open_recording(
         return None
     if kind == "captured" or beside(rest).is_file():
         if formats is not None or k is not None:
-            raise OperandError(f"{text} has formats and K of its own, expected neither beside it")
+            raise OperandError(f"{text} has formats and K of its own, expected neither as options")
         return _captured(text, rest) if kind == "captured" else _vector_file(text, Path(rest))
     return _archive(text, Path(rest), taken(text, formats, k, scale_block, pattern))
 
@@ -118,7 +118,7 @@ def _archive(text: str, path: Path, takes: Signature) -> Recording:
     """An archive with arrays of raw codes by the operands' names and d: dot products, a and b (n, k), c and d
     (n,); or tiles, a (n, rows, k), b (n, k, columns), c and d (n, rows, columns)."""
     if path.suffix != ".npz":
-        raise OperandError(f"{text} has no manifest beside it, expected one, or an .npz archive")
+        raise OperandError(f"{text} has no manifest next to it, expected one, or an .npz archive")
     arrays = read_arrays(path, (*takes.operand_shapes(matrices=False), "d"))
     missing = [name for name in (*takes.operand_shapes(matrices=False), "d") if name not in arrays]
     if missing:
@@ -153,8 +153,8 @@ _TAKEN = 400
 """Counterexamples of the part that was held back that join the search at a time."""
 _STARTS, _ORDERS, _ROUNDS = 4, 6, 8
 _WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
-_TOLD = 20_000
-"""Dot products tried to tell a rival from the candidate."""
+_COMPARED = 20_000
+"""Dot products on which a rival is compared with the candidate."""
 _MOST_VALUES, _OF_ONE_KEY = 24, 1
 """Values of single keys for which operands that tell are looked for, in all and of one key."""
 
@@ -291,9 +291,9 @@ class _Passive:
             text,
             differing,
             tuple(self._undecided(candidate, differing, evidence)),
-            rules=(candidate.order, *fit.told),
+            rules=(candidate.order, *fit.changes),
             laws=() if explained else broken(self.whole),
-            forced=tuple(forced(fit.told, self.whole)),
+            forced=tuple(forced(fit.changes, self.whole)),
             example=None if explained else self._example(candidate, wrong),
             alternatives=alternatives,
             fresh=differing[HELD][1],
@@ -345,26 +345,26 @@ class _Passive:
         end = time.monotonic() + _RIVAL_SECONDS
         for one in known:
             if one.key != candidate.key and not self.whole.wrong(one.program).any():
-                yield self._told(candidate, one, one.order, _TOLD)
+                yield self._compared(candidate, one, one.order, _COMPARED)
         some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]
         for move in left[:_MOST_VALUES]:
             new = move.apply(candidate)
             if new is None or time.monotonic() > end:
                 continue
-            told = self._told(candidate, new, f"the candidate with {move.text}", _TOLD // 10)
-            if told.operands is not None:
-                yield told
+            rival = self._compared(candidate, new, f"the candidate with {move.text}", _COMPARED // 10)
+            if rival.operands is not None:
+                yield rival
 
-    def _told(self, candidate: Candidate, other: Candidate, name: str, budget: int) -> Rival:
-        self._tell(f"telling apart: {name}")
+    def _compared(self, candidate: Candidate, other: Candidate, name: str, budget: int) -> Rival:
+        self._tell(f"comparing with {name}")
         found = compare(candidate.instruction, other.instruction, self.seed, budget)
         if found.example is None:
             return Rival(name, found.trials)
         return Rival(name, found.trials, found.example.operands_x, found.example.x, found.example.y)
 
     def _example(self, candidate: Candidate, wrong: Any) -> Example:
-        """The simplest recorded dot product that the candidate answers otherwise."""
+        """The simplest recorded dot product that the candidate gets wrong."""
         part = self.whole.part(np.flatnonzero(wrong))
         place = int(np.argmin(costs(self.takes, part.operands)))
         operands = {name: codes[place] for name, codes in part.operands.items()}

@@ -92,7 +92,7 @@ class _Frame:
 
 
 def inner_formats(takes: Signature) -> list[Format]:
-    """Formats that something may be rounded to before the result: its own and c's, and those of datapaths."""
+    """Formats of intermediate results: the unit's own, c's, and those of known datapaths."""
     known = [takes.formats["d"], takes.formats["c"], *map(get_format, _INNER)]
     return list(dict.fromkeys(known))
 
@@ -152,8 +152,8 @@ def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tupl
 
 
 def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, ...]]:
-    """What terms can be aligned to: the largest exponent that they carry, and what those look at that see
-    leading bits."""
+    """What terms can be aligned to: the largest exponent of the operands, and the candidates that see leading
+    bits."""
     first, *others = of
     return [(), *(widest for _, widest in _leading(_Frame(takes), first, tuple(others)))]
 
@@ -215,12 +215,12 @@ def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 
 
 def _descending(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """Those that add one product after the other, for the last one first."""
+    """Chains that add one product after the other, starting from the last one."""
     yield from ((f"{name}, the last one first", steps) for name, steps in _chains(f) if "tree" not in name)
 
 
 def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
-    """Sums of groups, then the sum of those and c."""
+    """Sums of groups, then the sum of the groups and c."""
     one, many = ("products",), ("groups",)
     head, bad = list(f.products), f.specials("products", "c")
     inner: dict[str, list[Step]] = {
@@ -259,7 +259,7 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
             yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
     if f.d.is_float:  # products cut by magnitude, and sums, which are in two's complement, down
         down = [replace(s, rounding="down") if isinstance(s, Align) else s for s in outer["aligned, then c"]]
-        yield f"groups ({group[0]} {group[1]}) aligned, those down, then c", [*inner["aligned"], *down]
+        yield f"groups ({group[0]} {group[1]}) aligned, groups down, then c", [*inner["aligned"], *down]
 
 
 def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
@@ -278,8 +278,8 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
 
 
 def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """Every head, alignment and end of a sum with c beside each other, also those that no datapath is known
-    to have: terms that were rounded before an exact sum, terms that are aligned before rounded additions."""
+    """Every combination of head, alignment and end of a sum, including combinations that no known datapath
+    has: terms rounded before an exact sum, terms aligned before rounded additions."""
     for name, head, term in _heads(f):
         of = (term, "c")
         start = [*head, *f.specials(*of)]
@@ -430,7 +430,7 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
 
 
 def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
-    """The candidates for a unit, those that the tree suggests first; each can be run."""
+    """The candidates for a unit, starting with the ones that the tree suggests; each can be run."""
     f = _Frame(takes)
     if not f.d.is_float:
         return list(filter(None, _of_integers(f)))
@@ -440,8 +440,9 @@ def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
 def uncommon(
     takes: Signature, first: tuple[Format, str] | None = None, plain: bool = False
 ) -> list[Candidate]:
-    """Candidates of one operation that are worth a try where no other is near; `first`: those alone whose
-    products, or chains of them, are rounded so; `plain`: those that are summed exactly with c."""
+    """Candidates of one operation that are worth a try if no other is near. `first`: only those whose
+    products, or chains of them, are rounded in this way; `plain`: only those that are summed exactly with
+    c."""
     f = _Frame(takes, first)
     everything = tuple(range(takes.stored_k))
     forms = (one for one in _uncommon(f) if not plain or one[0].endswith(_PLAIN_END))
@@ -449,8 +450,8 @@ def uncommon(
 
 
 def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
-    """Those that sum the products of these groups first, with an exponent left of a sum that cancels and
-    without."""
+    """Candidates that sum the products of these groups first, with and without an exponent for a sum that
+    cancels."""
     f, everything = _Frame(takes), tuple(range(takes.stored_k))
     found: list[Candidate | None] = []
     for group in _divisions(takes.stored_k):
@@ -501,19 +502,19 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
             for form in levels(max(len(link.products) for link in links), False):
                 yield _chain(f, links, form, inner, levels)
     yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
-    beside = _beside(tree)
-    if beside:
-        yield from _slices(f, [node.terms for node in beside], _levels(f))
+    nodes = _parallel(tree)
+    if nodes:
+        yield from _slices(f, [node.terms for node in nodes], _levels(f))
     if links is not None and len(links) == 1:
         yield from _of_none(f)
 
 
-def _beside(tree: Node) -> list[Node]:
-    """The nodes of a tree that are nothing but two or more beside each other, each the sum of products, and
-    c. Where many y together are not lost beside M, masks show that of results that are handed on."""
+def _parallel(tree: Node) -> list[Node]:
+    """The nodes of a tree that consists only of two or more parallel sums of products, and c. If many y
+    together are not lost next to M, masks show this for results that are passed on."""
     inner = [one for one in tree.children if isinstance(one, Node)]
     if len(inner) == 1 and tree.children == (_C, inner[0]):
-        return _beside(inner[0])
+        return _parallel(inner[0])
     flat = all(isinstance(one, int) for node in inner for one in node.children)
     alone = {one for one in tree.children if isinstance(one, int)} <= {_C}
     return inner if alone and flat and len(inner) > 1 else []
@@ -548,8 +549,8 @@ def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 def _without_trace(
     forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...]
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Those in which exact sums are aligned to something, with nothing left of a sum that cancels: masks
-    showed that what they meet is not lost, which the exponent of what has gone would do."""
+    """Candidates in which exact sums are aligned, and a sum that cancels leaves nothing: masks showed that
+    terms next to it are not lost, as they would be next to its former exponent."""
     for name, steps in forms:
         aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
         changed = [
@@ -565,9 +566,9 @@ def _without_trace(
 def _in_fixed_point(
     forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Those in which exact sums of products, or the sums `met`, are aligned to something, as fixed-point
-    numbers: whatever they hold, what is aligned with them sees the exponent of their point. Masks show no
-    order then, where a small c or product is lost beside nothing large, or that c meets all products."""
+    """Candidates in which exact sums of products, or the sums `met`, are aligned as fixed-point numbers:
+    whatever they hold, other terms see the exponent of their point. Masks then show no order, if a small c or
+    product is lost without a large term, or that c meets all products."""
     for name, steps in forms:
         aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
         changed = [

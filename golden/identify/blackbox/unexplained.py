@@ -39,8 +39,8 @@ def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
 
 
 def without_invented_words(fit: Fit, bank: Bank) -> Fit:
-    """A candidate that answers finite operands otherwise than the box, without the causes of NaNs whose words
-    are numbers: where the numbers are wrong, such a word says no more than that an answer was common."""
+    """A candidate that is wrong on finite operands, without the causes of NaNs whose words are numbers: while
+    the numbers are wrong, such a word only shows that an answer was common."""
     wrong = bank.wrong(fit.candidate.program)
     d = bank.takes.formats["d"]
     if not d.is_float or not (wrong & ~_special(bank)).any():
@@ -54,8 +54,8 @@ def without_invented_words(fit: Fit, bank: Bank) -> Fit:
     new = fit.candidate.with_each_step(changed)
     if new is None or new.operations == fit.candidate.operations:
         return fit
-    told = [one for one in fit.told if not _names_a_number(one, d)]
-    return Fit(new, wrong_of(bank, new), told)
+    kept = [one for one in fit.changes if not _names_a_number(one, d)]
+    return Fit(new, wrong_of(bank, new), kept)
 
 
 def _special(bank: Bank) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -98,11 +98,11 @@ class Law:
 
 def broken(bank: Bank) -> tuple[Law, ...]:
     """The laws that answers to one term alone break."""
-    told = {name: _alone(bank, name == "c") for name in ("c", "products")}
-    scaled = _factors(bank, told)
+    alone = {name: _alone(bank, name == "c") for name in ("c", "products")}
+    scaled = _factors(bank, alone)
     if scaled:
         return scaled
-    return tuple(law for name, one in told.items() if (law := _no_term(bank, name, one)) is not None)
+    return tuple(law for name, one in alone.items() if (law := _no_term(bank, name, one)) is not None)
 
 
 # One term alone ---------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class _Alone:
 
 
 def _alone(bank: Bank, is_c: bool) -> _Alone:
-    """Those of finite numbers whose term d has room for."""
+    """The questions with finite numbers whose term d can represent."""
     formats, operands = bank.takes.formats, bank.operands
     present = products_present(formats, operands)
     there = [~zero_codes(formats[name], operands[name]) for name in "ab"]
@@ -156,14 +156,14 @@ def _off(d: Format, value: Values, answers: Values) -> Mask:
     return np.asarray(np.abs(answers - value) > unit)
 
 
-def _factors(bank: Bank, told: dict[str, _Alone]) -> tuple[Law, ...]:
-    """One factor of all products and one of c, where they are not the same."""
+def _factors(bank: Bank, alone: dict[str, _Alone]) -> tuple[Law, ...]:
+    """One factor of all products and one of c, if they differ."""
     d = bank.takes.formats["d"]
-    found = {name: _factor(d, one) for name, one in told.items()}
+    found = {name: _factor(d, one) for name, one in alone.items()}
     product, c = found["products"], found["c"]
     if not product or not c or product == c:
         return ()
-    one, count = told["products"], len(told["products"].rows)
+    one, count = alone["products"], len(alone["products"].rows)
     held = "c" if c == 1 else f"{_number(c)} times c"
     text = (
         "a constant factor lies between products and c: one product alone is "
@@ -266,10 +266,10 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     places = [every[index] for index in rng.permutation(len(every))[:_MOST_ARRANGED]]
     try:
         up = exact_code(d, 1 + Fraction(1, 2**bits))
-        asked = [_placed(box, terms, places) for terms in (ladder, mask)]
+        queried = [_placed(box, terms, places) for terms in (ladder, mask)]
     except Unreachable:
         return None
-    whole = {name: np.concatenate([one[name] for one in asked]) for name in asked[0]}
+    whole = {name: np.concatenate([one[name] for one in queried]) for name in queried[0]}
     _, answers = box.ask(whole)
     raised, left = np.split(answers, 2)
     if not (raised == up).all() or (to_float(d, left) != 0).any():
@@ -278,9 +278,9 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     text = (
         f"the order of the sum depends on the magnitudes: in all {count} of {count} arrangements tried of 1, "
         f"2^{-bits - 1} and 2^{-2 * bits - 1} the two small terms meet before the large one, wherever they "
-        f"stand, and beside 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded additions does so"
+        f"are, and next to 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded sums has both"
     )
-    return Law(text, {name: codes[0] for name, codes in asked[0].items()}, int(raised[0]))
+    return Law(text, {name: codes[0] for name, codes in queried[0].items()}, int(raised[0]))
 
 
 def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:

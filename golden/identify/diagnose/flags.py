@@ -42,13 +42,13 @@ _HALF_UNSEEN = signal(
 
 @dataclass(frozen=True)
 class FlagFault:
-    """A flag that is wrong, and what explains it best.
+    """A flag that is wrong, and its best explanation.
 
     Attributes:
         flag: its name. wrong: dot products of `total` in which it differs.
-        slug, text: the hypothesis; empty where none explains enough. remaining: what it leaves.
-        others: slugs that explain as much. also: the words of the first of them.
-        with_d: of how many wrong results it is the cause, too, and of how many it was asked.
+        slug, text: the hypothesis; empty if none explains enough. remaining: wrong flags that it leaves.
+        others: slugs that explain equally much. also: the words of the first of them.
+        with_d: how many wrong results it explains, too, and how many it was compared with.
     """
 
     flag: str
@@ -114,16 +114,16 @@ def flag_faults(
     of_d: Hypothesis | None = None,
     d: Bits | None = None,
 ) -> list[FlagFault]:
-    """What explains the flags that differ, the first flag of the unit first.
+    """Explanations of the flags that differ, the first flag of the unit first.
 
     Args:
-        ins: a unit with status flags and with c given; of one with modes the mode counts in which most flags
-            differ, where no operand of another vector explains a flag in all of them.
+        ins: a unit with status flags and with c given; of a unit with modes, the mode in which most flags
+            differ counts, unless an operand of another vector explains a flag in all modes.
         operands: as `ins.dot` takes them, (n, ...). flags: the unit's codes (n,).
-        judged: (n,), which dot products count: those whose results are right.
-        of_d: what explains the wrong results of the whole unit: each flag is asked about it first.
-        d: the unit's results (n,), where nothing explains those that are wrong: a fault of the datapath that
-            a flag shows is asked of them, too.
+        judged: (n,), which dot products count: the ones with right results.
+        of_d: the explanation of the wrong results of the whole unit: it is tried first for each flag.
+        d: the unit's results (n,), if nothing explains the wrong ones: then a fault of the datapath that a
+            flag shows is compared with them, too.
     """
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
@@ -132,7 +132,7 @@ def flag_faults(
         for place, name in enumerate(ins.status)
         if (expected[place] != actual[place])[judged].any()
     ]
-    # the fault that the results have shown is asked first; a flag that it does not explain has its own
+    # the fault that the results have shown is tried first; a flag that it does not explain has its own
     explained = None if of_d is None else of_d.flags(operands)
     if of_d is not None and explained is not None:
         bits = _bits(explained, len(ins.status))
@@ -386,11 +386,11 @@ class _Flag:
             yield self._way(rule, text, self.own | mask)
         for rule, (text, mask) in less.items():
             yield self._way(rule, text, self.own & ~mask)
-        for those, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
-            quiet = np.any([kinds.quiet[name] for name in those], axis=0)
-            where = f" as {those[0]}" if rule else ""
+        for some, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
+            quiet = np.any([kinds.quiet[name] for name in some], axis=0)
+            where = f" as {some[0]}" if rule else ""
             text = f"it is raised for quiet NaNs{where} instead of signalling ones"
-            yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*those) | quiet)
+            yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*some) | quiet)
 
     def _slow(self) -> Iterator[_Way]:
         """What a fault of the datapath makes of inexact results, tried on some first."""
@@ -411,7 +411,7 @@ class _Flag:
             yield _Way(one.slug, one.text, lambda b=bits: b, one)  # type: ignore[misc]
 
     def _some(self, count: int) -> Bits:
-        """Indices of dot products in which the flag differs, and of as many others as there is room for."""
+        """Indices of dot products in which the flag differs, and of equally many others if there is room."""
         differ = (self.own != self.actual[self.index]) & self.judged
         wrong, right = np.flatnonzero(differ), np.flatnonzero(~differ & self.judged)
         return np.concatenate([wrong[: count // 2], right[:count]])
@@ -469,8 +469,8 @@ class _Kinds:
     def alone(self, *names: str) -> Bits:
         """Where these operands alone are a reason to raise it: a signalling NaN."""
         nothing = np.zeros_like(self.nan)
-        those, others = (
+        named, others = (
             [self.signalling[one] for one in "abc" if (one in names) == own] for own in (True, False)
         )
-        reason = np.any([nothing, *those], axis=0) & ~np.any([nothing, *others], axis=0)
+        reason = np.any([nothing, *named], axis=0) & ~np.any([nothing, *others], axis=0)
         return np.asarray(reason & ~self.zero_times_infinity)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any
 
-from golden.identify.diagnose.mutations import BESIDE, Mutation, of_signals, run
+from golden.identify.diagnose.mutations import CONTEXT, Mutation, of_signals, run
 from golden.identify.diagnose.policy import SEARCH
 from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
@@ -106,7 +106,7 @@ class Hypothesis:
             if one.operands is None or one.result or one.answer or one.signals:
                 return None
             operands = one.operands(operands)
-        return ins.flags(**{name: codes for name, codes in operands.items() if name not in BESIDE})
+        return ins.flags(**{name: codes for name, codes in operands.items() if name not in CONTEXT})
 
     def accepted(self, failing: int) -> bool:
         """Whether it explains most of the results that differ, `failing` of all."""

@@ -34,14 +34,14 @@ def _nothing_assumed(ins: Instruction, finding: Finding) -> bool:
 class Property:
     """One row of the comparison.
 
-    find: measures; returns None where the property means nothing for the unit. declared: what the spec says,
-    in the words of the cell; None where it says nothing that a probe could be held against. against: names of
-    golden/identify/diagnose/mutations (a regular expression) of the units that have the property otherwise;
-    captured results are searched for what refutes them.
-    unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed:
-    whether no source says what the model does, so that the value stands for any. fault: the parameter of a
-    campaign's planted fault that changes the property. of_sum: its probe reads only the sums that PROBED
-    names.
+    find: measures; returns None if the property has no meaning for the unit. declared: the value in the spec,
+    in the words of the cell; None if the spec says nothing that a probe can check. against: names of
+    golden/identify/diagnose/mutations (a regular expression) of the units with another value of the property;
+    captured results are searched for refutations of them.
+    unseen: variations that no recorded operands can reveal; empty if there are none. assumed: whether the
+        model's
+    value has no source, so that it stands for any. fault: the parameter of a campaign's planted fault that
+    changes the property. of_sum: its probe reads only the sums that PROBED names.
     """
 
     slug: str
@@ -114,8 +114,8 @@ def _summed_plainly(known: Facts) -> bool:
 
 
 def _of_one_rule(ins: Instruction) -> bool:
-    """Whether all operations compute alike, from a c as wide as the result: what the first says is then true
-    of the unit. Not of those that convert c, or that add sums of their own in the end."""
+    """Whether all operations compute alike, from a c as wide as the result: then what the first says holds
+    for the unit. False if some convert c, or add sums of their own at the end."""
     first, *others = ins.program.operations
     formats = ins.formats
     return formats["c"] == formats["d"] and all(one.algorithm == first.algorithm for one in others)
@@ -289,7 +289,7 @@ PROPERTIES = (
     Property(
         "scale-rules",
         "Block scales",
-        "What special scales do: the NaN beside data that are all zero, code 0, code 1, and bit 7 of ue4m3.",
+        "What special scales do: the NaN with data that are all zero, code 0, code 1, and bit 7 of ue4m3.",
         value_properties.find_scales,
         value_properties.declared_scales,
     ),

@@ -129,8 +129,8 @@ def inner_overflow(probe: Probe) -> dict[str, str]:
 
 
 def subnormals(probe: Probe, bits: int) -> dict[str, str]:
-    """Whether subnormal a, c and results count: "kept" or what they become; those that cannot be made are
-    left out.
+    """Whether subnormal a, c and results count: "kept", or what they become; subnormals that cannot be
+    produced are left out.
 
     Args:
         bits: fraction bits of results.
@@ -249,7 +249,7 @@ def integer_cancelling(probe: Probe) -> bool | None:
 
 
 def ignored_bits(probe: Probe) -> dict[str, str]:
-    """What the ignored low bits of a (tf32) do: beside 1, and in a NaN."""
+    """The effect of the ignored low bits of a (tf32): added to 1, and in a NaN."""
     a, b = probe.formats["a"], probe.formats["b"]
     found = {}
     low = (1 << a.ignored_low) - 1
@@ -266,7 +266,7 @@ def scale_codes(fmt: Format) -> list[int]:
 
 
 def scales(probe: Probe) -> dict[str, str]:
-    """What special scales do: the NaN beside data that are all zero, then 1 x 1 with `scale_codes`."""
+    """The effect of special scales: the NaN with data that are all zero, then 1 x 1 with `scale_codes`."""
     fmt = probe.formats["scale_a"]
     operands = probe.zeros()
     operands["scale_a"][0] = fmt.nan or 0

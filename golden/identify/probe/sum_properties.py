@@ -111,11 +111,11 @@ def find_order(known: Facts) -> Finding | None:
     try:
         _, shown = known.measured(sum_order.masks, ((C, slots[0]), slots[:2], (slots[0], slots[-1])))
         reading = (
-            "How many of the small terms are left tells which were added after X and -X had cancelled; all "
-            f"{(len(slots) + 1) * len(slots)} pairs of places were asked, three stand here."
+            "The number of small terms left shows which were added after X and -X had cancelled; all "
+            f"{(len(slots) + 1) * len(slots)} pairs of places were tried, three are shown here."
         )
     except Unreachable:
-        shown, reading = (), "No term can be lost: even the least product is kept beside the largest."
+        shown, reading = (), "No term can be lost: even the least product is kept next to the largest."
     reading += (
         " The last try: small products that are lost one by one, but not together, show whether they are "
         "summed before they meet c."

@@ -92,7 +92,7 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
     seen = (low_bits(terms.significand, np.maximum(cut - step.sticky_gap, 0)) != 0) & ~np.asarray(
         signals.unseen
     )
-    # each shifter rounds its own term; the sticky bit, seen, tells whether any cut bit was one
+    # each shifter rounds its own term; the sticky bit, seen, shows whether any cut bit was one
     kept = shifted(terms.sign, terms.significand, cut, step.rounding)
     sign = terms.sign.copy()
     if signals.logical:

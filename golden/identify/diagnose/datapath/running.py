@@ -36,11 +36,11 @@ from golden.identify.diagnose.datapath.signals import (
 )
 from golden.identify.diagnose.datapath.terms import (
     HUGE,
-    beside,
     combined_bits,
     facts_of,
     facts_of_one,
     groups,
+    joined,
     leading_of,
     picked_sign,
     product,
@@ -78,7 +78,8 @@ _NAN_WORDS = ("nans", "first_nan", "nan_order")
 
 
 def runs(ins: Instruction) -> bool:
-    """Whether the steps of an instruction can run here: those of one mode, of one dot product by itself."""
+    """Whether the data path can run the steps of an instruction: of one mode, and of one dot product by
+    itself."""
     return not ins.state and ins.modes is None
 
 
@@ -170,7 +171,7 @@ class _Run:
                         rule(signals)
 
     def operation(self, operation: Operation, read: Read, results: Mapping[str, Array]) -> Array:
-        """The codes of an operation's result, (n,); `results`: those of the earlier ones."""
+        """The codes of an operation's result, (n,); `results`: results of the earlier operations."""
         self._read(operation, read, results)
         count = len(results["c"])
         self.made = {}
@@ -525,7 +526,7 @@ class _Run:
 
     def _terms(self, names: Sequence[str]) -> tuple[Numbers, Array]:
         """The terms of registers side by side, and the register of each."""
-        return beside([(name, self.registers[name]) for name in names])
+        return joined([(name, self.registers[name]) for name in names])
 
 
 def _as_number(signals: TotalSignals, step: Sum | None) -> Numbers:

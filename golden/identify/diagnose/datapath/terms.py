@@ -156,12 +156,12 @@ def settled(numbers: Numbers) -> Numbers:
 
 
 def zeros_like(numbers: Numbers) -> Numbers:
-    """As many positive zeros."""
+    """Positive zeros in the same shape."""
     zero, none = np.zeros_like(numbers.lsb), np.zeros_like(numbers.sign)
     return Numbers(zero, none, zero, zero, zero, none)
 
 
-def beside(parts: Sequence[tuple[str, Numbers]]) -> tuple[Numbers, Array]:
-    """The terms of registers side by side, and the register of each."""
+def joined(parts: Sequence[tuple[str, Numbers]]) -> tuple[Numbers, Array]:
+    """The terms of several registers in one array, and the register of each."""
     owner = [name for name, numbers in parts for _ in range(numbers.kind.shape[1])]
     return Numbers.join([numbers for _, numbers in parts]), np.array(owner)

@@ -253,7 +253,7 @@ def _ored_behind(precision: int, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _kept(ins: Instruction) -> int:
-    """Fraction bits that the shifts keep: F, or those of the format that additions round to."""
+    """Fraction bits that the shifts keep: F, or the fraction bits of the format that additions round to."""
     aligned = [bits for step in ins.program.steps_of(Align) for _, bits in step.fraction_bits]
     formats = [format_of(s) for kind in (Additions, Fma) for s in ins.program.steps_of(kind)]
     return max([*aligned, *(fmt.fraction_bits for fmt in formats if fmt is not None)])

@@ -88,9 +88,9 @@ def _of_neighbour(mask: int, late: int) -> Callable[[Operands], Operands]:
 
 
 def modes_in_words(failing: list[str], modes: list[str]) -> str:
-    """In which modes results differ: by the fields that they have in common, where that says it.
+    """The modes in which results differ: by their common fields, if these describe them exactly.
 
-    failing, modes: as `Instruction.by_mode` names them, "rm down, ftz none"; those that fail, and all.
+    failing, modes: in the notation of `Instruction.by_mode`, "rm down, ftz none"; the failing ones, and all.
     """
     if len(failing) == len(modes):
         return f"results differ in all {len(modes)} modes"
@@ -101,8 +101,8 @@ def modes_in_words(failing: list[str], modes: list[str]) -> str:
     ]
     if len(alike) == len(failing) > 1:
         whole = [set(column) for column in _columns(modes)]
-        told = [" or ".join(few) for few, every in zip(own, whole, strict=True) if set(few) != every]
-        return f"{counted}, those with {', '.join(told)}"
+        fields = [" or ".join(few) for few, every in zip(own, whole, strict=True) if set(few) != every]
+        return f"{counted}, those with {', '.join(fields)}"
     more = f" and {len(failing) - 8} more" if len(failing) > 8 else ""
     return f"{counted} ({'; '.join(failing[:8])}{more})"
 

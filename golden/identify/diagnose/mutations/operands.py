@@ -41,7 +41,7 @@ def program(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _there(ins: Instruction, names: str) -> str:
-    """Those of some operands that the unit has."""
+    """The given operands that the unit has."""
     return "".join(name for name in names if name not in ins.absent)
 
 
@@ -125,7 +125,7 @@ def _without_nans(ins: Instruction, names: tuple[str, ...]) -> Instruction | Non
 def _read_as(
     ins: Instruction, fmt: Format, names: tuple[str, ...] = ("a", "b"), instead_of: str = ""
 ) -> Instruction | None:
-    """Reads these operands in a format; `instead_of`: those alone that have this one."""
+    """Reads these operands in a format; `instead_of`: only operands that have this one."""
     chosen = (name for name in names if not instead_of or ins.formats[name].name == instead_of)
     return _with_formats(ins, dict.fromkeys(chosen, fmt))
 
@@ -306,7 +306,7 @@ def _set_hidden(s: OperandSignals, names: str) -> None:
 
 
 def _test_codes(s: ProductSignals, names: str) -> None:
-    """0 times infinity is told by the codes, whatever was read."""
+    """0 times infinity is detected from the codes, whatever was read."""
     for name, other in (("a", s.b), ("b", s.a)):
         if name in names:
             s.invalid = s.invalid | ((s.coded[name] == Kind.ZERO) & (other.kind == Kind.INFINITY))
@@ -327,7 +327,7 @@ def _leave_hidden(s: OperandSignals, names: str, inverted: bool) -> None:
 
 
 def _block_scales(ins: Instruction) -> Iterator[Mutation]:
-    """Block scales that count for more or less, and those of another block."""
+    """Block scales with a wrong weight, and block scales of another block."""
     for by, word in ((-1, "half"), (1, "twice"), (-2, "a quarter"), (2, "four times")):
         text = f"the scales of a product count {word} of what they should"
         slug = f"scale-exponent-{'minus' if by < 0 else 'plus'}-{abs(by)}"

@@ -31,7 +31,7 @@ _ALL_OF_IT = 0.9
 
 
 def ports(ins: Instruction) -> list[Mutation]:
-    """Every fault of one vector by itself; of those that do the same the first."""
+    """Every fault of one vector by itself; of faults with the same effect only the first."""
     makers = (_left_out, _ranges, _stuck, _places, repeated, _words, _swapped, _results, relations)
     wires = (wire for end in _ends(ins) for wire in _wires(ins.formats["d"], end))
     return [*distinct(one for maker in makers for one in maker(ins)), *distinct([*wires, *_c_rounded(ins)])]
@@ -206,7 +206,7 @@ def _stuck(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _places(ins: Instruction) -> Iterator[Mutation]:
-    """The elements of b in another order than those of a."""
+    """The elements of b in another order than the elements of a."""
     if "b" in ins.absent or ins.k < 2:
         return
     k, half = list(range(ins.k)), ins.k // 2

@@ -97,7 +97,7 @@ def _narrow(ins: Instruction) -> Iterator[Mutation]:
     whole = a.fraction_bits + b.fraction_bits + 2 if a.is_float else a.integer_bits + b.integer_bits
     signed, of = not a.is_float and (a.signed or b.signed), " of the significands" if a.is_float else ""
     for bits in range(whole - 1, max(whole - RANGES.shorter - 1, 1), -1):
-        text = f"each product{of} has {bits} bits, those above are lost"
+        text = f"each product{of} has {bits} bits, higher bits are lost"
         yield _product(f"product-width-{bits}", text, partial(_hold, bits=bits, signed=signed))
     count = len(ins.program.operations[0].k_index)
     for bits in range(whole - 1, whole + 2) if signed else ():

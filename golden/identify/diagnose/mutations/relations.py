@@ -1,9 +1,8 @@
-"""What results are instead of the right ones, as a function of these: one table of relations, each of them
-asked on all vectors.
+"""Wrong results as a function of the right ones: one table of relations, each of them tried on all vectors.
 
 A relation of integers is one of exact numbers: the sum of the products and c, before it is brought into the
-format of the result. Some relations are a fault (c is subtracted), and some only how results differ (each is
-twice the right one): a symptom, which is named after every cause.
+format of the result. Some relations are a fault (c is subtracted), others only describe how results differ
+(each is twice the right one): a symptom, which ranks after every cause.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ def _values(fmt: Format, codes: Bits, unsigned: bool, short: bool = False) -> An
 
 
 def _significands(fmt: Format) -> Iterator[Mutation]:
-    """Significands whose hidden bit stands one place beside the exponent's."""
+    """Significands whose hidden bit is one place away from the exponent's."""
     if fmt.exponent_bits == 0 or fmt.fraction_bits < 2:
         return
     for slug, by, which in (("right", -1, "high"), ("left", 1, "low")):

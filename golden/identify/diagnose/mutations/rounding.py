@@ -224,8 +224,8 @@ def _seen(bits: int) -> Iterator[Mutation]:
 
 
 def _ties(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
-    """Where the cut bits are exactly a half, and the last kept bit is not asked, or asked the wrong way round
-    (away from zero is a mode of its own, of all steps at once)."""
+    """The cut bits are exactly a half, and the last kept bit is ignored, or used with the wrong sense (away
+    from zero is a mode of its own, of all steps at once)."""
     if not any(getattr(step, "rounding", "") == "nearest_even" for step in ins.program.steps_of(kind)):
         return
     rules = {"toward-zero": "toward zero", "to-odd": "to the odd neighbour"}
@@ -308,7 +308,7 @@ def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
             (
                 "wraps-at-infinity",
                 "at_infinity",
-                "sees of overflows those at the exponent of infinity alone: the exponent wraps around",
+                "detects only overflows at the exponent of infinity: the exponent wraps around",
             ),
             ("wraps-never", "never", "sees no overflow: the exponent wraps around"),
         ):

@@ -1,4 +1,4 @@
-"""What may be wrong where NaNs and infinities are told from numbers, and in the answers that they give."""
+"""Faults in the detection of NaNs and infinities, and in the answers to them."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def _unfused(step: Step, _: Operation) -> Step | tuple[Step, ...]:
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """What sums of floats lose, and the signs of those that are zero; sums of integers that are clamped."""
+    """Bits that sums of floats lose, signs of sums that are zero, and integer sums that are clamped."""
     if not ins.formats["d"].is_float:
         yield from _integer_totals(ins)
         return

@@ -60,32 +60,33 @@ Steps = tuple[Step, ...]
 _MOST_BITS = 60
 _NEAR = (-3, -2, -1, 1, 2, 3)
 _MOST_GROUPED = 16
-"""Of more products, only groups of equal size are tried."""
+"""With more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
 _WINDOWS = (0, *range(4, 50, 3))
 _WIDTHS_TRIED = range(10, 41)
 _HELD_BITS = range(1, 25)
 _TOPS = range(-24, 49)
-"""Where the sign of a register that holds a sum can be."""
+"""Exponents that the sign of a register for sums can have."""
 _FLOORS = range(-200, 64)
-"""Of an alignment that leaves a register out, every floor: what is left out alone lies there unshifted, so
-that each value has results of its own, and none is near another."""
+"""Floors of an alignment that leaves a register out. All are tried: a left-out register alone stays unshifted
+there, so that each floor has results of its own."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
-"""Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
+"""Words for NaNs of later steps that are tried with each word that was found."""
 _SIDES = ("toward_zero", "down", "up")
-"""Roundings that cut, and where a small number goes."""
+"""Roundings that cut, and where they move a small number."""
 _SPREAD = 6
-"""Between values of a wide search: those between are near one of them, and what helps there helps here."""
+"""Step between the values of a wide search: values between are near one of them, and help where it helps."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """One change. `key`: what it changes, "align.fraction_bits"; `value`: to what; `rank`: plain ones first.
+    """One change. `key`: what it changes, "align.fraction_bits"; `value`: the new value; `rank`: low for
+    plain ones.
 
-    `only`: the operation that it is made in; None: in all that have such a step.
+    `only`: the operation that it is made in; None: all operations with such a step.
     """
 
     key: str
@@ -99,7 +100,7 @@ class Move:
     """Another format for the results of all operations but the last."""
 
     def apply(self, one: Candidate) -> Candidate | None:
-        """The neighbour; None where the change means nothing there, or no unit can be that."""
+        """The neighbour; None if the change has no meaning there, or no unit can have it."""
         changed: list[Operation] = []
         before: tuple[Steps, Steps] | None = None
         for index, operation in enumerate(one.operations):
@@ -122,11 +123,12 @@ class Move:
 
 @dataclass(frozen=True)
 class Hints:
-    """What values are worth a try: NaN words that the box answered, and how far the search goes.
+    """Values that are worth a try: NaN words that the box answered, and how far the search goes.
 
-    wide: all values of integers and all that can be added to a list, else what is near the present one.
-    faults: also keys that only faults set; else those of them that are set.
-    last_bit: exponent of the last bit of which the answers to c alone are multiples, where it is high.
+    wide: all values of integers and all entries that can be added to a list; if false, values near the
+        present one.
+    faults: also keys that only faults set; if false, only the ones that are set.
+    last_bit: exponent of the last bit of which the answers to c alone are multiples, if it is high.
     """
 
     words: tuple[int, ...] = ()
@@ -208,20 +210,20 @@ def joint(one: Candidate) -> Iterator[Move]:
             if isinstance(key, Choice | Flag)
         ]
         for (first, key, some), (second, other, more) in combinations(words, 2):
-            for value, beside in product(some, more):
-                words_of: dict[str, Any] = {first: value, second: beside}
+            for value, partner in product(some, more):
+                words_of: dict[str, Any] = {first: value, second: partner}
                 changed = replace(step, **words_of)
                 held = {name: getattr(changed, name) for name in defaults}
-                both = value != getattr(step, first) and beside != getattr(step, second)
+                both = value != getattr(step, first) and partner != getattr(step, second)
                 if both and applies(key, held, defaults) and applies(other, held, defaults):
                     label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
-                    said = f"{_shown(value)}, {key_name(second, other)} {_shown(beside)}"
+                    said = f"{_shown(value)}, {key_name(second, other)} {_shown(partner)}"
                     yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
 
 
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
-    """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone. Also
-    of the plain alignment, without what was found at a wrong width beside them."""
+    """The width of an alignment together with its rounding: a sticky bit only shows at the right width. Also
+    for the plain alignment, without other keys that were found at a wrong width."""
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Align)
     ):
@@ -252,8 +254,8 @@ def _sticky(one: Candidate) -> Iterator[Move]:
 
 
 def sticky(one: Candidate) -> Iterator[Move]:
-    """A sticky bit below one width of all registers, as they are cut otherwise: at any other width than the
-    right one it explains nothing where many terms leave a bit each."""
+    """A sticky bit below one width of all registers with the same rounding: at a wrong width it explains
+    nothing if many terms leave a bit each."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         for cut, bits in product(keys.CUT.words, _WIDTHS_TRIED):
             changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
@@ -274,15 +276,15 @@ def _sticky_at(step: Align) -> Iterator[Move]:
 
 
 def _led(one: Candidate) -> Iterator[Move]:
-    """An alignment to the leading bit of a term, in the place of a sum that is normalized: both cut so many
-    places below the highest bit, and differ where the term and the sum do not have the same."""
+    """An alignment to the leading bit of a term instead of a normalized sum: both cut the same number of
+    places below the highest bit, and differ if the term and the sum have different ones."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         for place, (step, total) in enumerate(pairwise(steps)):
             if not (isinstance(step, Align) and isinstance(total, Sum) and total.of == step.of):
                 continue
             rest = _normalizing(steps[place + 2 :], total.to)
             for maximum in dict.fromkeys(m for normal in rest for m in _by_leading_bits(step, normal)):
-                led: Step = replace(step, **_beside(step, "maximum", maximum), maximum=maximum)
+                led: Step = replace(step, **_meaningless(step, "maximum", maximum), maximum=maximum)
                 by = (*steps[:place], led, total, *steps[place + 2 + len(rest) :])
                 label = f"align of {' and '.join(step.of)}: maximum"
                 yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
@@ -315,8 +317,8 @@ def _far_below(one: Candidate) -> Iterator[Move]:
 
 
 def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf, ...]]:
-    """What an alignment is to with the leading bit of one more of its candidates, about as many places up as
-    cut where a sum is cut that is normalized."""
+    """An alignment to the leading bit of one more candidate, by about the number of places at which a
+    normalized sum is cut."""
     places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
     apart = tuple(MaximumOf((name,), False, 0, None) for name in step.of)
     for now in dict.fromkeys((step.maximum or (MaximumOf(step.of, False, 0, None),), step.maximum or apart)):
@@ -373,16 +375,16 @@ def _regrouped(one: Candidate) -> Iterator[Move]:
     for step in steps:
         if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
             by_group.setdefault(step.group, []).append(step)
-    for now, those in by_group.items():
-        for group in filter(None, _groups(one)) if len(those) > 1 else ():
-            changed: dict[Step, Step] = {step: replace(step, group=group) for step in those}
+    for now, members in by_group.items():
+        for group in filter(None, _groups(one)) if len(members) > 1 else ():
+            changed: dict[Step, Step] = {step: replace(step, group=group) for step in members}
             label = f"groups of {now[0]} {now[1]}"
             yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
 
 
 def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
-    """Other groups of an alignment alone, together with where and how it cuts: with groups that are not those
-    of the unit what is cut fits no width and no rounding, and any that hides it is as good."""
+    """Other groups of an alignment, together with its place and rounding: with wrong groups the cut bits fit
+    no width and no rounding, and any of these that hides them seems equally good."""
     steps = [s for o in one.operations for s in o.steps if isinstance(s, Align)]
     widths = sorted({bits for step in steps for _, bits in step.fraction_bits})
     for step in dict.fromkeys(step for step in steps if step.group is not None):
@@ -403,9 +405,9 @@ def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
 
 
 def _evened_and_small(one: Candidate) -> Iterator[Move]:
-    """One width for all registers together with what is spared, or with a window: a wider register loses no
-    small numbers either, and a narrower one loses them as a window does; either stands in for that where
-    little is asked of it."""
+    """One width for all registers together with spared bits, or with a window: a wider register loses no
+    small numbers either, and a narrower one loses them as a window does; few questions distinguish the
+    two."""
     for step, bits, even in _evened(one):
         for name in ("spared", "window"):
             for small in dict.fromkeys(_windows(one, step, getattr(step, name), name)):
@@ -518,9 +520,9 @@ def _twice(one: Candidate) -> Iterator[Move]:
 
 
 def _not_rounded(one: Candidate) -> Iterator[Move]:
-    """What products and sums that are rounded once more stand in for, each alone and both together: products
-    that overflow where those of a format do, and a result that sees the highest bit alone of what is cut, as
-    a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
+    """Replacements for products and sums that are rounded twice, separately and together: products that
+    overflow where a format's would, and a result that sees only the highest cut bit, as a sum that is cut one
+    bit below. Only subnormal numbers distinguish them."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         exact = tuple(_overflowing(step) for step in steps)
         both = ((exact, "products"), (_seeing_one_bit(steps), "the sum"), (_seeing_one_bit(exact), "either"))
@@ -533,7 +535,7 @@ def _not_rounded(one: Candidate) -> Iterator[Move]:
 
 
 def _overflowing(step: Step) -> Step:
-    """Products that are not rounded to a format and overflow as it does, in the place of those that are."""
+    """Products that are not rounded to a format, but overflow like it, in place of rounded ones."""
     if not isinstance(step, Multiply) or step.format is None:
         return step
     end = step.format.max_exponent + 1
@@ -591,7 +593,7 @@ def _cuts(one: Candidate) -> Iterator[Move]:
             )
             for complement, to, more, (how, rounds) in words:
                 bits = tuple((name, max(dict(step.fraction_bits).values()) + more) for name in step.of)
-                aligned = replace(step, **_beside(step, "maximum", to), maximum=to, fraction_bits=bits)
+                aligned = replace(step, **_meaningless(step, "maximum", to), maximum=to, fraction_bits=bits)
                 by = aligned, replace(total, complement=complement), *rounds
                 said = f"{_shown(to)}, {more:+d} bits, complement {complement}{how}"
                 label = f"align of {' and '.join(step.of)}: maximum"
@@ -675,14 +677,14 @@ def settings(operations: Iterable[Operation]) -> dict[str, str]:
 
 
 def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Move]:
-    """Every key with every other value; `faults`: those that only faults set, else the others."""
+    """Every key with every other value; `faults`: only keys that faults set; if false, the others."""
     listed = list(declared(step))
     defaults = {name: default for name, _, default in listed}
     for name, key, default in listed:
         if key.fault != faults or (faults and not hints.faults and getattr(step, name) == default):
             continue
         for value in _values(one, step, name, key, hints):
-            changed = replace(step, **_beside(step, name, value), **{name: value})
+            changed = replace(step, **_meaningless(step, name, value), **{name: value})
             held = {other: getattr(changed, other) for other in defaults}
             if value != getattr(step, name) and applies(key, held, defaults):
                 label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
@@ -691,12 +693,12 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero", "to_odd"):
-                changed = replace(step, format=fmt, rounding=mode, **_beside(step, "format", fmt))
+                changed = replace(step, format=fmt, rounding=mode, **_meaningless(step, "format", fmt))
                 yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
 
-def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
-    """The keys that mean nothing beside another one's value, as they are where nobody sets them."""
+def _meaningless(step: Step, name: str, value: Any) -> dict[str, Any]:
+    """The default values of the keys that have no meaning next to this value of another key."""
     if isinstance(step, Align) and name in ("maximum", "exponent") and value not in (None, ()):
         rest = {"maximum": (), "exponent": None, "floor": None, "shift_limit": None, "left_out": ()}
         return {key: none for key, none in rest.items() if key != name} | {"zeros": "ignored"}
@@ -963,8 +965,8 @@ def _flushes(one: Candidate) -> Iterator[Move]:
 
 
 def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
-    """Operands flushed before anything else, where an operation reads them: those that add earlier results
-    alone have no a and b."""
+    """Operands flushed before any other step in operations that read them: operations that only add earlier
+    results have no a and b."""
 
     def change(steps: Steps) -> Steps:
         names = {name for step in steps for name in step.of}
@@ -993,9 +995,9 @@ def _is_of_operands(step: Step) -> bool:
 
 
 def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """One word for every NaN that a step makes, with those of operands handed on, or not, or by adders alone:
-    while a later step makes words of its own, what earlier ones make does not show, and a NaN that an adder
-    hands on is the word of what made it."""
+    """One word for every NaN that a step makes, with NaNs of operands passed on, or not, or only by adders:
+    while a later step makes its own words, the words of earlier steps do not show, and a NaN that an adder
+    passes on is the word of the step that made it."""
     kinds: dict[str, tuple[type[Step], ...]] = {
         "not": (),
         "handed on": (Additions, Fma, SpecialValues),
@@ -1009,7 +1011,7 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
             def change(steps: Steps, word: int = word, handing: tuple[type[Step], ...] = handing) -> Steps:
                 return tuple(_with_words(step, word, isinstance(step, handing)) for step in steps)
 
-            text = f"{word:#x}, those of operands {said}"
+            text = f"{word:#x}, operand NaNs {said}"
             yield Move("nan of every step", text, change, where=one.formats["d"])
 
 
