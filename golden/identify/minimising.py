@@ -25,6 +25,7 @@ from golden.unit import Unit, signature_of
 
 Fails = Callable[[Operands], npt.NDArray[np.bool_]]
 ROUNDS = 24
+"""Calls of `fails` by default."""
 
 
 def minimise(

@@ -283,6 +283,7 @@ def _asked_later(checks: StepChecks) -> object:
 
 _REFUSED = _Followed(None)
 _MOST_NEXT = 2048
+"""Cached followers of one entry, to bound the memory. Chosen, not measured."""
 
 
 @lru_cache(maxsize=32)

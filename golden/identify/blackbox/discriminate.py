@@ -412,6 +412,7 @@ def _aims(key: str) -> dict[str, int]:
 
 
 _BOTH_ENDS = 2
+"""Undistinguished values of a number, the least and the greatest, after which values between are skipped."""
 _WORDS = ("nan", "nans")
 
 

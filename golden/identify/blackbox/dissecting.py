@@ -1360,7 +1360,7 @@ class _Search:
         common = {key: values for key, values in alternatives.items() if not discriminate.is_extra(key)}
         for key, values in common.items():
             shown = ", ".join(shortened(values))
-            yield f"{key}: {shown} would have answered every question kept in the same way"
+            yield f"{key}: {shown} would have answered every recorded question alike"
         extras = [key for key in alternatives if key not in common]
         if extras:
             yield f"nor is any of these excluded, with some value: {'; '.join(extras)}"

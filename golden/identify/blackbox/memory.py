@@ -25,6 +25,7 @@ from golden.kernels.sum_tree import Node
 from golden.program.signature import Bits, Signature
 
 FORM = 3
+"""Version of the file's layout; another one is refused."""
 _HEAD = (
     "form",
     "version",

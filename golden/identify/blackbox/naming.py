@@ -28,6 +28,7 @@ from golden.program.words import is_integer, step_text
 
 Near = tuple[str, tuple[str, ...]]
 _SHOWN = 4
+"""Instructions that the comment names."""
 Parameters = dict[str, Any]
 
 
@@ -46,7 +47,7 @@ def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], n
 def _comments(known: Sequence[str], near: Near | None) -> Iterator[str]:
     if known:
         more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-        yield f"All questions kept have the same answers of {', '.join(known[:_SHOWN])}{more}."
+        yield f"The answers to all recorded questions are also those of {', '.join(known[:_SHOWN])}{more}."
     elif near is not None:
         name, keys = near
         but = f"but for {'; '.join(keys)}" if keys else "in every key that was decided"

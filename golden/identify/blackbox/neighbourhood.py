@@ -58,13 +58,19 @@ from golden.yamlfile import MISSING
 
 Steps = tuple[Step, ...]
 _MOST_BITS = 60
+"""Fraction bits of alignments that are tried, at most."""
 _NEAR = (-3, -2, -1, 1, 2, 3)
+"""Distances of the values that are near the present one."""
 _MOST_GROUPED = 16
 """With more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
+"""Bits more or fewer that are tried together with another kind of cut."""
 _WINDOWS = (0, *range(4, 50, 3))
+"""Values of `window` that are tried."""
 _WIDTHS_TRIED = range(10, 41)
+"""Fraction bits of alignments that are tried together with a second key."""
 _HELD_BITS = range(1, 25)
+"""Widths of a register for sums of products that are tried, in bits."""
 _TOPS = range(-24, 49)
 """Exponents that the sign of a register for sums can have."""
 _FLOORS = range(-200, 64)

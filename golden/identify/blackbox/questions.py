@@ -151,6 +151,7 @@ def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.G
 Floats = npt.NDArray[np.float64]
 KIND = "unused codes"
 _MOST_BITS = 16
+"""Bits of a code up to which the used codes are recorded: a table of 2^16 for each element."""
 _FACTORS = ("a", "b")
 _JITTER = 0.05
 """The deviation of two factors from mirrored magnitudes, as a part of all codes: then all products have about

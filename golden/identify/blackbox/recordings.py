@@ -38,7 +38,7 @@ from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, signature_of
 from golden.vectors import captured, files
-from golden.vectors.manifest import beside
+from golden.vectors.manifest import path_for
 from golden.vectors.tiles import element, grid
 
 
@@ -77,7 +77,7 @@ def open_recording(
     kind, _, rest = text.partition(":")
     if kind not in ("captured", "recording") or not rest:
         return None
-    if kind == "captured" or beside(rest).is_file():
+    if kind == "captured" or path_for(rest).is_file():
         if formats is not None or k is not None:
             raise OperandError(f"{text} has formats and K of its own, expected neither as options")
         return _captured(text, rest) if kind == "captured" else _vector_file(text, Path(rest))
@@ -148,15 +148,18 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
 Progress = Callable[[str, int, int], None]
 USED, HELD = "used by the search", "held back from it"
 _MOST_USED, _SHARE_USED = 6_000, 0.6
-"""Dot products that the search sees at first."""
+"""Dot products that the search sees first, at most and as a part of all."""
 _TAKEN = 400
-"""Counterexamples of the part that was held back that join the search at a time."""
+"""Counterexamples of the held-back part that join the search at a time."""
 _STARTS, _ORDERS, _ROUNDS = 4, 6, 8
+"""Ranked starts and orders that are fitted, and rounds with counterexamples from the held-back part. Chosen,
+not measured."""
 _WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
+"""Seconds for the evidence, and seconds for the rivals. Chosen, not measured."""
 _COMPARED = 20_000
 """Dot products on which a rival is compared with the candidate."""
 _MOST_VALUES, _OF_ONE_KEY = 24, 1
-"""Values of single keys for which operands that tell are looked for, in all and of one key."""
+"""Values of single keys for which distinguishing operands are searched, in all and for one key."""
 
 
 def dissect_recording(

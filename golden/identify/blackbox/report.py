@@ -168,7 +168,7 @@ class Found(Shown):
         if not self.explains:
             made = "fits the answers that it was made from, and was not checked"
             return f"a candidate for {self.name} {made}: {count}"
-        known = f"; {self.known[0]} gave the same answers to the questions kept" if self.known else ""
+        known = f"; {self.known[0]} gave the same answers to all recorded questions" if self.known else ""
         if self.recorded:
             others = f"; so do {len(self.rivals)} others" if self.rivals else ""
             held = f"{self.fresh:,} of them held back from the search"

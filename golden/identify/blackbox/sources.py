@@ -34,6 +34,7 @@ from golden.unit import FunctionUnit, Unit
 
 OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 _PROGRAM_SECONDS = 600
+"""Seconds that a program may take for one batch."""
 
 
 def open_box(

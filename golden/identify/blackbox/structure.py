@@ -40,7 +40,7 @@ _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
 _TABLES = ("fraction_bits",)
 _SCALED = ("products", "groups", "dot")
 _NARROWED, _WHOLE = "narrowed", "whole"
-_F32_BITS = 23
+_F32 = get_format("f32")
 
 
 # Registers --------------------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def _apart(one: Candidate) -> Candidate | None:
 
 def converted(one: Candidate) -> Iterator[Candidate]:
     """The same with c and the result converted by operations of their own, from and to c's format or f32."""
-    inner = dict.fromkeys((one.takes.formats["c"], get_format("f32")))
+    inner = dict.fromkeys((one.takes.formats["c"], _F32))
     yield from filter(None, (_converted(one, fmt) for fmt in inner))
 
 
@@ -451,7 +451,7 @@ def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
     c = one.takes.formats["c"]
     if not c.is_float or _NARROWED in {operation.to for operation in one.operations}:
         return
-    for fmt in dict.fromkeys((c, get_format("f32"))) if c.fraction_bits <= _F32_BITS else (c,):
+    for fmt in dict.fromkeys((c, _F32)) if c.fraction_bits <= _F32.fraction_bits else (c,):
         for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
             *body, last = _exact(("c",), fmt, mode)
             assert isinstance(last, Round)

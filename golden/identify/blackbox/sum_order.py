@@ -32,6 +32,7 @@ _MOST_KEPT = 300
 """Masks that are recorded for fits: they are much alike."""
 KIND = "masks"
 _WITHOUT_LIMITS = 1 << 30
+"""A query budget that no tree uses up."""
 _SCALES = ("scale_a", "scale_b")
 
 

@@ -23,11 +23,13 @@ from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 START_BITS = 24
+"""Fraction bits of alignments in skeletons; fits change them."""
 _WIDE_BITS = 32
-"""Of a second alignment: a sum that was cut once is rarely cut at the same place again."""
+"""Fraction bits of a second alignment: a sum that was cut once is rarely cut at the same place again."""
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
+"""Slices of a chain, at most."""
 _INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
 _PLAIN_END = "exact, one sum"
 Group = tuple[str, int]

@@ -33,6 +33,7 @@ Bits = npt.NDArray[Any]
 _PLACES = 3
 """The most results that are shown for one property."""
 _CANDIDATES = 64
+"""Equally good results of which the one with the fewest operands is chosen."""
 _PEERS = 12
 """Files of other instructions with the same program that are searched when the first does not tell
 everything."""
