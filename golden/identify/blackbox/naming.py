@@ -33,7 +33,8 @@ Parameters = dict[str, Any]
 
 
 def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], near: Near | None) -> str:
-    """The text with a comment that says what the unit is, its operations named where that is exact."""
+    """The text with a comment that names the unit, and with named algorithms for its operations if they are
+    exact."""
     like = [*known[:1], *([near[0]] if near is not None else [])]
     said = list(_comments(known, near))
     found = _named(unit, resolve(like[0])) if like else None
@@ -64,7 +65,7 @@ def _is_the_same(text: str, unit: Instruction) -> bool:
 
 
 def _named(unit: Instruction, like: Instruction) -> Instruction | None:
-    """The unit with an algorithm for each of its operations that has one; None where none has."""
+    """The unit with a named algorithm for each operation that has one; None if none has."""
     models = {one.algorithm: one for one in like.program.operations if one.algorithm != OWN_STEPS}
     operands = _operands(unit)
     done: dict[object, Operation] = {}
@@ -88,8 +89,8 @@ def _operands(unit: Instruction) -> OperandFormats:
 
 
 def _as(one: Operation, model: Operation, operands: OperandFormats) -> Operation | None:
-    """An operation with the name of a model's algorithm and the parameters with which that has its steps: one
-    parameter after the other is set to what makes most keys alike."""
+    """An operation with the name of a model's algorithm, and the parameters with which the algorithm has its
+    steps. One parameter after the other is set to the value that makes most keys equal."""
     if [step.op for step in one.steps] != [step.op for step in model.steps]:
         return None
 
@@ -135,7 +136,7 @@ def _steps(
 
 
 def _values(one: Operation) -> list[Any]:
-    """Integers and words that its steps have in any key."""
+    """Integers and words of any key of its steps."""
     found: dict[Any, None] = {}
     for step in one.steps:
         for name, _, _ in declared(step):
@@ -148,7 +149,7 @@ def _values(one: Operation) -> list[Any]:
 
 
 MOST = 6
-"""Differences with which a unit is still near another one."""
+"""Differences up to which a unit is near another one."""
 Alternatives = Mapping[str, Sequence[str]]
 
 
@@ -166,7 +167,7 @@ def differences(found: Instruction, known: Instruction, alternatives: Alternativ
 
 @dataclass(frozen=True)
 class _Changes:
-    """Keys that have other values, steps that were put in, and steps that were left out, a sentence each."""
+    """Keys with other values, inserted steps, and missing steps, a sentence each."""
 
     keys: list[str]
     new: list[str]
@@ -193,8 +194,8 @@ def _changes(found: Instruction, known: Instruction, alternatives: Alternatives)
 
 
 def _in_words(changes: _Changes, found: Instruction) -> list[str]:
-    """A sentence for each change; where steps are put in and others left out, which is mostly one change that
-    reads as two, the steps of the unit in order instead."""
+    """A sentence for each change. Inserted together with missing steps are mostly one change that reads as
+    two; then the steps of the unit in order instead."""
     if changes.new and changes.gone and len({operation.steps for operation in found.program.operations}) == 1:
         return [*changes.keys, f"its steps, in order: {_in_order(found)}"]
     return [*changes.keys, *changes.new, *changes.gone]
@@ -208,8 +209,8 @@ def _in_order(found: Instruction) -> str:
 
 
 def nearest(found: Instruction, alternatives: Alternatives) -> tuple[str, tuple[str, ...]] | None:
-    """The instruction of the catalog with the same operands that differs least, and in what; None where none
-    is near."""
+    """The instruction of the catalog with the same operands and the fewest differences, and these; None if
+    none is near."""
     best: tuple[str, _Changes] | None = None
     for one in relatives(found):
         changes = _changes(found, one.stretched, alternatives) if one.links == 1 else None
@@ -219,7 +220,7 @@ def nearest(found: Instruction, alternatives: Alternatives) -> tuple[str, tuple[
 
 
 def worded(operations: Sequence[Operation]) -> list[Operation]:
-    """Operations with the word of every NaN that they do not name: saying it is no difference."""
+    """Operations with an explicit word for every NaN: an implicit one is no difference."""
     return [o.with_steps([with_word(step, o.out_format) for step in o.steps]) for o in operations]
 
 

@@ -1,7 +1,8 @@
-"""Neighbours of a candidate: every key of every step with another value, steps put in, taken out or split.
+"""The neighbourhood of a candidate: every key of every step with another value, steps inserted, removed or
+split.
 
-The keys are those that the step classes declare, so that a key that is new is searched without a line here;
-only integers, formats and words need values to try, which depend on the unit.
+The keys come from the step classes, so a new key is searched without a line here. Only integers, formats and
+words need values to try, which depend on the unit.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ class Hints:
 
 
 def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """Every single change of the keys of a candidate, and of steps that many units have."""
+    """Every single change of the keys of a candidate, and of common steps."""
     seen: dict[Step, int] = {}
     for operation in one.operations:
         for step in operation.steps:
@@ -159,8 +160,8 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def rare(one: Candidate) -> Iterator[Move]:
-    """Changes that few units need: other registers, any step put in at any place or taken out, rounded
-    additions for exact ones, other links between operations."""
+    """Changes that few units need: other registers, any step inserted or removed, rounded additions for exact
+    ones, other links between operations."""
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         yield from _read(one, step)
         yield from _rounded_to(one, step)
@@ -172,8 +173,8 @@ def rare(one: Candidate) -> Iterator[Move]:
 
 
 def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
-    """Any format that something is rounded to before the result, with how: a wrong one of the two hides that
-    the other is right."""
+    """The format and the rounding of an intermediate result together: a wrong one of the two hides that the
+    other is right."""
     now = getattr(step, "format", None)
     if step.to == "d" or now is None:
         return
@@ -185,7 +186,7 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
 
 
 def joint(one: Candidate) -> Iterator[Move]:
-    """Two words of one step at once: what is cut and how it is rounded are seen together."""
+    """Pairs of keys of one step: some have a visible effect only together."""
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
     yield from _flushed_alone()
@@ -245,9 +246,9 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
 
 
 def _sticky(one: Candidate) -> Iterator[Move]:
-    """How an alignment keeps whether anything was cut, together with where it cuts and how: the last bit kept
-    that is rounded to odd stands where a sticky bit does below one bit less, and of two that say nearly the
-    same, one key of the three changed alone explains less than what is there."""
+    """The sticky rule of an alignment together with its width and rounding: a last bit rounded to odd is
+    equivalent to a sticky bit below one bit less. Of two such nearly equal programs, changing only one of the
+    three keys explains less than the present values."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         for cut, mode, more in product(keys.CUT.words, keys.ROUNDING.words, _CUT_BITS):
             bits = tuple((name, n + more) for name, n in step.fraction_bits)
@@ -271,8 +272,8 @@ def sticky(one: Candidate) -> Iterator[Move]:
 
 
 def _sticky_at(step: Align) -> Iterator[Move]:
-    """A sticky bit at another width of one register: where the others have their own, a wide one is as good
-    as any until what is cut of it is seen."""
+    """A sticky bit at another width of one register: while the other registers have their own widths, any
+    large width is equally good until its cut bits show."""
     for cut, name, bits in product(keys.CUT.words, step.of, _WIDTHS_TRIED):
         table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
         if cut not in (step.cut, "dropped") and table != step.fraction_bits:
@@ -307,8 +308,8 @@ def _normalizing(steps: Steps, name: str) -> list[Normalize]:
 
 
 def _far_below(one: Candidate) -> Iterator[Move]:
-    """A window in the place of what is spared, and the other way round: both make zero of what lies far below
-    the last bit kept, so that either explains most of what the other does and stands in its way."""
+    """A window instead of spared bits, or vice versa: both turn numbers far below the last kept bit into
+    zero, so either explains most of the other's effect and blocks it."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         label = f"align of {' and '.join(step.of)}: "
         for name, _ in step.spared:
@@ -336,8 +337,8 @@ def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf
 
 
 def _aligned_first(one: Candidate) -> Iterator[Move]:
-    """An alignment before a sum of products that has none, with its width and how it cuts: where a sum keeps
-    sticky bits, an alignment that drops them explains no more than none."""
+    """An alignment, with width and rounding, before a sum of products that has none: if the unit keeps sticky
+    bits, an alignment that drops them explains no more than none."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         aligned = {step.of for step in steps if isinstance(step, Align)}
         for step in steps:
@@ -348,8 +349,8 @@ def _aligned_first(one: Candidate) -> Iterator[Move]:
 
 
 def _carried(one: Candidate) -> Iterator[Move]:
-    """Whether products are normalised together with the width of their alignment, or of the register of their
-    sum: both are counted from the exponent that they carry then."""
+    """Whether products are normalized, together with the width of their alignment or of the register of their
+    sum: both are counted from the exponent of the product."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         first = next((s for s in steps if isinstance(s, Multiply)), None)
         if first is None:
@@ -375,7 +376,7 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
 
 
 def _regrouped(one: Candidate) -> Iterator[Move]:
-    """Other groups in all steps that have the same: what is aligned by groups is summed by them."""
+    """Other groups in all steps with the same ones: terms aligned by groups are summed by them."""
     steps = dict.fromkeys(s for operation in one.operations for s in operation.steps)
     by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
     for step in steps:
@@ -403,7 +404,7 @@ def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
-    """Alignments in which a register has a width of its own, with one width for all, and which."""
+    """Alignments in which one register has a width of its own, with one width for all; and that register."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         widths = sorted({bits for _, bits in step.fraction_bits})
         for bits in widths if len(widths) > 1 else ():
@@ -425,8 +426,8 @@ def _evened_and_small(one: Candidate) -> Iterator[Move]:
 
 
 def _small_and_rounded(one: Candidate) -> Iterator[Move]:
-    """What is spared together with the side that numbers are cut to: one far below the last bit that is cut
-    towards zero is a zero, as one that is spared is, and one that is cut down or up is not."""
+    """Spared numbers together with the rounding: a number far below the last bit becomes zero if it is cut
+    towards zero or spared, but not if it is rounded down or up."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         for mode in _SIDES if step.rounding in _SIDES else ():
             for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
@@ -436,8 +437,8 @@ def _small_and_rounded(one: Candidate) -> Iterator[Move]:
 
 
 def _zeros_of_products(one: Candidate) -> Iterator[Move]:
-    """Zeros that take part in the largest exponent together with the format of products, which says what
-    exponent a zero has, and nothing else where products are exact in it."""
+    """Zeros that take part in the largest exponent, together with the format of products: that decides the
+    exponent of a zero, and nothing else if products are exact in it."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         first = next((s for s in steps if isinstance(s, Multiply)), None)
         aligned = [s for s in steps if isinstance(s, Align) and "products" in s.of and not s.maximum]
@@ -454,7 +455,7 @@ def _zeros_of_products(one: Candidate) -> Iterator[Move]:
 
 
 def _held(one: Candidate) -> Iterator[Move]:
-    """A sum in a fixed-point register: where its highest bit is shows with its point and its width alone."""
+    """A sum in a fixed-point register: its highest bit only shows together with its point and its width."""
     for step in dict.fromkeys(
         s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.to != "d"
     ):
@@ -468,8 +469,8 @@ def _held(one: Candidate) -> Iterator[Move]:
 
 
 def _fixed(one: Candidate) -> Iterator[Move]:
-    """A sum that shows the exponent of its point to the alignment behind it, whatever it holds, a zero, too,
-    together with the width of what it meets there: that is counted from the same exponent then."""
+    """A sum that shows the exponent of its point, even if it is zero, to the next alignment, together with
+    the width of that alignment, which is then counted from the same exponent."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         for total, meet in pairwise(steps):
             if not (isinstance(total, Sum) and isinstance(meet, Align) and total.to in meet.of):
@@ -485,9 +486,8 @@ def _fixed(one: Candidate) -> Iterator[Move]:
 
 
 def _results(one: Candidate) -> Iterator[Move]:
-    """How many bits a result keeps together with how it is rounded to them: with the other rounding fewer
-    bits are as wrong as all of them. Of several operations also the last one alone: what comes before it is
-    often kept whole."""
+    """The fraction bits of a result together with its rounding: with the wrong rounding fewer bits are as
+    wrong as all. With several operations also for the last one alone: earlier results often keep all bits."""
     last = len(one.operations) - 1
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Round)
@@ -507,8 +507,8 @@ def _results(one: Candidate) -> Iterator[Move]:
 
 
 def _twice(one: Candidate) -> Iterator[Move]:
-    """The result rounded to f32 first, each time in any way, in the place of whatever stands between the sum
-    and it: what another rounding, or a sum that is normalised, stands in for."""
+    """A result that is first rounded to f32, with any two roundings, instead of the steps between the sum and
+    it: other roundings, or a normalized sum, have nearly the same effect."""
     wide = get_format("f32")
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         last, body = steps[-1], steps[:-1]
@@ -549,8 +549,7 @@ def _overflowing(step: Step) -> Step:
 
 
 def _seeing_one_bit(steps: Steps) -> Steps:
-    """Steps whose result is rounded by the highest bit alone of what is cut, in the place of a sum that is
-    normalized first."""
+    """Steps whose result is rounded by only the highest cut bit, instead of a normalized sum."""
     last = steps[-1]
     if not isinstance(last, Round):
         return steps
@@ -559,7 +558,8 @@ def _seeing_one_bit(steps: Steps) -> Steps:
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:
-    """One word of a key in every step that has it: a unit treats zeros, say, alike wherever it rounds."""
+    """One word of a key in every step that has the key: a unit treats zeros, for example, alike wherever it
+    rounds."""
     steps = list(dict.fromkeys(s for operation in one.operations for s in operation.steps))
     found: dict[tuple[str, Any], None] = {}
     for step in steps:
@@ -577,7 +577,7 @@ def _everywhere(one: Candidate) -> Iterator[Move]:
 
 
 def _with_key(step: Step, name: str, word: str) -> Step:
-    """The step with a word of a key that it knows as it is, or itself."""
+    """The step with another word of a key, or itself if it has no such key."""
     defaults = {other: default for other, _, default in declared(step)}
     values = {other: getattr(step, other) for other in defaults}
     for other, key, _ in declared(step):
@@ -587,8 +587,8 @@ def _with_key(step: Step, name: str, word: str) -> Step:
 
 
 def _cuts(one: Candidate) -> Iterator[Move]:
-    """What terms are aligned to, how wide, and how what is negative is counted: the three say where the last
-    unit of a sum lies, and one alone may explain nothing."""
+    """The alignment exponent, its width and the representation of negative terms: all three determine the
+    last bit of a sum, and a change of one alone may explain nothing."""
     for operation in one.operations:
         for step, total in zip(operation.steps, operation.steps[1:], strict=False):
             if not (isinstance(step, Align) and isinstance(total, Sum)) or "c" not in step.of:
@@ -607,8 +607,8 @@ def _cuts(one: Candidate) -> Iterator[Move]:
 
 
 def _rounded(one: Candidate, rest: Steps) -> Iterator[tuple[str, Steps]]:
-    """The roundings of a sum as they are; of two, to nearest and cut; of one, f32's before it, that one cut,
-    too."""
+    """Variants of the roundings after a sum: unchanged; of two roundings, nearest and truncation; for one,
+    also with f32 before it, which truncates, too."""
     yield "", rest
     if len(rest) == 2 and isinstance(rest[0], Round) and isinstance(rest[1], Round):
         first, last = rest[0], rest[1]
@@ -633,7 +633,7 @@ def _instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
 
 
 def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """The same changes in one operation alone, where there are several."""
+    """The same changes in only one of several operations."""
     for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
         part = replace(one, operations=(operation,))
         tried = [
@@ -647,9 +647,8 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def resets(one: Candidate) -> Iterator[Move]:
-    """Every key that was given a value, back to its default, one width for all registers of an alignment,
-    numbers that are not normalised on the way, and one sum in the place of two: what helped once can stand in
-    the way later."""
+    """Every changed key back at its default, one width for all registers of an alignment, no normalization of
+    intermediate numbers, and one sum instead of two: an early helpful change can block later ones."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
         yield Move(label, f"{bits} for all", _replacing(align_, even))
@@ -670,7 +669,7 @@ def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
-    """The value of every key by the name that moves have for it; of steps that differ in it, all values."""
+    """The value of every key by the name that moves use; several values if steps differ."""
     found: dict[str, dict[str, None]] = {}
     for step in dict.fromkeys(s for operation in operations for s in operation.steps):
         for name, key, _ in declared(step):
@@ -790,8 +789,8 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
 def _causes(
     now: tuple[tuple[str, int | None], ...], causes: Sequence[str], words: Sequence[int]
 ) -> Iterator[tuple[tuple[str, int | None], ...]]:
-    """One cause less, one with another word, one in another place, one more in any place: that between two
-    others says what neither end does."""
+    """One cause less, with another word, at another priority, or one more at any priority: one between two
+    others has an effect that neither end has."""
 
     def given(cause: str) -> Iterator[tuple[str, int | None]]:
         yield from ((cause, word) for word in (*([None] if cause in WITH_PAYLOAD else []), *words))
@@ -808,7 +807,7 @@ def _causes(
 
 
 def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Iterator[tuple[MaximumOf, ...]]:
-    """One number less that the exponent is the largest of, one more, one other, one that is split."""
+    """One candidate of the largest exponent removed, added, replaced or split."""
     yield ()
     for place, one in enumerate(now):
         yield (*now[:place], *now[place + 1 :])
@@ -876,7 +875,7 @@ def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tu
 def _windows(
     one: Candidate, step: Step, now: tuple[tuple[str, int], ...], name: str
 ) -> Iterator[tuple[tuple[str, int], ...]]:
-    """No window (or spared numbers), or one register's."""
+    """No window (or spared numbers), or one of another register."""
     yield ()
     least = {fmt.min_exponent for fmt in one.formats.values() if fmt.is_float} if name == "spared" else set()
     values = _WINDOWS if name == "window" else (*sorted(least), *range(-140, 10, _SPREAD))
@@ -893,7 +892,8 @@ def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
 
 
 def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
-    """Special values that are looked for elsewhere, also without what was found of the registers before."""
+    """Special values detected in other registers, also without earlier findings about the registers
+    before."""
     if not isinstance(step, SpecialValues):
         return
     words = tuple(dict.fromkeys((step.nan, *hints.words)))
@@ -917,7 +917,7 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
 
 
 def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
-    """Registers in which special values can be looked for: any of what is added, or a sum."""
+    """Registers in which special values can be detected: any addend, or a sum."""
     held = {"c": True, "scales": bool(one.takes.scale_block)}
     for operation in one.operations:
         if step in operation.steps:
@@ -930,7 +930,7 @@ def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
 
 
 def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callable[[Steps], Steps]:
-    """A search for special values in fewer registers, and a word for what it leaves to later steps."""
+    """Detection of special values in fewer registers, and a word for NaNs that are left to later steps."""
 
     def change(steps: Steps) -> Steps:
         if step not in steps:
@@ -947,7 +947,7 @@ def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callab
 
 
 def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """Steps put in, taken out, split."""
+    """Steps inserted, removed or split."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
@@ -984,8 +984,8 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
 
 
 def _flushed_alone() -> Iterator[Move]:
-    """Some operands flushed, or none, in the place of all that is done to them first: one that is normalised
-    is flushed no more, so that both together stand in for a flush of the others."""
+    """Some operands flushed, or none, instead of all earlier steps on them: a normalized operand is no longer
+    flushed, so the two together resemble a flush of the others."""
     subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]
     for of, sign in product(subsets, ("signed", "positive")):
 
@@ -1022,8 +1022,8 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """A number for NaNs of operands where products are made, and a NaN for all others where an operation
-    adds none: where most NaNs have one answer, that word of the last operation explains more than either."""
+    """A number for NaN operands of products, and a NaN for all others if an operation adds no products: if
+    most NaNs have one answer, that word of the last operation explains more than either change."""
     d = one.formats["d"]
     if len(one.operations) == 1 or not d.is_float:
         return
@@ -1052,7 +1052,7 @@ def _with_words(step: Step, word: int, kept: bool) -> Step:
 
 
 def _converted(one: Candidate) -> Iterator[Move]:
-    """Operands whose subnormal numbers are normalised first, as a conversion to a wider format does."""
+    """Operands whose subnormal numbers are normalized first, as by a conversion to a wider format."""
     for of in (("c",), ("a", "b", "c")):
         if all(one.formats[name].is_float for name in of):
             widths = tuple((name, one.formats[name].fraction_bits) for name in of if name != "b")
@@ -1066,8 +1066,8 @@ def _converted(one: Candidate) -> Iterator[Move]:
 
 
 def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
-    before a sum."""
+    """A step after another one: special values and normalization after the step that wrote the numbers, an
+    alignment before a sum."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps):
         if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
             term = step.to or step.of[0]
@@ -1088,7 +1088,7 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
-    """The sum normalised and cut once more, alone and with one bit more in what it is the sum of."""
+    """A sum normalized and cut once more, alone and with one bit more in its addends."""
     wider = next(
         (s for o in one.operations for s in o.steps if isinstance(s, Align) and s.of == step.of), None
     )
@@ -1127,7 +1127,7 @@ def _instead(step: Step, by: Sequence[Step]) -> Callable[[Steps], Steps]:
 
 
 def _split(one: Candidate) -> Iterator[Move]:
-    """Products (or groups) aligned and summed by themselves before they meet c; by groups before that."""
+    """Products (or groups) aligned and summed separately before c is added; or by groups before that."""
     for name in ("products", "groups"):
         pair = _sum_with_c(one, name)
         if pair is None:
@@ -1151,8 +1151,8 @@ def _split(one: Candidate) -> Iterator[Move]:
 
 
 def _in_one(one: Candidate) -> Iterator[Move]:
-    """Products (or groups) aligned with c and added at once, in the place of a sum of their own and all that
-    stands between it and the one with c: two sums have more keys, which say nearly what one does."""
+    """Products (or groups) aligned and added with c in one sum, instead of a separate sum and all steps up to
+    the sum with c: two sums have more keys, which nearly repeat those of one."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         for name in ("products", "groups"):
             for said, aligned, place, end in _met_at_once(steps, name):
@@ -1163,8 +1163,8 @@ def _in_one(one: Candidate) -> Iterator[Move]:
 
 
 def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int]]:
-    """Alignments of products (or groups) with what their sum meets later: plain ones, and with the keys of
-    that; and what they stand for, from where to where."""
+    """Alignments of products (or groups) with the terms that their sum meets later: plain, and with that
+    alignment's keys; and the range of steps that they replace."""
     found = _in_two(steps, name)
     if found is None:
         return
@@ -1183,8 +1183,8 @@ def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int
 
 
 def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
-    """Where the sum of products (or groups) by themselves begins, alignment included, and where the sum with
-    c is; None where there are no two, or what is between them rounds."""
+    """Where the separate sum of products (or groups) begins, including its alignment, and where the sum with
+    c is; None if there are no two sums, or a rounding is between them."""
     kinds = (Align, Sum, Normalize)
     first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == (name,)), None)
     sums = [n for n, s in enumerate(steps) if isinstance(s, Sum)]
@@ -1276,7 +1276,7 @@ class _Whole(Move):
 
 
 def nan_words(one: Format, codes: Iterable[int], most: int = 6) -> tuple[int, ...]:
-    """The NaNs among codes, the commonest first."""
+    """The NaNs among codes, the most common first."""
     counts: dict[int, int] = {}
     for code in codes:
         counts[code] = counts.get(code, 0) + 1

@@ -1,7 +1,7 @@
-"""Questions with few terms: c alone, one or two products with c and without; special values among zeros.
+"""Questions with few terms: c alone, one or two products with and without c; special values among zeros.
 
-What one term shows depends on no order of the sum: how products are rounded and special values looked for is
-fitted on these, also while the order is still wrong.
+The answer to one term does not depend on the order of the sum: the rounding of products and the detection of
+special values are fitted on these questions even while the order is still wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DRAWN = (
     *("corner_pairs", "half_ulp"),
 )
 ALONE = (("c alone", "c"), ("one product", "products"))
-"""Kinds of one term, and which it is."""
+"""Kinds with one term, and the term."""
 _SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
 _CAUSES, _MORE = ("special_values", "special_pairs"), 8
@@ -40,7 +40,7 @@ _SIGNS_DRAWN = ("cancelling", "subnormal", "alignment_edge", "wide", "narrow")
 
 
 def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tuple[str, Operands]]:
-    """(kind, operands) by the number of terms, `each` dot products of every kind that is drawn from."""
+    """(kind, operands) by the number of terms, `each` dot products of every stimulus kind."""
     k = takes.stored_k
     for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
         parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
@@ -74,12 +74,12 @@ def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | 
 
 
 def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
-    """Dot products of which two neighbours, or two far apart, are left, among zeros of both signs; c as it is
-    or a zero, too. The sign of a number that is flushed, or which of two special values comes first, shows
-    where nothing else has a say: every second time the two cancel, but for the last bit of a factor, and
-    every fourth time the first stands there once more, which c cancels in the same way. The first is one with
-    a special value, where there is one.
-    """
+    """Dot products with only two products, next to each other or far apart, among zeros of both signs; c is
+    unchanged or a zero, too.
+
+    Without other terms the sign of a flushed number shows, and so does the priority of two special values. In
+    every second dot product the two cancel except for the last bit of a factor; in every fourth a copy of the
+    first is added, which c cancels likewise. The first product has a special value, if there is one."""
     k, rows = takes.stored_k, np.arange(len(operands["a"]))
     chance = rng.random((4, len(rows)))
     first = np.argmax(rng.random((len(rows), k)) + _special(takes, operands), axis=1)
@@ -101,8 +101,8 @@ def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) 
 
 
 def near_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
-    """Dot products near overflow with a special value in the place of c, or of one factor: an infinity that
-    finite terms become on the way meets it, and which comes first shows. Half of them with the other sign."""
+    """Dot products near overflow with a special value as c, or as one factor. An infinity from the overflow
+    of finite terms meets it, and the priority of the two shows. One half have the other sign."""
     k, rows = takes.stored_k, np.arange(len(operands["a"]))
     chance, place = rng.random((2, len(rows))), rng.integers(0, k, len(rows))
     found = dict(operands)
@@ -122,13 +122,13 @@ def near_overflow(takes: Signature, operands: Operands, rng: np.random.Generator
 
 
 def _special(takes: Signature, operands: Operands) -> npt.NDArray[np.bool_]:
-    """Where a or b is special, (n, k)."""
+    """Whether a or b is special, (n, k)."""
     found = [np.isin(operands[name], stimuli.special_codes(takes.formats[name])) for name in "ab"]
     return np.asarray(found[0] | found[1])
 
 
 def _cancelling(takes: Signature, operands: Operands, place: Bits, rng: np.random.Generator) -> Bits:
-    """c that is the negative of one product, or next to it: as near as doubles come."""
+    """c that is the negative of one product, or next to it, as near as doubles come."""
     rows, fmt = np.arange(len(place)), takes.formats["c"]
     if not (fmt.is_float and fmt.signed):
         return operands["c"]
@@ -243,7 +243,7 @@ class Coverage:
 
 
 def _magnitude(fmt: Format, codes: Bits) -> Floats:
-    """Where codes of one sign lie between the least and the largest, 0 to 1."""
+    """The place of a code of one sign between the least and the largest, 0 to 1."""
     half = 1 << (fmt.bits - 1) if fmt.is_float and fmt.signed else 1 << fmt.bits
     return (codes & (half - 1)) / half
 
@@ -258,16 +258,16 @@ def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
 _PAIR, _ALONE = slice(0, 2), 2
 """Columns of two products that cancel, and of one that c cancels."""
 _FAR_BELOW = 24
-"""How far below the least normal number the other products lie at most."""
+"""Binades below the least normal number at which the other products lie, at most."""
 
 
 def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Operands | None:
-    """Dot products of which two products cancel, and another one and c, all but a last place near the least
-    normal number of D or of a step that rounds: what is left of each has the row's sign. All other products
+    """Dot products in which two products cancel, and another one and c, except for a last place near the
+    least normal number of D or of a step that rounds: the remainders have the row's sign. All other products
     are tiny, or zeros, of that sign. A zero is a number times +0: units that flush operands know no other.
 
     Returns:
-        None where the formats have no signs, or there are no two products that cancel.
+        None if the formats have no signs, or there are no two products that cancel.
     """
     draw = Draw(target, count, rng)
     if draw.k < 2 or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c, draw.d)):
@@ -293,7 +293,7 @@ def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Oper
 
 
 def _terms(draw: Draw, paired: Bits, alone: Bits) -> tuple[Bits, Bits]:
-    """Positive factors: near the least normal number where something cancels them, else tiny or zero."""
+    """Positive factors: near the least normal number if another term cancels them, or tiny or zero."""
     rows, place = (draw.count, 1), np.arange(draw.k)
     least = draw.choice([lowest_exponent(fmt) for fmt in rounded_to(draw)], rows)
     cancels = (paired & (place < _ALONE)) | (alone & (place == _ALONE))

@@ -1,4 +1,4 @@
-"""Recordings as black boxes: dot products with their results, to which no question can be added.
+"""Recordings as black boxes: dot products with their results, to which no query can be added.
 
 captured:hopper:NAME       the vectors of an instruction that were recorded on a GPU (vectors/)
 recording:FILE             a vector file with its manifest, or an .npz archive of one's own
@@ -44,7 +44,7 @@ from golden.vectors.tiles import element, grid
 
 @dataclass(frozen=True)
 class Recording:
-    """What somebody recorded of a unit: operands (n, ...) by name as `dot` takes them, and results (n,)."""
+    """Recorded dot products of a unit: operands (n, ...) by name as `dot` takes them, and results (n,)."""
 
     name: str
     takes: Signature
@@ -104,7 +104,7 @@ def _vector_file(text: str, path: Path) -> Recording:
 
 
 def _bare(text: str, ins: Signature) -> Signature:
-    """What an instruction takes, and nothing else of it."""
+    """An instruction reduced to its operands."""
     return Signature(text, 1, 1, ins.k, dict(ins.formats), ins.pattern, ins.ordered_metadata, ins.scale_block)
 
 
@@ -168,8 +168,8 @@ def dissect_recording(
     """Finds a specification that explains a recording, and what the recording does not decide.
 
     Args:
-        seconds: the search ends after this time; what is said of its end takes some more.
-        seed: of what is held back.
+        seconds: the search ends after this time; the report takes some more.
+        seed: of the choice of the held-back part.
     """
     return _Passive(recording, seconds, seed, progress).run()
 
@@ -207,7 +207,7 @@ class _Passive:
         return self._found(fit, known)
 
     def _use(self, different: npt.NDArray[np.int64]) -> None:
-        """The search sees these dot products, each as often as it was recorded."""
+        """Gives these dot products to the search, each with its multiplicity."""
         self.used |= np.isin(self.same, different)
 
     def _tell(self, what: str) -> None:
@@ -216,19 +216,19 @@ class _Passive:
 
     @property
     def bank(self) -> Bank:
-        """What the search sees."""
+        """The dot products that the search has."""
         return self.whole.part(np.flatnonzero(self.used))
 
     def _relatives(self) -> list[Relative]:
         return relatives(self._empty(), same=True)
 
     def _empty(self) -> Instruction:
-        """An instruction with these operands, for whom relatives are looked for."""
+        """An instruction with these operands, whose relatives are tried."""
         one = next(iter(skeletons(self.takes, None)))
         return as_taken(one.instruction, self.recording.takes)
 
     def _known(self) -> list[Candidate]:
-        """The programs of the catalog that take these operands, the nearest first."""
+        """The programs of the catalog with these operands, the nearest first."""
         self._tell("trying the instructions of the catalog")
         found = []
         for one in self._relatives():
@@ -239,7 +239,7 @@ class _Passive:
         return [made for _, made in sorted(found, key=lambda item: item[0])]
 
     def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
-        """The candidate that explains what the search sees; else the nearest."""
+        """The candidate that explains the search's part, or the nearest one."""
         bank = self.bank
         tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
@@ -375,7 +375,7 @@ class _Passive:
 
 
 def _with_two_results(recording: Recording) -> Changed | None:
-    """A dot product that was recorded with two results; how many are."""
+    """A dot product that was recorded with two results, and how many there are."""
     same = _alike(recording.operands)
     first = np.full(int(same.max()) + 1, -1)
     first[same[::-1]] = np.arange(len(same))[::-1]
@@ -390,8 +390,8 @@ def _with_two_results(recording: Recording) -> Changed | None:
 
 
 def _alike(operands: Operands) -> npt.NDArray[np.int64]:
-    """A number for each dot product, equal where all operands are: what was recorded twice is not held back
-    from a search that has seen it."""
+    """A number for each dot product, equal if all operands are equal: repetitions are not split between the
+    search's part and the held-back part."""
     count = len(operands["a"])
     rows = [np.ascontiguousarray(codes).reshape(count, -1).view(np.uint8) for codes in operands.values()]
     return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(-1)

@@ -179,8 +179,8 @@ def _run(command: list[str], out: IO[bytes], errors: IO[bytes]) -> int:
 
 
 def _results(text: str, takes: Signature, count: int, program: str) -> Bits:
-    """The codes in the lines that a program wrote, empty ones left out. What is no code is quoted before the
-    lines are counted: a banner is one line too many, too."""
+    """The codes in the lines that a program wrote, without empty lines. A line that is no code is quoted
+    before the lines are counted: a banner is also one line too many."""
     fmt, codes = takes.formats["d"], []
     lines = [(number, line) for number, line in enumerate(map(str.strip, text.splitlines()), 1) if line]
     for number, line in lines:

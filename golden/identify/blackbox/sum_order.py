@@ -1,6 +1,6 @@
 """The order of the sum of a unit: which terms meet before which, found with masks (golden.kernels.sum_tree).
 
-Here are the masks of a unit with a, b, c and perhaps scales, and how many summands each pair of terms lost.
+This module has the masks of a unit with a, b, c and perhaps scales, and counts the terms that each pair lost.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _SCALES = ("scale_a", "scale_b")
 
 
 class _Unreadable(Exception):
-    """An answer is no count of y."""
+    """An answer that is no count of y."""
 
 
 @dataclass(frozen=True)
 class _Codes:
-    """A number as a product, with the scales of its block where it needs them, and as c."""
+    """A number as a product, with scales of its block if it needs them, and as c."""
 
     a: int
     b: int
@@ -165,14 +165,14 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
 
 
 def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node | None:
-    """The tree of the sum; None where the formats cannot show it, or the answers are of no tree.
+    """The tree of the sum; None if the formats cannot show it, or the answers fit no tree.
 
     A unit that rounds up or keeps sticky bits leaves more than y: then there is no tree either, and the
     candidates for the order are tried one after the other.
 
     Args:
-        slots: of a unit with several scale blocks, the first k of each: the blocks are then the terms, M and
-            y come from their scales, and their slots stand for them in the tree. By default every product is
+        slots: for a unit with several scale blocks, the first k of each: then the blocks are the terms, M and
+            y come from their scales, and their slots represent them in the tree. By default every product is
             a term.
     """
     takes = box.takes
@@ -191,7 +191,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
 def _best(
     box: Box, bank: Bank, slots: Sequence[int] | None, shift: int = 0
 ) -> tuple[int, Node, _Marks] | None:
-    """The tree that loses most y, as the masks tell the nodes apart best there."""
+    """The tree that loses most y: there the masks distinguish the nodes best."""
     best: tuple[int, Node, _Marks] | None = None
     for tiny in (False, True):
         marks = finite_marks(box, tiny, slots, shift)
@@ -206,7 +206,7 @@ def _best(
 
 
 def factor_of_products(box: Box) -> int:
-    """The exponent of the power of two that a unit makes products larger by than c; 0 where there is none."""
+    """The exponent of the power of two by which a unit scales products relative to c; 0 if there is none."""
     try:
         one = _codes(box.takes, 1, 0, False)
     except Unreachable:
@@ -243,8 +243,8 @@ def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
 def finite_marks(
     box: Box, tiny: bool = False, slots: Sequence[int] | None = None, shift: int = 0
 ) -> _Marks | None:
-    """The marks with the largest M that the unit answers, alone in a product or in c, as a finite number:
-    products may overflow where neither their factors nor the result do."""
+    """The marks with the largest M that gives a finite answer, alone in a product or in c: products may
+    overflow where neither their factors nor the result do."""
     marks = _marks(box.takes, tiny, slots, shift=shift)
     if marks is None or not _infinite(box, [marks])[0]:
         return marks
@@ -300,7 +300,7 @@ def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
 
 
 def _turned(box: Box, bank: Bank, marks: _Marks) -> frozenset[int]:
-    """The terms whose sign the unit turns: M in one term alone is a negative result."""
+    """The terms that the unit negates: M in one term alone gives a negative result."""
     places = [*range(len(marks.slots)), C]
     operands, answers = box.ask(_questions(box.takes, marks, [(place,) for place in places]))
     fmt = box.takes.formats["d"]
@@ -353,7 +353,7 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
 
 
 def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
-    """Whether y counts where nothing is large: a unit that flushes it loses it everywhere."""
+    """Whether y counts if no term is large: a unit that flushes it loses it everywhere."""
     operands = _questions(box.takes, marks, [()])
     operands, answers = box.ask(operands)
     bank.add(KIND, operands, answers)

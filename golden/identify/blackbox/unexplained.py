@@ -1,5 +1,6 @@
-"""What nothing explains: where the nearest candidate is wrong and where it is right, by plain conditions on
-operands (golden.identify.diagnose.conditions), and that candidate without words for NaNs that are none."""
+"""Boxes that no candidate explains: plain conditions on operands under which the nearest candidate is wrong
+or right (golden.identify.diagnose.conditions), the laws that the box breaks, and the candidate without
+invented NaN words."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _WORD = re.compile(r"\b(\d+)\b")
 
 
 def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
-    """Sentences about the answers of some banks, which are not all the candidate's."""
+    """Sentences about the answers of some banks that the candidate does not explain."""
     operands = {name: np.concatenate([bank.operands[name] for bank in banks]) for name in banks[0].operands}
     answers = np.concatenate([bank.answers for bank in banks])
     expected = np.concatenate([bank.answered(candidate.program).copy() for bank in banks])
@@ -75,10 +76,10 @@ def _names_a_number(rule: str, d: Format) -> bool:
 
 
 _FEWEST, _SHARE = 12, 0.1
-"""Answers below which nothing is said, and the share of them that breaks a law where it is one."""
+"""Answers that are needed to decide a law, and the share of them that has to break it."""
 _MOST_ARRANGED, _FAR = 60, 30
-"""Places of three terms that are tried, and how many binades below the largest one nothing is kept of a small
-term where masks lose it."""
+"""Arrangements of three terms that are tried, and binades below the largest term at which masks must lose a
+small one."""
 Values = npt.NDArray[np.float64]
 
 
@@ -97,7 +98,7 @@ class Law:
 
 
 def broken(bank: Bank) -> tuple[Law, ...]:
-    """The laws that answers to one term alone break."""
+    """The laws of single terms that the box breaks."""
     alone = {name: _alone(bank, name == "c") for name in ("c", "products")}
     scaled = _factors(bank, alone)
     if scaled:
@@ -110,7 +111,7 @@ def broken(bank: Bank) -> tuple[Law, ...]:
 
 @dataclass(frozen=True)
 class _Alone:
-    """Questions to one term: the rows of the bank, what it is worth, and what was answered."""
+    """Questions with one term: the rows of the bank, the values of the terms, and the answers."""
 
     rows: npt.NDArray[np.int64]
     a: Values
@@ -143,7 +144,7 @@ def _alone(bank: Bank, is_c: bool) -> _Alone:
 
 
 def _in_range(d: Format, value: Values) -> Mask:
-    """Numbers that d has room for on both sides."""
+    """Numbers in the normal range of d on both sides."""
     size = np.abs(np.where(np.isfinite(value), value, 0))
     if not d.is_float:
         return np.asarray((size > 0) & (size < 2.0 ** (d.integer_bits - 1)))
@@ -151,7 +152,7 @@ def _in_range(d: Format, value: Values) -> Mask:
 
 
 def _off(d: Format, value: Values, answers: Values) -> Mask:
-    """Which answers are more than one unit of the last place off."""
+    """Which answers are off by more than one unit in the last place."""
     unit = np.ldexp(1.0, np.frexp(value)[1] - 1 - d.fraction_bits) if d.is_float else np.zeros(len(value))
     return np.asarray(np.abs(answers - value) > unit)
 
@@ -173,7 +174,7 @@ def _factors(bank: Bank, alone: dict[str, _Alone]) -> tuple[Law, ...]:
 
 
 def _factor(d: Format, one: _Alone) -> Fraction | None:
-    """What all answers are the terms times, but for their rounding; None where that is no constant."""
+    """The constant ratio of answers to terms, apart from rounding; None if there is none."""
     if len(one.rows) < _FEWEST or not d.is_float:
         return None
     ratios = one.answers / one.term
@@ -186,7 +187,7 @@ def _factor(d: Format, one: _Alone) -> Fraction | None:
 
 
 def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
-    """One term alone that is not what it should be, and what it is instead, where that is simple."""
+    """One term with a wrong answer, and the function that the box computes instead, if that is simple."""
     d = bank.takes.formats["d"]
     off = _off(d, one.term, one.answers)
     count = len(off)
@@ -207,7 +208,7 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
 
 
 def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
-    """Other simple functions of two factors; what no double holds is infinite, which no answer here is."""
+    """Other simple functions of two factors; a value beyond doubles is infinite, which no answer here is."""
     with np.errstate(over="ignore"):
         plus, minus = one.a + one.b, one.a - one.b
         square = minus**2
@@ -230,7 +231,7 @@ def _shown(bank: Bank, text: str, rows: npt.NDArray[np.int64]) -> Law:
 
 
 def _number(value: Fraction) -> str:
-    """A factor, a power of two as such."""
+    """A factor in words; powers of two as such."""
     top, bottom = abs(value.numerator), value.denominator
     if top & (top - 1) or bottom & (bottom - 1):
         return str(value)
@@ -241,12 +242,11 @@ def _number(value: Fraction) -> str:
 
 
 def by_magnitude(box: Box, tree: Node | None) -> Law | None:
-    """Whether small terms meet before the largest one, wherever they stand.
+    """Whether small terms meet before the largest one, in any places.
 
-    Of half a unit of the last place of the largest term and a term far below that, the second decides how the
-    sum is rounded where the two meet first. In a fixed order of rounded additions that depends on where they
-    stand; where nothing is kept so far below the largest term, as masks with it cancelled show, nothing else
-    does it.
+    If half a unit in the last place of the largest term meets a much smaller term first, the smaller one
+    decides the rounding. In a fixed order of rounded additions that depends on the places. Masks show that
+    nothing so far below the largest term is kept, so nothing else has this effect.
 
     Raises:
         BudgetEnded, OperandError: as `Box.ask`.
@@ -284,7 +284,7 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
 
 
 def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:
-    """Products of these values in these places, one question each; zeros elsewhere."""
+    """Products with these values in these places, one question each; zeros elsewhere."""
     takes = box.takes
     found = {
         name: np.full((len(places), *shape), takes.at_rest(name), takes.code_format(name).dtype)
