@@ -1,11 +1,13 @@
-"""Finding operands for which two instructions or units answer differently, and the shortest example of it.
+"""A search for operands for which two instructions or units answer differently, and the shortest example.
 
-    result = compare(golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere",
-    "HMMA.16816.F32")) print(result.example.trace_x)
+    result = compare(
+        golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere", "HMMA.16816.F32")
+    )
+    print(result.example.trace_x)
 
 The search runs every kind of golden/stimuli/ through both; golden/identify/minimising.py then zeroes and
 rounds what the difference does not need. Finding nothing is not a proof that the two are equal; the counts
-say how hard it looked.
+give the effort of the search.
 """
 
 from __future__ import annotations

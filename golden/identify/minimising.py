@@ -1,10 +1,10 @@
-"""Making operands smaller while something still fails: zeros for whatever is not needed, few mantissa bits,
+"""Minimising operands while something still fails: zeros for everything unnecessary, few significand bits,
 small exponents.
 
     least = minimise(ins, operands, lambda batch: dut(batch) != ins.dot(**batch))
 
-The predicate sees whole batches of candidates, because one call may be one run of a simulator. Each round
-asks it about every single simplification, and then about the simplifications that it allowed, taken together.
+The predicate takes whole batches of candidates, because one call may be one run of a simulator. Each round
+tries every single simplification, then the successful ones together.
 """
 
 from __future__ import annotations

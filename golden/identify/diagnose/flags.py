@@ -1,7 +1,7 @@
-"""What a unit's status flags are instead, where its results are right: each flag that differs by itself.
+"""Explanations of wrong status flags of a unit with right results: each flag that differs, by itself.
 
-for fault in flag_faults(ins, operands, flags, judged):
-    print(fault.sentence())
+    for fault in flag_faults(ins, operands, flags, judged):
+        print(fault.sentence())
 
 A flag is a bit for each dot product, so every hypothesis about it is one more way to compute that bit; the
 flags of a unit are independent of each other.
@@ -30,7 +30,7 @@ from golden.program.signature import Bits, Operands
 
 Mask = Any
 _DELAYS = {"late-by-one": 1, "early-by-one": -1}
-"""By how many vectors a flag may be off."""
+"""Vectors by which a flag may be late or early."""
 _HALF_UNSEEN = signal(
     "rounding",
     "half-is-exact",
@@ -92,7 +92,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """A way, and how many flags that count it leaves wrong."""
+    """A way, and the number of counted flags that it leaves wrong."""
 
     left: int
     way: _Way
@@ -158,7 +158,7 @@ def flag_faults(
 
 
 def flag_names(ins: Instruction) -> set[str]:
-    """The names of all hypotheses about the status flags of a unit, but for faults of its datapath."""
+    """The names of all hypotheses about the status flags of a unit, except faults of its datapath."""
     zeros = {
         name: np.zeros((SEARCH.ordered, *shape), ins.formats[name].dtype)
         for name, shape in ins.operand_shapes(False).items()
@@ -187,11 +187,11 @@ class _Flag:
 
     @property
     def own(self) -> Mask:
-        """What the flag should be, (n,)."""
+        """The right value of the flag, (n,)."""
         return self.expected[self.index]
 
     def of_another_vector(self) -> FlagFault:
-        """What explains all of it with an operand of the vector before or after, if that does."""
+        """A complete explanation by an operand of the vector before or after, if there is one."""
         return self._named(tuple(one for one in self._counted(self._of_neighbours()) if not one.left))
 
     def as_of_d(self, hypothesis: Hypothesis, bits: Mask) -> FlagFault:
@@ -221,7 +221,7 @@ class _Flag:
         return (*ranking, *self._counted(self._slow()))
 
     def _pairs(self, ranking: _Ranking, _deadline: float) -> _Ranking:
-        """Of few wrong flags two conditions hold by chance."""
+        """Too few wrong flags: two conditions hold by chance."""
         enough = self._left(self.own) >= SEARCH.ordered
         return (*ranking, *self._counted(self._by_two() if enough else ()))
 
@@ -229,7 +229,7 @@ class _Flag:
         return (_Ranked(self._left(way.bits()), way) for way in ways)
 
     def _named(self, found: _Ranking) -> FlagFault:
-        """With the explanation that leaves least, the first of several."""
+        """The explanation that leaves fewest, the first of several, with its names."""
         wrong = self._left(self.own)
         fault = FlagFault(self.name, wrong, int(self.judged.sum()))
         best = min(found, key=lambda one: one.left, default=None)
@@ -250,8 +250,8 @@ class _Flag:
         )
 
     def _of_d(self, way: _Way) -> tuple[int, int]:
-        """How many wrong results a fault of the datapath explains, of how many; none where it breaks right
-        ones."""
+        """How many wrong results a fault of the datapath explains, and how many there are; none if it breaks
+        right ones."""
         if way.fault is None or self.d is None:
             return 0, 0
         expected = self.ins.dot(**self.operands)
@@ -265,8 +265,8 @@ class _Flag:
         return (int(found[0].sum()) if found[1].all() else 0), len(wrong)
 
     def _by_two(self) -> list[_Way]:
-        """Two faults of one flag, where both together explain all of it: what each adds and takes away, and a
-        flag that has a fault and is that of another vector."""
+        """Two faults of one flag, if they explain all of it together: conditions that each adds or removes,
+        and a flag of another vector that also has a fault."""
         stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
         ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
         delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
@@ -310,8 +310,8 @@ class _Flag:
             yield self._way("early-by-one", "it is that of the vector after", np.roll(own, -1))
 
     def _of_neighbours(self) -> Iterator[_Way]:
-        """What the flag would be with an operand of the vector before or after; the first and the last
-        vector have no neighbour on one side and do not count."""
+        """The flag with an operand of the vector before or after; the first and the last vector lack a
+        neighbour and do not count."""
         for wire in mode_skews(self.ins) if len(self.own) >= SEARCH.ordered else ():
             assert wire.operands is not None
             bits = _bits(self.ins.flags(**wire.operands(self.operands)), len(self.ins.status))[self.index]
@@ -336,7 +336,8 @@ class _Flag:
                 yield self._way(f"only-with-own-{other}", text, self.own & self.actual[index])
 
     def _with_facts(self) -> Iterator[_Way]:
-        """A condition that lacks a term, or has one too many: what the unit knows of results and operands."""
+        """A condition that lacks a term, or has one too many: facts that the unit has about results and
+        operands."""
         if 0 < self._left(self.own) < FLAGS.by_class:
             return
         for fact, (text, mask) in _facts(self.ins, self.operands).items():
@@ -393,7 +394,7 @@ class _Flag:
             yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*some) | quiet)
 
     def _slow(self) -> Iterator[_Way]:
-        """What a fault of the datapath makes of inexact results, tried on some first."""
+        """The effect of a fault of the datapath on inexact results, tried on some first."""
         if self.name != "inexact" or not datapath.runs(self.ins):
             return
         left = [_HALF_UNSEEN, *(one for one in of_signals(self.ins) if not one.in_order)]
@@ -418,7 +419,7 @@ class _Flag:
 
 
 def _facts(ins: Instruction, operands: Operands) -> dict[str, tuple[str, Mask]]:
-    """What a unit knows of each dot product apart from its flags, (n,), with words for it."""
+    """The facts that a unit has about each dot product apart from its flags, (n,), with words."""
     d = decoded(ins.formats["d"], ins.dot(**operands)[:, None])
     words = {"zero": d.kind == Kind.ZERO, "infinite": d.kind == Kind.INFINITY, "negative": d.sign}
     words |= {"subnormal": _subnormal(ins, "d", d)}
@@ -441,7 +442,7 @@ def _subnormal(ins: Instruction, name: str, numbers: Any) -> Mask:
 
 
 class _Kinds:
-    """Which dot products have NaNs, infinities and zeros where they matter to `invalid`."""
+    """The dot products with NaNs, infinities and zeros that matter for `invalid`."""
 
     def __init__(self, ins: Instruction, operands: Operands) -> None:
         zeros = {

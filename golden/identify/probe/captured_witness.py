@@ -35,13 +35,13 @@ _PLACES = 3
 _CANDIDATES = 64
 """Equally good results of which the one with the fewest operands is chosen."""
 _PEERS = 12
-"""Files of other instructions with the same program that are searched when the first does not tell
+"""Files of other instructions with the same program that are searched if the first does not refute
 everything."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One recorded result, and what other units would have answered: (what is changed, code)."""
+    """One recorded result, and the answers of other units: (the change, code)."""
 
     instruction: Instruction
     tile: int
@@ -133,8 +133,8 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
 
 
 def _other_bit_operations(ins: Instruction) -> list[Mutation]:
-    """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell
-    it."""
+    """The other operation on bits; the diagnosis does not try it, because the names of the instructions
+    already say which."""
     operation = ins.program.bit_operation
     return [_bits(other) for other in ("and", "xor") if operation is not None and other != operation]
 
@@ -145,7 +145,7 @@ def _bits(operation: str) -> Mutation:
 
 
 def _applied(one: Mutation, ins: Instruction) -> Instruction | None:
-    """The instruction with the change; None where it means nothing there."""
+    """The instruction with the change; None if it has no meaning there."""
     return None if one.program is None else one.program(ins)
 
 
@@ -183,8 +183,7 @@ def _peers(ins: Instruction) -> list[Instruction]:
 
 
 def _another_function(ins: Instruction, one: Mutation) -> bool:
-    """Whether a change can make a difference at all: some name what the unit does already, by its formats
-    or its steps."""
+    """Whether a change can make a difference at all: some describe what the unit does already."""
     operations, last = ins.program.operations, ins.program.operations[-1].final
     kept = ins.program.operations[-1].result_fraction_bits
     if one.slug == f"result-bits-{kept}" or (one.slug.startswith("chain-of") and isinstance(last, Fma)):

@@ -1,5 +1,4 @@
-"""What was measured of one unit, and what the spec says of it: shared by all properties that the
-comparison shows."""
+"""Measurements of one unit and the values in its spec, shared by all properties of the comparison."""
 
 from __future__ import annotations
 
@@ -25,10 +24,8 @@ from golden.unit import FunctionUnit, Unit
 
 @dataclass(frozen=True)
 class Finding:
-    """What a property is for one unit: the text of its cell, the dot products that show it, how to read them.
-
-    declared: the spec has a value although no dot product shows it.
-    """
+    """A property of one unit: the text of its cell, the dot products that show it, and how to read them.
+    declared: the spec has a value although no dot product shows it."""
 
     text: str
     shots: tuple[Shot, ...] = ()

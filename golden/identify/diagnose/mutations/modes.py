@@ -1,8 +1,8 @@
-"""What may be wrong with the operand `mode`: bits of it that are exchanged, stuck or inverted, or that belong
-to another vector; and modes in words.
+"""Faults of the operand `mode`: exchanged, stuck or inverted bits, or bits of another vector; and modes in
+words.
 
-for one in rewired_modes(ins, operands, actual, equal):
-    print(one.text)
+    for one in rewired_modes(ins, operands, actual, equal):
+        print(one.text)
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _on_mode(slug: str, text: str, remap: Callable[..., Bits]) -> Mutation:
 
 
 def _bit_names(ins: Instruction) -> list[str]:
-    """What each bit of `mode` stands for."""
+    """The meaning of each bit of `mode`."""
     assert ins.modes is not None
     return [
         field.name if field.bits == 1 else f"{field.name}[{bit}]"

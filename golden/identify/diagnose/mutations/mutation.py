@@ -1,7 +1,7 @@
-"""One thing that a unit may do differently: the one type of all faults that the diagnosis tries.
+"""The one type of all faults that the diagnosis tries.
 
-A mutation changes the program (what the schema of units can say), the codes at the ports, or one signal of
-the data path (golden/identify/diagnose/datapath). Mutations of all three kinds can be applied together.
+A mutation changes the program (what the schema of units can express), the codes at the ports, or one signal
+of the data path (golden/identify/diagnose/datapath). Mutations of all three kinds can be applied together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONTEXT = ("clear", "held", "load", "late", "given_a", "given_b", "given_c", "an
 """Names of the context of operands: for a unit that keeps its accumulator the keys of `context_of` in
 accumulator.py, for any other its answer to the vector before."""
 SIGNAL_WEIGHT = 1.1
-"""Weight of a changed signal: a change that the schema can say (1.0) is the likelier explanation."""
+"""Weight of a changed signal: a change that the schema can express (1.0) is the likelier explanation."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def run(ins: Instruction, mutations: Sequence[Mutation], operands: Operands) -> 
 
 
 def distinct(found: Iterable[Mutation]) -> list[Mutation]:
-    """The first of each set of mutations that do the same."""
+    """The first of each set of mutations with the same effect."""
     kept: dict[Hashable, Mutation] = {}
     for one in found:
         kept.setdefault(one.slug if one.does is None else one.does, one)
@@ -95,8 +95,8 @@ def distinct(found: Iterable[Mutation]) -> list[Mutation]:
 
 
 def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
-    """The instruction with other operations; None where they are the same ones, or are not whole: a change
-    meant for a sum leaves nothing that writes the result of a unit without one."""
+    """The instruction with other operations; None if they are unchanged, or incomplete: removing a sum can
+    leave a unit without a step that writes the result."""
     new = tuple(operations)
     assert ins.modes is None, "a hypothesis is of one mode"
     if new == ins.program.operations or not all(map(_is_whole, new)):
@@ -115,7 +115,7 @@ def _is_whole(operation: Operation) -> bool:
 
 
 def rewrite(rule: Rewrite) -> Apply:
-    """Applies a rule to every step of every operation; it gives a step, or several, or none."""
+    """Applies a rule to every step of every operation; the rule returns one step, several, or none."""
 
     def apply(ins: Instruction) -> Instruction | None:
         operations = []
@@ -143,7 +143,7 @@ def fields(*kinds: type[Step], when: Callable[[Any], bool] = lambda step: True, 
 
 
 def without(kind: type[Step]) -> Apply:
-    """Leaves out the steps of a kind."""
+    """Removes the steps of a kind."""
     return rewrite(lambda step, _: () if isinstance(step, kind) else step)
 
 
