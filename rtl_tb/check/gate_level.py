@@ -198,7 +198,7 @@ def other_choices(text: str) -> str:
     text = _edited(text, tail)
     _tree(text).visit(note)
     data = bytearray(text.encode())
-    # The inner ones first: each keeps its length, and so the places of those around it.
+    # The inner ones first: each keeps its length, and so the places of the outer ones.
     for (start, end), spans in sorted(found, reverse=True):
         pieces = [bytes(data[first:last]) for first, last in spans]
         between = [bytes(data[last:first]) for (_, last), (first, _) in pairwise(spans)]

@@ -147,8 +147,8 @@ def synthesised(dut: Dut, build: Path) -> Dut | None:
     sources = tuple(written.get(path, path) for path in dut.sources)
     if dut.vhdl is not None:
         return replace(dut, sources=sources)
-    beside = dict.fromkeys(path.parent for path in written)  # of what they include
-    return replace(dut, sources=sources, include=(*dut.include, *beside))
+    folders = dict.fromkeys(path.parent for path in written)  # of what they include
+    return replace(dut, sources=sources, include=(*dut.include, *folders))
 
 
 def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
@@ -178,9 +178,9 @@ def _preprocessed(
 
 
 def _marked(files: Iterable[Path], folder: Path, mark: Callable[[re.Match[str]], str]) -> dict[Path, Path]:
-    """Copies of all files of a design, in which `mark` makes of pragmas in comments what the preprocessor
-    keeps, and the file of each; nothing where no file has any. All are copied, so that each includes the
-    copies of what lies beside it."""
+    """Copies of all files of a design, in which `mark` turns pragmas in comments into text that the
+    preprocessor keeps, and the file of each; nothing if no file has any. All are copied, so that each
+    includes the copies of its neighbours."""
     before = {path: path.read_text(encoding="utf-8", errors="surrogateescape") for path in files}
     after = {path: PIECES.sub(mark, text) for path, text in before.items()}
     if before == after:

@@ -1,7 +1,7 @@
-"""The changes of a unit's text that a search tries: those of kinds.py, each where it can be made.
+"""The changes of a unit's text that a search tries: each kind of kinds.py, wherever it applies.
 
 A *choice* is made while the unit runs, at its *site*: an expression that holds the change, or a place for a
-statement. One build holds all choices (rtl_tb/locate/selector.py). A *constant* has to stand before
+statement. One build holds all choices (rtl_tb/locate/selector.py). A *constant* is fixed before that
 (parameters, widths, bounds of loops), and costs a build of its own.
 """
 
@@ -110,8 +110,8 @@ class _Ended(Exception):
 
 
 def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = DEFAULT) -> Changes:
-    """The changes of a DUT's sources; those of `not_read` that could not be looked at, or not in the time of
-    the budget, are left out.
+    """The changes of a DUT's sources. Changes in text that could not be read (`not_read`), or not within the
+    budget, are left out.
 
     Raises:
         SimulatorMissing: pyslang is not installed. ElaborationError: it cannot read the design.
@@ -140,7 +140,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
                 found.placer.add(change, found)
     except _Ended:
         found.not_read["the rest of the text, for want of time"] = None
-    done = True  # what is asked for later has the time of who asks
+    done = True  # a later request has the time of its caller
     return found
 
 

@@ -26,8 +26,8 @@ _SAID = re.compile(r"'([A-Za-z_][\w$]*)'")
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
 
 _TOGETHER = 16
-"""Choices that are given up together where neither half of them is read: those of a function that a constant
-calls are refused one and all, and a search for each costs more than they may find."""
+"""Choices that are dropped together if neither half of them compiles: choices of a function that a constant
+calls are all refused, and a search for each costs more than they may find."""
 
 Built = tuple[list[Choice], Path]
 """Choices, number n at n - 1, and the program that holds them."""
@@ -49,10 +49,10 @@ def build(
     made: Sequence[Change] = (),
     part: float = 1.0,
 ) -> Built | None:
-    """The program of all choices, without those that Verilator refuses.
+    """The program of all choices, without the ones that Verilator refuses.
 
     Args:
-        made: changes that stand in it in any case.
+        made: changes that are part of it in any case.
         part: of the budget, after which the build ends.
 
     Raises:
@@ -80,8 +80,8 @@ def build(
 
 
 def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str) -> list[Choice]:
-    """The choices of which no error speaks: on the line of an error those that bring the names that it
-    quotes, or all there."""
+    """The choices that no error mentions: on the line of an error the ones with names that it quotes are out,
+    or all there."""
     lost: set[int] = set()
     for refused in _PLACE.finditer(log):
         file, line = dut.sources[int(refused["source"])].resolve(), int(refused["line"])

@@ -1,13 +1,13 @@
-"""The kinds of one-line change of a SystemVerilog text: what mutation testing calls its operators.
+"""The kinds of one-line change of a SystemVerilog text: the operators of mutation testing.
 
     for change in changes_of(tree.root, sources):
         change.kind, change.place, change.after
 
 One set serves both directions: rtl_tb/qualify/mutator.py draws faults from it, and the search for a fault
 (rtl_tb/locate/search.py) tries it on a text that is wrong. So it is closed under inversion: what one kind
-takes away another one, or the same, puts back. A kind is a function that yields texts for one node of the
-syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, where the design
-was elaborated, the bits of expressions (`Types`). What needs those (`_Walk`) adds what is missing, a term
+removes another one, or the same, restores. A kind is a function that yields texts for one node of the
+syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, if the design
+was elaborated, the bits of expressions (`Types`). Kinds that need these (`_Walk`) add what is missing, a term
 or a statement: the inverse of a dropped one.
 """
 
@@ -177,7 +177,7 @@ KINDS: dict[str, list[tuple[tuple[str, ...], Kind]]] = {}
 WIDE = ("range", "sign", "cast", "width")
 """Kinds that change how wide an expression is, or whether it has a sign."""
 _OPERANDS = ("term", "negation", "condition", "cast")
-"""Kinds that bring an expression, which an operator beside it must not take apart."""
+"""Kinds that insert an expression, which an adjacent operator must not take apart."""
 
 
 def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
@@ -209,7 +209,7 @@ def _names(at: At) -> Iterator[Draft]:
 
 @_kind("constant", "IntegerLiteralExpression", "IntegerVectorExpressionSyntax")
 def _numbers(at: At) -> Iterator[Draft]:
-    """The numbers beside one, and those that differ in one bit."""
+    """The neighbours of a number, and the numbers that differ from it in one bit."""
     counts = at.above and type(at.above[-1]).__name__ == "MultipleConcatenationExpressionSyntax"
     for other in numbers(at.text()):
         if not counts or other.strip("0"):  # no replication is empty
@@ -645,6 +645,6 @@ def _grouped(text: str) -> str:
 
 
 def _binds(text: str, place: Place) -> bool:
-    """Whether an operator stands beside a place, which might take a part of what comes there."""
+    """Whether an operator is adjacent to a place, so that it might take a part of an inserted text."""
     before, behind = text[: place.start].rstrip()[-1:], text[place.end :].lstrip()[:1]
     return (before in "!~+-*&|^<>=?:" and before != "") or (behind in "+-*&|^<>=?" and behind != "")

@@ -25,15 +25,16 @@ class Readings:
 
     Attributes:
         types: for the kinds of change, see rtl_tb/locate/kinds.py.
-        read: expressions that are evaluated while the unit runs, with the bits and the sign of what stands
-            there; (0, False) of what is no number, such as a value of an enumeration.
-        roots: those of them that are a whole value or condition.
-        mixed: those that have other bits in another instance: one text cannot hold them as a choice.
-        calling: those that call a function of the design.
+        read: expressions that are evaluated while the unit runs, with the bits and the sign of the value; (0,
+            False) if that is no number, such as a value of an enumeration.
+        roots: the ones of them that are a whole value or condition.
+        mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
+        calling: the ones that call a function of the design.
         bounds: of a select by its place the lowest and the highest index.
-        used, idle: modules, branches and values that some instance has, and such as one leaves out.
+        used, idle: modules, branches and values that some instance has, and the ones that an instance leaves
+            out.
         statements: assignments of procedures.
-        not_read: what could not be looked at, as "file:line", or why.
+        not_read: what could not be read, as "file:line", or the reason.
     """
 
     types: Types = field(default_factory=Types)

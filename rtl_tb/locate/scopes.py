@@ -82,8 +82,8 @@ class Names:
         return difflib.get_close_matches(word, names, most, least) if names else []
 
     def _few(self, word: str) -> Iterator[tuple[int, str]]:
-        """The names to compare with a word, and their numbers: those declared beside it, and those written
-        as it but for their numbers."""
+        """The names to compare with a word, and their numbers: names declared with it, and names that differ
+        only in their numbers."""
         at = self._at.get(word)
         places = set[int]() if at is None else set(_around(len(self.names), at))
         same = self._shapes.get(_NUMBER.sub("0", word), [])
@@ -147,7 +147,7 @@ class Scope:
 
     @cached_property
     def visible(self) -> dict[str, str]:
-        """Every name that can be read here, those of the nearest scope first."""
+        """Every name that can be read here, starting with the nearest scope."""
         return {
             **self.own,
             **(
@@ -158,7 +158,7 @@ class Scope:
         }
 
     def alike(self, name: str, most: int) -> list[str]:
-        """The names that may stand for one: of its kind of value, those with the most similar names first."""
+        """The names that may replace one: of its kind of value, the most similar names first."""
         if (name, most) not in self._alike:
             key = self.key(name)
             same = (
@@ -189,23 +189,26 @@ class Scope:
         return [] if self.module is None else self.module.casts
 
     def bits_near(self, place: Place, most: int) -> list[str]:
-        """The bits that can be read at a place, those that stand nearest in the text first."""
+        """The bits that can be read at a place, the nearest in the text first."""
         if self.module is None:
             return []
         near = self.module.bits.get(place.file, [])
         ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
         texts = dict.fromkeys(text for _, text in ranked)
         found = [text for text in texts if self.is_bit(text) and not CONTROL.search(text)][:most]
-        beside = [
+        neighbours = [
             f"{part[1]}[{int(part[2]) + by}]"
             for text in found[:4]
             if (part := _BIT.fullmatch(text)) and part[2].isdigit()
             for by in (1, -1)
         ]
         width = {
-            name: int((self.key(name) or "0").split()[0]) for name in {each.split("[")[0] for each in beside}
+            name: int((self.key(name) or "0").split()[0])
+            for name in {each.split("[")[0] for each in neighbours}
         }
-        inside = [each for each in beside if 0 <= int(each.split("[")[1][:-1]) < width[each.split("[")[0]]]
+        inside = [
+            each for each in neighbours if 0 <= int(each.split("[")[1][:-1]) < width[each.split("[")[0]]
+        ]
         return list(dict.fromkeys([*found, *inside]))
 
     def every_bit_near(self, place: Place) -> list[str]:
@@ -225,8 +228,7 @@ class Scope:
         return [] if part is None else [f"{other}[{part[2]}]" for other in self.alike(part[1], most // 4)]
 
     def words(self, text: str, bits: int, most: int) -> list[str]:
-        """The words that may be added to a text: those that may stand for a name in it, and those of its
-        bits."""
+        """The words that may be added to a text: replacements of a name in it, and its bits."""
         names = dict.fromkeys(_WORD.findall(text))
         found = [other for name in names if not self.is_number(name) for other in self.alike(name, most)]
         found += [
@@ -462,7 +464,7 @@ def _every(root: Any, kind: str) -> Iterator[Any]:
 
 
 def _every_here(scope: Any) -> Iterator[Any]:
-    """The nodes of a scope without those of the scopes below it."""
+    """The nodes of a scope without the nodes of inner scopes."""
     stack = [child for child in scope if hasattr(child, "sourceRange")][::-1]
     if type(scope).__name__ == "LoopGenerateSyntax":
         yield scope

@@ -73,8 +73,8 @@ def with_selector(
         target = folder / f"{index}_{path.name}"
         write(target, writer.written(_nested([*here, *((place, 0) for place in fixed)])))
         sources.append(target)
-    beside = dict.fromkeys(path.resolve().parent for path in dut.sources)  # where `include finds a neighbour
-    return replace(dut, sources=tuple(sources), include=(*dut.include, *beside))
+    folders = dict.fromkeys(path.resolve().parent for path in dut.sources)  # where `include finds a neighbour
+    return replace(dut, sources=tuple(sources), include=(*dut.include, *folders))
 
 
 def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:
@@ -120,7 +120,7 @@ class _Writer:
         return "".join([*written, text[at : len(text) if end < 0 else end]])
 
     def _choices(self, site: _Site) -> Iterator[str]:
-        """Each choice of an expression; those of one pattern as one, with the terms that are chosen."""
+        """Each choice of an expression; choices of one pattern as one, with the terms that are selected."""
         families: dict[str, list[int]] = {}
         for number in site.numbers:
             choice = self.listed[number - 1]

@@ -37,8 +37,8 @@ def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: P
         written[file].parent.mkdir(parents=True, exist_ok=True)
         write(written[file], text)
     sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
-    beside = dict.fromkeys(file.parent for file in written)
-    return replace(dut, sources=sources, include=(*dut.include, *beside))
+    folders = dict.fromkeys(file.parent for file in written)
+    return replace(dut, sources=sources, include=(*dut.include, *folders))
 
 
 class Texts:
