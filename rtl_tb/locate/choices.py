@@ -1,4 +1,4 @@
-"""The program that holds every choice of some list."""
+"""The program that holds every choice of a list."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Built = tuple[list[Choice], Path]
 
 
 def room_of(policy: SearchPolicy, budget: Budget) -> int:
-    """How many choices one build has."""
+    """The number of choices in one build."""
     return int(min(max(budget.seconds * policy.choices_a_second, policy.least_choices), policy.most_choices))
 
 
@@ -100,11 +100,11 @@ def _accepted(
     builds_within: Callable[[], AbstractContextManager[None]],
     made: Sequence[Change],
 ) -> list[Choice]:
-    """The choices with which Verilator reads the design, found by halves: where an error names no line of a
-    choice, as of what a constant calls, or Verilator itself fails, as where a choice makes the design larger
-    than the memory.
+    """The choices with which Verilator reads the design, found by bisection: for errors that name no line of
+    a choice (in a function that a constant calls), or if Verilator itself fails (a design larger than the
+    memory).
 
-    Choices that stand together in the text stay together, so that few halves hold what is refused.
+    Choices that are adjacent in the text stay together, so that few halves contain a refused one.
     """
     number = 0
 
@@ -135,5 +135,5 @@ def _lines(changes: Changes, choice: Choice) -> set[tuple[Path, int]]:
 
 
 def new_names(change: Change) -> set[str]:
-    """The names that a change brings and that do not stand in its place now."""
+    """The names that a change introduces."""
     return {*_NAME.findall(change.after)} - {*_NAME.findall(change.before)}

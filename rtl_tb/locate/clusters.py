@@ -59,7 +59,7 @@ def sequences(
 
 
 def result_classes(vectors: VectorSet) -> npt.NDArray[np.int64]:
-    """The class of every right result, of a tile that of its first element, (count,)."""
+    """The class of every right result, for a tile that of its first element, (count,)."""
     fmt, codes = vectors.instruction.formats["d"], vectors.d.reshape(len(vectors), -1)[:, 0]
     values = to_float(fmt, codes)
     size = np.abs(values)
@@ -69,7 +69,7 @@ def result_classes(vectors: VectorSet) -> npt.NDArray[np.int64]:
 
 
 def _turns(labels: npt.NDArray[np.integer]) -> Places:
-    """How many before each have its label."""
+    """For each entry, the number of earlier ones with its label."""
     order = np.argsort(labels, kind="stable")
     _, first, counts = np.unique(labels[order], return_index=True, return_counts=True)
     turns = np.empty(len(labels), np.int64)
@@ -78,11 +78,11 @@ def _turns(labels: npt.NDArray[np.integer]) -> Places:
 
 
 class Samples:
-    """The vectors that changes are tried on, of the vectors of a check.
+    """The vectors of a check on which changes are tried.
 
     Attributes:
-        picked: places of them, every kind of failure among them.
-        failing_of_both: which of `both` are wrong, as the verdict has it.
+        picked: their places, with every sort of failure among them.
+        failing_of_both: which of `both` are wrong, according to the verdict.
     """
 
     def __init__(self, verdict: Verdict, compare: ComparePolicy, policy: SearchPolicy) -> None:

@@ -1,4 +1,4 @@
-"""How a search for the fault in a text spends its time: every number, with its unit and why."""
+"""The budget of a search for the fault in a text: every number, with its unit and reason."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Readings:
 
 
 def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[], None]) -> Readings:
-    """Looks at a design below its top; `look` is called at each node and may raise."""
+    """Reads a design below its top; `look` is called at each node and may raise."""
     walk = _Walk(sources, look)
     for package in compilation.getPackages():
         package.visit(walk.declared)
@@ -65,16 +65,16 @@ class _Walk:
         self.ast = importlib.import_module("pyslang.ast")
         self.sources, self.look, self.found = sources, look, Readings()
         self.bodies: set[Any] = set()
-        """Modules that were looked at, each with its parameters."""
+        """Modules that were read, each with its parameters."""
         self.root: Place | None = None
         self.scope = self.scopes = 0
-        """The number of the instance, or of the turn of a loop, of all that were looked at."""
+        """The number of the instance, or of the iteration of a loop."""
         self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
 
     # Declarations
 
     def declared(self, node: Any) -> Any:
-        """Notes what kind of value a name has."""
+        """Records the kind of value of a name."""
         self.look()
         ast = self.ast
         if isinstance(node, (ast.Expression, ast.Statement)) and not hasattr(node, "body"):
@@ -107,8 +107,8 @@ class _Walk:
     # What is read
 
     def visit(self, node: Any) -> Any:
-        """One node; whether the walk goes on below it. A text with a meaning that nobody foresaw is left
-        out, and the rest is looked at."""
+        """One node; whether the walk continues below it. A text with an unforeseen meaning is skipped, and
+        the rest is read."""
         self.look()
         try:
             return self._visit(node)
@@ -170,7 +170,7 @@ class _Walk:
         return ast.VisitAction.Skip
 
     def _within(self, node: Any) -> None:
-        """An instance or a turn of a loop: what is as wide as a parameter says may be so there alone."""
+        """An instance or an iteration of a loop: a width that a parameter sets may hold only there."""
         outer, self.scopes = self.scope, self.scopes + 1
         self.scope = self.scopes
         for each in node:
@@ -178,7 +178,7 @@ class _Walk:
         self.scope = outer
 
     def _again(self, body: Any) -> bool:
-        """Whether an instance is as one that was looked at."""
+        """Whether an instance equals one that was read."""
         key = (
             body.definition.name,
             tuple((each.name, self._value(each), each.isOverridden) for each in body.parameters),
@@ -188,7 +188,7 @@ class _Walk:
         return again
 
     def _value(self, parameter: Any) -> str:
-        """The value of a parameter, or its type: what it is and how many bits it has."""
+        """The value of a parameter, or its type: its kind and number of bits."""
         if not isinstance(parameter, self.ast.TypeParameterSymbol):
             return str(parameter.value)
         kind = parameter.targetType.type
@@ -242,7 +242,7 @@ class _Walk:
             self.found.bounds[place] = ends[0], ends[1]
 
     def _note(self, node: Any) -> None:
-        """What stands at a place: the first look at one is at the widest expression there."""
+        """Records the expression at a place: the first one read at a place is the widest."""
         compound = node.kind.name == "BinaryOp" and node.left.kind.name == "LValueReference"
         place = self.sources.place(node)
         if place is not None and node.kind.name == "Call" and not node.isSystemCall:
@@ -264,17 +264,17 @@ class _Walk:
 
 
 def _bare(node: Any) -> Any:
-    """An expression without the conversions around it that no text says."""
+    """An expression without implicit conversions."""
     while node.kind.name == "Conversion" and node.isImplicit:
         node = node.operand
     return node
 
 
 def _is_number(kind: Any) -> bool:
-    """Whether arithmetic may be done with values of a type: bits, but no enumeration and no structure."""
+    """Whether a type allows arithmetic: bits, but no enumeration and no structure."""
     return bool(kind.isIntegral and not kind.isEnum and not kind.isStruct and not kind.isPackedUnion)
 
 
 def _like(kind: Any) -> str:
-    """The same of types whose values may stand for each other."""
+    """The same for types whose values may replace each other."""
     return f"{kind.bitWidth} {kind.isSigned}" if _is_number(kind) else str(kind)

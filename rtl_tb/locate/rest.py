@@ -1,5 +1,5 @@
-"""What explains the vectors that a change of the text leaves wrong: the unit with the change has one fault
-less, and a hypothesis about the arithmetic may name what is left."""
+"""Explanations of the vectors that a change of the text leaves wrong: the changed unit has one fault less,
+and a hypothesis about the arithmetic may name the remaining one."""
 
 from __future__ import annotations
 
