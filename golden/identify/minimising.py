@@ -64,6 +64,7 @@ def minimise(
     given = takes.complete(given)
     search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress, budget)
     current = {name: codes[None] for name, codes in given.items()}
+    # Each step lowers the cost and keeps the failure, so the loop ends.
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:

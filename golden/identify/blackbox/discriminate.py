@@ -268,12 +268,14 @@ def questions(
         key, rival = rivals[index]
         if time.monotonic() > deadline:
             break
+        # Operands drawn for all rivals come first: they cost nothing more for one that they distinguish.
         if not between.is_between(index):
             chosen = of_alignments if key.startswith(_ALIGN) else pools
             distinguished = any(pool.distinguishes(rival, rng(index)) for pool in chosen)
             between.note(index, distinguished)
             if distinguished:
                 continue
+        # Only a rival that none of them distinguishes gets operands of its own.
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
@@ -289,6 +291,7 @@ def questions(
         )
         shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
+    # Every operand in the result has two different answers, of the candidate and of a rival.
     found += [pool.taken for pool in pools if pool.chosen.any()]
     return _joined(found) if found else None
 

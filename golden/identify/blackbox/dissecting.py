@@ -653,6 +653,8 @@ class _Search:
                 self._rank(ordinary, self._made())
             return
         self._report_progress("fitting orders of the sum", 0, 1)
+        # 1. Groups that questions showed, and one's complement: fewer orders, so they are tried before all
+        # others.
         of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
         of_groups = starting_points.counted(self.bank, of_groups)  # masks show nothing: consider all orders
         subtracted = self._made_in_complement(of_groups)
@@ -663,7 +665,10 @@ class _Search:
                     return
         made = self._made()
         self._begun(ordinary, made, kept)
+        # 2. All orders of the tree. `orders` keeps the ranking, for later rivals and restarts.
         starts = fitting.various(self.orders, _MOST_FITS)
+        # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
+        # wrong order affects.
         now = self._reordered(made)
         if now is not None and now.wrong:  # the order is wrong, or something apart from the order
             nearest = self._nearer(ordinary, made)
@@ -674,8 +679,11 @@ class _Search:
         if now is not None and now.wrong:
             self._also(self._twins(now))
         now = self.state.fit
+        # 4. Structures that few units have, only while the candidate is far off: they are many.
         if now is not None and now.wrong > len(self.bank) // _NEAR:
             self._also(self._uncommon(ordinary))
+        # 5. More effort on the best starts. After this stage `fit` is the candidate with the fewest wrong
+        # answers.
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: _MOST_FITS // 2], effort)
@@ -1099,6 +1107,7 @@ class _Search:
                 wrong_kinds.append((kind, few, answers[taken]))
         for kind, part, codes in wrong_kinds:
             self._keep(kind, part, codes)
+        # Small counterexamples have few terms, so fewer changes explain them.
         if wrong_kinds and self.own.pattern is None:
             self._shrink(candidate, wrong_kinds)
         return bool(wrong_kinds)
@@ -1305,6 +1314,7 @@ class _Search:
         answer is a counterexample."""
         candidate = fit.candidate
         if self.weighed is None or self.weighed[0] != (candidate.key, len(self.bank)):
+            # First the recorded questions, which cost nothing; then queries for what they leave open.
             self._rule_out(fit)
             evidence = self._evidence(candidate)
             until = time.monotonic() + min(_FORCED_SECONDS, max(self.dense.left, 0) / 8)

@@ -132,8 +132,10 @@ def weigh(
             differ); None: it cannot be queried.
         end: on time.monotonic; no question is simplified after it.
     """
+    # 1. Each neighbour is refuted by recorded questions, or undecided: no query is needed for that.
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
     shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
+    # 2. The questions shown become simpler; a new one counts only with the box's own answer.
     queried = None if ask is None else _simplified(candidate, bank, shown, end, ask)
     now = settings(candidate.operations)
     properties = tuple(

@@ -78,7 +78,9 @@ def find_ignored_bits(unit: Unit, asks: int, seconds: float, rng: Rng) -> Ignore
     search = _BitProbe(box, asks, until, rng)
     try:
         box.ask(stimuli.generate(box.takes, "narrow", _FOR_RATE, rng(5)))
+        # 1. Bits that change no answer in the simplest questions; few bits are left for the costly test.
         silent = search.not_shown()
+        # 2. Bits that change none in any kind of question: only these are called ignored.
         found = search.confirmed(silent) if silent else {}
         low = {name: bits for name in "abc" if (bits := search.low_bits(name, found))}
     except BudgetEnded:

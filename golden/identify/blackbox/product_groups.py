@@ -85,9 +85,11 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> tuple[tuple[
     shows any, if there is only one group, or if masks showed more of the tree than one node with all
     products. The questions that show them join the bank."""
     for probe in _probes(box) if tree is None or _is_flat(tree, box.takes.k) else ():
+        # 1. By bisection: the exponent just below which y alone is lost, for each product.
         last = _last_kept(probe)
         if last is None or not (last > 0).any():
             continue
+        # 2. Two y just below it: something is left only if they were added before the cut.
         pairs = [(m, i, j) for m in range(len(probe.large)) for i, j in _pairs(probe, m)]
         rows = np.array([(probe.large[m], i, j) for m, i, j in pairs])
         at = np.array([min(last[m, i], last[m, j]) - 1 for m, i, j in pairs])

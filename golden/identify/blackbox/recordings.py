@@ -194,8 +194,12 @@ class _Passive:
 
     def run(self) -> Found:
         """All of it."""
+        # 1. Programs of the catalog are the starts: a recording allows no query that would separate
+        # skeletons.
         known = self._known()
         fit = self._fitted(known)
+        # 2. The held-back part refutes the fit, or checks it; only refuting dot products join the search, so
+        # the rest stays independent.
         for _ in range(_ROUNDS):
             if fit is None or time.monotonic() > self.deadline:
                 break
@@ -210,7 +214,7 @@ class _Passive:
         """Gives these dot products to the search, each with its multiplicity."""
         self.used |= np.isin(self.same, different)
 
-    def _tell(self, what: str) -> None:
+    def _report_progress(self, what: str) -> None:
         if self.progress is not None:
             self.progress(what, 0, 1)
 
@@ -229,7 +233,7 @@ class _Passive:
 
     def _known(self) -> list[Candidate]:
         """The programs of the catalog with these operands, the nearest first."""
-        self._tell("trying the instructions of the catalog")
+        self._report_progress("trying the instructions of the catalog")
         found = []
         for one in self._relatives():
             name = f"{one.instruction.architecture}:{one.instruction.name}"
@@ -243,8 +247,9 @@ class _Passive:
         bank = self.bank
         tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
+        # No catalogued program, even with changed keys: all orders of known datapaths.
         if best is None or best.wrong:
-            self._tell("fitting orders of the sum")
+            self._report_progress("fitting orders of the sum")
             ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
             best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
@@ -257,7 +262,7 @@ class _Passive:
         for start in sorted(starts, key=lambda one: one.wrong):
             if best is not None and (best.wrong == 0 or time.monotonic() > self.deadline):
                 break
-            self._tell(f"fitting: {start.candidate.order}")
+            self._report_progress(f"fitting: {start.candidate.order}")
             done = fitting.fit(bank, start, self.deadline, effort) if start.wrong else start
             if best is None or done.wrong < best.wrong:
                 best = done
@@ -360,7 +365,7 @@ class _Passive:
                 yield rival
 
     def _compared(self, candidate: Candidate, other: Candidate, name: str, budget: int) -> Rival:
-        self._tell(f"comparing with {name}")
+        self._report_progress(f"comparing with {name}")
         found = compare(candidate.instruction, other.instruction, self.seed, budget)
         if found.example is None:
             return Rival(name, found.trials)

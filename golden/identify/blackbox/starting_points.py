@@ -97,9 +97,11 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     values of operands that they do not add; or drop c if it lies too far above the other terms; or lose some
     products alone. If finite operands have infinite answers, the terms may be added after all, with an
     overflow of all nonzero products."""
+    # 1. Properties that every order shares: signs, rounding, bits of results. No skeleton is dropped here.
     made = as_rounded(bank, with_signs(bank, _scaled(bank, skeletons)))
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
+    # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
     lost = losing(bank, made)
     if lost:
         return lost

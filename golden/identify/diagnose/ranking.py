@@ -348,7 +348,7 @@ class HypothesisSearch:
     def _over(self, further: Budget = _NEVER) -> bool:
         return self.budget.over() or further.over()
 
-    def _told(self, done: int, every: int) -> None:
+    def _report(self, done: int, every: int) -> None:
         if done % 64 == 0 and self.progress is not None:
             self.progress(done, every)
 
@@ -360,7 +360,7 @@ class HypothesisSearch:
         failing = self.results.wrong[sample]
         found = []
         for index, one in enumerate(hypotheses):
-            self._told(index, len(hypotheses))
+            self._report(index, len(hypotheses))
             if self._over(within):
                 break
             missed = self.results.misses(one, sample)
@@ -382,7 +382,7 @@ class HypothesisSearch:
         quick = np.concatenate([sample[failing][: SEARCH.quick], sample[~failing][: SEARCH.quick]])
         found, harmless = [], []
         for index, one in enumerate(slow):
-            self._told(index, len(slow))
+            self._report(index, len(slow))
             if self._over(within):
                 break
             missed = self.results.misses(one, quick)
