@@ -1,4 +1,4 @@
-"""How a check is run: its options, and the traffic and the number of vectors where none are given."""
+"""The options of a check, with the default traffic and number of vectors."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from golden.vectors.vectorset import VectorSet
 from rtl_tb.engines.job import Job, Traffic
 
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
-"""Vectors that an engine runs where no count is given: what it does in a few seconds."""
+"""Vectors that an engine runs by default, in a few seconds."""
 TRAFFIC = Traffic(0.2, 0.2)
-"""Idle cycles and backpressure where none are given; with one reset for RESET_EVERY vectors."""
+"""Default idle cycles and backpressure; with one reset for RESET_EVERY vectors."""
 RESET_EVERY, LEAST_RESETS = 25, 3
 """Vectors for each reset: a fault behind a reset may show on some operands only, and only in the first
 result, so every kind of operands has to come first behind one. A short run has at least LEAST_RESETS."""
 DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": TRAFFIC, "cocotb": TRAFFIC}
 """The traffic of the first run. `fast` runs all vectors at full throughput, and then once more under TRAFFIC:
-what traffic alone makes wrong is known by that."""
+that shows what is wrong only because of traffic."""
 AGAIN, AGAIN_AT_LEAST = 1, 20_000
 """Vectors that the resets of such a unit may send again, as a multiple of the vectors of the run, and at
 least: each reset sends a sequence again, from its start."""
 HOLES = ("warn", "fail")
-"""What a passing check makes of reachable cases that no vector tried."""
+"""What a passing check does about reachable cases that no vector tried."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class _Frame:
 
     @property
     def inner(self) -> Format:
-        """The format of intermediate results: f32, unless d is wider or not a float."""
+        """The format of intermediate results: f32, unless d is a wider float, or all are integers."""
         wider = self.d.fraction_bits > 23 if self.d.is_float else not self.of_floats
         return self.d if wider else get_format("f32")
 

@@ -26,9 +26,9 @@ from golden.unit import Unit, signature_of
 
 Value = Fraction | int
 _REACH = 40
-"""Exponent of the large terms, where the formats allow it."""
+"""Exponent of the large terms, if the formats allow it."""
 _DEEP = 64
-"""How far below a large term the search for its last kept bit goes."""
+"""Binades below a large term in which its last kept bit is searched."""
 
 
 class Unreachable(OperandError):
@@ -45,8 +45,8 @@ class Shot:
 
 
 class Probe:
-    """A unit under probe: dense; of a sparse one only probes of the first product work. `shots` holds what
-    was fired last."""
+    """A unit under probe: dense; for a sparse one only probes of the first product work. `shots` holds the
+    last shots."""
 
     def __init__(self, unit: Unit) -> None:
         self.unit, self.shots = unit, list[Shot]()
@@ -126,8 +126,7 @@ class Probe:
         }
 
     def _set_scales(self, operands: Operands, products: Mapping[int, Value]) -> Any:
-        """Gives every scale block the exponent of its largest product, or as much less as its least one
-        needs."""
+        """Gives every scale block the exponent of its largest product, less if its least one needs that."""
         if self.scale_block is None:
             return lambda k: Fraction(1)
         block, chosen = self.scale_block, {}
@@ -400,8 +399,8 @@ def cut_mode(probe: Probe, bits: int, places: Sequence[int]) -> str:
 
 
 def cut(probe: Probe, bits: int, places: tuple[int, int]) -> str:
-    """How bits below the kept ones are rounded in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD).
-    Place -1 is c."""
+    """The rounding of bits below the kept ones in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD). Place
+    -1 is c."""
     large = Fraction(2) ** probe.top
     terms = {places[0]: large, places[1]: -large / 2 ** (bits + 1)}
     c = terms.pop(-1, Fraction(0))

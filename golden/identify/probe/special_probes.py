@@ -1,6 +1,7 @@
 """Probes of special values: zeros, NaNs, infinities, overflow, subnormal numbers, ignored bits and scales.
 
-As in `golden/identify/probe/probes.py` a probe knows formats and K alone, and says what it saw in words.
+As in `golden/identify/probe/probes.py` a probe knows only formats and K, and describes its observation in
+words.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code
 from golden.number.formats import Format, Kind
 
 _PAYLOAD = 0x5
-"""Low bits of the NaN that shows whether payloads are handed on."""
+"""Low bits of the NaN that shows whether payloads are passed on."""
 
 
 def shown(probe: Probe, shot: Shot) -> str:
@@ -77,7 +78,7 @@ def generated_nans(probe: Probe) -> dict[str, str]:
 
 
 def payload_kept(probe: Probe) -> bool:
-    """Whether the low bits of a NaN in c, quiet or signalling, stand in the result."""
+    """Whether the low bits of a NaN in c, quiet or signalling, appear in the result."""
     c = probe.formats["c"]
     kept = []
     for kind, code in (("quiet", c.nan or 0), ("signalling", c.infinity or 0)):
@@ -206,8 +207,8 @@ def _sum(probe: Probe, what: str, products: dict[int, tuple[int, int]], c: int) 
 
 
 def integer_overflow(probe: Probe) -> str:
-    """What a sum of one more than the largest number becomes, and one less than the least where products
-    can be negative."""
+    """The sum of one more than the largest number and, if products can be negative, of one less than the
+    least."""
     pairs, top = _pairs(probe), 1 << (probe.d.bits - 1)
     probe.shots = []
     found = [_sum(probe, "c = the largest number, one product 1", {0: pairs[1]}, top - 1)]
