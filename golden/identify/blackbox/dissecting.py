@@ -43,7 +43,16 @@ from golden.identify.blackbox.box import (
 from golden.identify.blackbox.candidates import Candidate, meant
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.early_overflow import ONE, end_of_products, lowered, of_numbers, overflows_early
-from golden.identify.blackbox.evidence import Evidence, Forced, Property, forced, meetings, shrunk, weigh
+from golden.identify.blackbox.evidence import (
+    SHRINK_ROUNDS,
+    Evidence,
+    Forced,
+    Property,
+    forced,
+    meetings,
+    shrunk,
+    weigh,
+)
 from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.naming import nearest, with_names
@@ -1170,7 +1179,7 @@ class _Search:
                 return differ
 
             first = {name: codes[0] for name, codes in operands.items()}
-            least = minimise(self.takes, first, fails, rounds=12)
+            least = minimise(self.takes, first, fails, rounds=SHRINK_ROUNDS)
             batch = {name: codes[None] for name, codes in least.items()}
             self.bank.add("shrunk", *self.dense.ask(batch))
             for part, answers in queried[-3:]:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.questions import ONE_PRODUCT
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 
 Numbers = npt.NDArray[np.float64]
 Exponents = npt.NDArray[np.int64]
-ONE = frozenset(("one product",))
+ONE = frozenset((ONE_PRODUCT,))
 _MOSTLY, _SEEN = 0.5, 16
 """The share of finite operands with infinite answers from which smaller products are used, and the single
 products that have to be infinite."""

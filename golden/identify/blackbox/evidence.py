@@ -30,7 +30,7 @@ from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
 """Refuting questions of which the simplest is chosen."""
-_SHRINK_ROUNDS = 12
+SHRINK_ROUNDS = 12
 """Passes of the minimiser over one question."""
 _SHOWN = 2
 """Excluded values of a key that are shown: those with the fewest refuting questions."""
@@ -201,7 +201,7 @@ def _simplified(
             def differ(batch: Operands, other: Candidate = other) -> Any:
                 return other.dot(**batch) != candidate.dot(**batch)
 
-            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=_SHRINK_ROUNDS)
+            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=SHRINK_ROUNDS)
     if not least:
         return None
     batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
@@ -299,7 +299,7 @@ def shrunk(
         def differ(batch: Operands, before: Candidate = before, after: Candidate = after) -> Any:
             return before.dot(**batch) != after.dot(**batch)
 
-        least.append(minimise(bank.takes, one.operands, differ, rounds=_SHRINK_ROUNDS))
+        least.append(minimise(bank.takes, one.operands, differ, rounds=SHRINK_ROUNDS))
     if not least:
         return list(found), None
     batch = {name: np.stack([one[name] for one in least]) for name in bank.operands}

@@ -25,6 +25,7 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.neighbourhood import (
+    SIDES,
     Hints,
     Move,
     alone,
@@ -35,7 +36,7 @@ from golden.identify.blackbox.neighbourhood import (
     resets,
     sticky,
 )
-from golden.identify.blackbox.questions import KINDS
+from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
 from golden.number.formats import Kind, Number, to_float
@@ -55,8 +56,6 @@ left."""
 _CONFIRMED, _ALIKE = 6, 96
 """Changes that are compared with the whole bank: the best on a sample, and more of them if they rank equally,
 because one counterexample is explained by many changes that are wrong elsewhere."""
-_SIDES = ("toward_zero", "down", "up")
-"""Roundings that take every number to one side."""
 _BEAM, _EXTRA, _OF_A_KEY = 40, 40, 6
 """The first of two joint changes; changes that are tried together with the best one; and how many of these
 may belong to one key."""
@@ -84,7 +83,7 @@ _MORE_BITS = 5
 """Bits that a skeleton with wider alignments keeps more."""
 _NEAR = 200
 """Starts are near each other if they differ on fewer than one question in 200."""
-_ALONE = frozenset(("c alone",))
+_ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
 _BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
 """Answers to c of each sign that are needed to compare the signs; the quantile that is compared; the error,
@@ -329,7 +328,7 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     yield widened(one, _MORE_BITS)
     yield _rounding(one, "to_odd")
     yield _cut_on_the_way(one)
-    yield from (_adding(one, mode) for mode in _SIDES if isinstance(one.operations[-1].final, Additions))
+    yield from (_adding(one, mode) for mode in SIDES if isinstance(one.operations[-1].final, Additions))
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 
         def changed(step: Step, last: Step, cut: bool = cut, complement: str = complement) -> Step:

@@ -82,7 +82,7 @@ _LEASTS = (-126, -14)
 _FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
 """Words for NaNs of later steps that are tried with each word that was found."""
-_SIDES = ("toward_zero", "down", "up")
+SIDES = ("toward_zero", "down", "up")
 """Roundings that cut, and where they move a small number."""
 _SPREAD = 6
 """Step between the values of a wide search: values between are near one of them, and help where it helps."""
@@ -429,7 +429,7 @@ def _small_and_rounded(one: Candidate) -> Iterator[Move]:
     """Spared numbers together with the rounding: a number far below the last bit becomes zero if it is cut
     towards zero or spared, but not if it is rounded down or up."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
-        for mode in _SIDES if step.rounding in _SIDES else ():
+        for mode in SIDES if step.rounding in SIDES else ():
             for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
                 changed = replace(step, spared=small, rounding=mode)
                 label = f"align of {' and '.join(step.of)}: rounding"

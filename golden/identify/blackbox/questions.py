@@ -26,9 +26,13 @@ _DRAWN = (
     *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
     *("corner_pairs", "half_ulp"),
 )
-ALONE = (("c alone", "c"), ("one product", "products"))
+C_ALONE, ONE_PRODUCT = "c alone", "one product"
+ALONE = ((C_ALONE, "c"), (ONE_PRODUCT, "products"))
 """Kinds with one term, and the term."""
-_SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
+ENOUGH, AGREEING = 16, 0.9
+"""Answers to one term that are needed to decide a property of the unit, and the share of them that has to
+agree. Chosen, not measured."""
+_SHAPES = ((C_ALONE, 0, True), (ONE_PRODUCT, 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
 _CAUSES, _MORE = ("special_values", "special_pairs"), 8
 """Kinds that are drawn with other operands zero, and a multiple of their count: a table of causes of NaNs is

@@ -13,13 +13,11 @@ from fractions import Fraction
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
 from golden.number.formats import Format, Kind
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Round
 
-_SEEN, _MOSTLY = 16, 0.9
-"""Terms between two results that are needed to decide, and the share of their answers that has to agree."""
 _Rounded = tuple[Fraction, int]
 """A term with the sign of its answer, and the answer."""
 
@@ -66,11 +64,11 @@ def _is_between(d: Format, size: Fraction) -> bool:
 
 def _mode(d: Format, terms: Sequence[_Rounded]) -> str | None:
     """The rounding of most answers, if no other one fits equally many."""
-    if len(terms) < _SEEN:
+    if len(terms) < ENOUGH:
         return None
     right = {mode: sum(encode_fraction(d, value, mode) == code for value, code in terms) for mode in MODES}
     first, second = sorted(MODES, key=lambda mode: -right[mode])[:2]
-    return first if right[first] > max(right[second], _MOSTLY * len(terms)) else None
+    return first if right[first] > max(right[second], AGREEING * len(terms)) else None
 
 
 def _rounding(one: Candidate, mode: str) -> Candidate | None:

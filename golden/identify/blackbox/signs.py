@@ -15,16 +15,13 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
 from golden.number.formats import Format, to_float
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
 from golden.program.signature import Bits
 from golden.program.steps import Multiply
 
-_SIGNS, _MOSTLY = 16, 0.9
-"""Answers with a sign that are needed to decide, and the share of them that has to agree: of integers that
-wrap, most have the sign of the sum."""
 Signs = npt.NDArray[np.int64]
 
 
@@ -74,10 +71,11 @@ def _signs(fmt: Format, codes: Bits) -> Signs:
 
 
 def _agree(seen: _Seen, turned: _Turned) -> bool:
-    """Whether most answers have the signs that a program produces, or too few have a sign."""
+    """Whether most answers have the signs that a program produces, or too few have a sign: of integers that
+    wrap, most have the sign of the sum."""
     expected = seen.terms @ (np.array([turned.c]) if seen.of_c else turned.products)
     right = int(np.count_nonzero(expected * seen.answers > 0))
-    return len(seen.answers) < _SIGNS or right >= _MOSTLY * len(seen.answers)
+    return len(seen.answers) < ENOUGH or right >= AGREEING * len(seen.answers)
 
 
 _Words = list[tuple[tuple[str, ...], _Turned]]

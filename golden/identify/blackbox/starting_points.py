@@ -18,9 +18,10 @@ import numpy as np
 from golden.identify.blackbox import fitting, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.lost_products import losing
-from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.result_rounding import as_rounded
 from golden.identify.blackbox.signs import with_signs
 from golden.identify.blackbox.templates import inner_formats, uncommon
@@ -44,9 +45,9 @@ from golden.program.steps import (
     Sum,
 )
 
-KINDS = frozenset(("c alone", "one product", "one product and c"))
-_ONE_PRODUCT, _COMPARED = frozenset(("one product",)), 40
-"""Questions that show whether scales have an effect, and skeletons that are compared on them."""
+KINDS = frozenset((C_ALONE, ONE_PRODUCT, "one product and c"))
+_COMPARED = 40
+"""Skeletons that are compared to decide whether scales have an effect."""
 _SHAPES, _KEPT = 6, 3
 """Shapes that are fitted, and how many of them provide the ends of the others."""
 _SECONDS = 1.0
@@ -120,7 +121,7 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
 def rounded_first(bank: Bank) -> tuple[Format, str] | None:
     """How products, or chains of them, are rounded before they are summed: the format and direction that
     explain most answers to one product; None if exact products explain equally many."""
-    few, takes = bank.of_kinds(_ONE_PRODUCT), bank.takes
+    few, takes = bank.of_kinds(ONE), bank.takes
 
     def least(first: tuple[Format, str] | None) -> int:
         made = _scaled(bank, uncommon(takes, first, plain=True))
@@ -142,7 +143,7 @@ def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     its scales for special values, and still not multiply by them."""
     if not bank.takes.scale_block:
         return list(skeletons)
-    few = bank.of_kinds(_ONE_PRODUCT)
+    few = bank.of_kinds(ONE)
     without = {one: _unscaled(one) for one in skeletons}
     both = [(one, new) for one, new in without.items() if new is not None]
     some = [both[place] for place in evenly(np.arange(len(both)), _COMPARED)]
