@@ -77,7 +77,7 @@ def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdic
 
     Returns:
         What it showed; and the job and the verdict that were given, or the ones of Icarus if there is X or Z
-            however the text is read.
+        however the text is read.
     """
     vectors = job.vectors[: max(min(MOST, BITS // job.dut.layout.operand_width), LEAST)]
     mine = replace(job.of_some(vectors), simulator="icarus", program=None, waves=None, translate=False)

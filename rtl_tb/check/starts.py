@@ -91,8 +91,7 @@ def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple
 
     Returns:
         What depends on the start, or None; and the job and the verdict that show it: the given ones or, if
-        they
-            passed, those of the first start under which the unit fails.
+        they passed, those of the first start under which the unit fails.
 
     Raises:
         As the engine does.

@@ -8,9 +8,8 @@ the first pass that finds a change with which every vector is right:
 
     probe       no candidate yet: ranks the places (rtl_tb/locate/spectrum.py)
     single      every choice of the first build, which holds the choices at the likeliest places
-    constant    changes that cost a build each, until the next build of choices is ready; at the end all
-    others missing     texts that may be missing at the likeliest places, and choices without room in earlier
-    builds;
+    constant    changes that cost a build each, until the next build of choices is ready; finally all others
+    missing     texts that may be missing at the likeliest places, and choices left over from earlier builds;
                 again until every choice was tried
     pair        a second change with each that repairs a part and breaks nothing
 
@@ -87,14 +86,12 @@ def find_repairs(
 
     Returns:
         Confirmed changes, the likeliest first: changes with which every vector of the check is right or,
-        without
-            any, the one that repairs most vectors and breaks none. Empty: no such change was found, or the
-            text cannot be changed.
+        without any, the one that repairs most vectors and breaks none. Empty: no such change was found, or
+        the text cannot be changed.
 
     Raises:
         SimulatorMissing: pyslang or Verilator is not installed. Unfinished: only some changes were tried.
-            RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
-                tried.
+        RtlError: the time was over before anything could be tried, or no vector is wrong in the trials.
     """
     budget = seconds if isinstance(seconds, Budget) else Budget(seconds)
     search = begun or Search(verdict, job, budget)
