@@ -29,8 +29,8 @@ OWN = Evidence("derived", "a plan of one's own: nothing is claimed of any kernel
 class Plan:
     """What `golden.gemm` computes; made by `golden.plan`, `golden.plans` or `golden.find_plan`.
 
-    `others`: of a plan that was found, those that give the same bits on the same data. `seen`: kernels that a
-    named plan was observed of.
+    `others`: for a plan that was found, the plans with the same bits on the same data. `seen`: kernels with
+    which a named plan was observed.
     """
 
     instruction: Instruction

@@ -260,7 +260,7 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> dict[str, Any]:
         "title": short_title(architecture),
         "results": found.results,
         "of": "" if found.instructions == 1 else f" of {found.instructions} instructions of this program",
-        "refuted": len(found.told),
+        "refuted": len(found.refuted_units),
         "rows": [_place_row(place) for place in found.places],
         "commands": "\n".join(command(place.instruction, place.operands) for place in found.places),
         "silent": _silent(case.row, ins, found),

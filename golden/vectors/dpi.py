@@ -35,6 +35,7 @@ from golden.vectors.word import Field, WordLayout
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
 _UNITS = (*INTERPRETER, "mg_gather.c", "mg_run.c")
 _EXAMPLES = 56
+"""Vectors of the test bench that comes with a model."""
 _FLAGS = "    uint8_t raised = 0;\n    call.flags = (mg_array){.data = (char *)&raised};\n"
 
 

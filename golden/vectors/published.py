@@ -70,6 +70,7 @@ class Encoding:
 
 
 _FIRST_REGISTER = 256
+"""Selectors from this one on name registers, lower ones inline constants."""
 _WORD = re.compile(r"[0-9a-f]{8}")
 
 

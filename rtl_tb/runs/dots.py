@@ -27,7 +27,7 @@ def as_dots(
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
     stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
-    operands hold what `beside` of golden/identify/diagnose/mutations/accumulator.py gives, too.
+    operands also hold what `context_of` of golden/identify/diagnose/mutations/accumulator.py gives.
     """
     vectors = verdict.vectors
     known = np.flatnonzero(~(verdict.missing | verdict.unknown))
@@ -36,7 +36,7 @@ def as_dots(
         ins, operands = vectors.instruction, vectors.operands
         if ins.state:
             known = known[operands["clear"][known].astype(bool) | (known == 0) | np.isin(known - 1, known)]
-            more = accumulator.beside(ins, operands, actual, vectors.held) if beside else {}
+            more = accumulator.context_of(ins, operands, actual, vectors.held) if beside else {}
             operands = ins.resolve(operands, actual, vectors.held) | more
         return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]

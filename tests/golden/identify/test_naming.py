@@ -69,7 +69,7 @@ def test_a_unit_that_answers_as_instructions_do_says_which() -> None:
     found = as_found(golden.instruction(*CDNA3.split(":")))
     text = named(found, known=(CDNA3, *(f"a:{one}" for one in "BCDEF")))
     assert text.startswith(
-        f"# All questions kept have the same answers of {CDNA3}, a:B, a:C, a:D and 2 more.\n"
+        f"# The answers to all recorded questions are also those of {CDNA3}, a:B, a:C, a:D and 2 more.\n"
     )
     operations = yamlfile.parse(text)["program"]
     assert len(operations) == 2 and all("fdrda" in one for one in operations)

@@ -20,7 +20,7 @@ STEP_NAMES: dict[type[Step], str] = {
     Sum: "the sum",
 }
 NEIGHBOURS = ((1, "before", "before"), (-1, "behind", "after"))
-"""By how many places a vector's neighbour is rolled to it, and what slugs and texts call that."""
+"""Places by which a vector's neighbour is rolled to it, and its name in slugs and texts."""
 OTHERS = {"a": "b", "b": "a"}
 """The other factor of each."""
 
