@@ -86,7 +86,9 @@ def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Che
     work = _Work(state.verdict, state.run, report, budget)
     state = without_traffic(state, work)
     if reasons.too_few(work.verdict):
-        return state.hinted(reasons.never_answered(work.verdict))
+        state = state.hinted(reasons.never_answered(work.verdict))
+        with _search_begun(state, work):
+            return search_in_the_text(state, work)
     state = smallest_operands(state, work)
     tell(state, EXAMPLE)
     with _search_begun(state, work):
@@ -166,7 +168,7 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
     requested, verdict, job, found = state.options.repair, work.verdict, work.job, state.diagnosis
     budget = work.budget.rest(_TEXT) if requested is None else Budget(requested)
     own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
-    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
+    unexplained = _differs(verdict) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
     if requested != 0 and unexplained and job.dut.vhdl is not None:
         state = state.hinted(
@@ -213,7 +215,7 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
 
     requested, job = state.options.repair, work.job
     own = job.dut.sources == state.dut.sources
-    if requested == 0 or not own or job.dut.vhdl is not None or not work.verdict.wrong.any():
+    if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.verdict):
         yield
         return
     work.search = Search(
@@ -223,6 +225,11 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
         yield
     finally:
         work.search.end()
+
+
+def _differs(verdict: Verdict) -> bool:
+    """Whether results are wrong or never come; X and Z exist in no program of choices."""
+    return bool((verdict.wrong | verdict.missing).any())
 
 
 def said_of(error: Exception) -> str:
@@ -269,7 +276,7 @@ def repair(
     """The changes of the text that make the results of a verdict right, until the budget ends, and hints if
     there are none. `hypotheses`: also explain what a change leaves wrong; `made`: the results that are
     wanted, in words; `begun`: the search, if it began before."""
-    from rtl_tb.locate.search import Unfinished, find_repairs
+    from rtl_tb.locate.search import Unconfirmed, Unfinished, find_repairs
 
     report("looking for a change of the text that fixes it", 0, 0)
     tried = 0
@@ -283,6 +290,8 @@ def repair(
         if found := find_repairs(verdict, job, budget, trying, hypotheses, begun):
             return found, []
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
+    except Unconfirmed as error:
+        said = f"probably fixed by {error}"
     except Unfinished as error:
         said = f"no change of the text that was tried makes {made}; not tried: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands

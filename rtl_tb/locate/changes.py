@@ -196,6 +196,9 @@ class _Placer:
             if not change.after:
                 return None
             return Choice(change, change.place, "", root=self._root(change.place))
+        if change.kind == "missing condition":
+            after = self._one_line(change.after)
+            return Choice(change, change.place, after, root=self._root(change.place))
         path = list(self._around(change.place))
         usable = [place for place in path if place not in self.readings.mixed]
         if path and len(usable) < len(path):

@@ -92,9 +92,11 @@ class Samples:
         self.picked = self._some((self._wrong_by_itself(), policy.failing), (right, policy.passing))
 
     def _wrong_by_itself(self) -> Places:
-        """The wrong vectors; for a unit that keeps its accumulator the ones that are wrong given its real
-        accumulator: one wrong result makes all later ones wrong."""
+        """The wrong vectors, or else the unanswered ones; for a unit that keeps its accumulator the ones that
+        are wrong given its real accumulator: one wrong result makes all later ones wrong."""
         vectors, wrong = self.verdict.vectors, self.verdict.wrong
+        if not wrong.any():  # the unit stops: its results never come
+            return np.flatnonzero(self.verdict.missing)
         if not vectors.instruction.state:
             return np.flatnonzero(wrong)
         ins, actual = vectors.instruction, self.verdict.outcome.actual.reshape(vectors.d.shape)

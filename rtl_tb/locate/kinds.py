@@ -53,6 +53,10 @@ _RADIX = {"b": 2, "o": 8, "d": 10, "h": 16}
 _DIGITS = "0123456789abcdef"
 _WORD = 64
 """Longest literal, in bits, of which each bit may be wrong: a word of a NaN, an infinity, a mask."""
+_SIGN_COUNTS = ("*", "/", "%", "<", "<=", ">", ">=")
+"""Operators whose result depends on whether both operands have a sign, at any width."""
+_SIGNED = re.compile(r"\$signed\s*\(((?:[^()]|\([^()]*\))*)\)")
+_LABELLED = re.compile(r"begin\s*:")
 _SHORT = 60
 """Longest operand that is inverted, in characters."""
 _LONGEST = 400
@@ -348,6 +352,11 @@ def _ranges(at: At) -> Iterator[Draft]:
         yield at.node, f"{left}{sign}{down}"
         if sign == ":":
             yield at.node, f"{up}{sign}{down}"
+    if sign == ":" and left.strip().isdigit() and right.strip().isdigit():  # the next element of a packed row
+        high, low = int(left), int(right)
+        for by in (high - low + 1, low - high - 1):
+            if abs(by) > 1 and low + by >= 0:
+                yield at.node, f"{high + by}:{low + by}"
 
 
 @_kind("width", "RangeDimensionSpecifierSyntax")
@@ -385,6 +394,20 @@ def _sign_missing(at: At) -> Iterator[Draft]:
         return
     if at.is_value and not _is_index(at) and not at.scope.is_bit(at.text()):
         yield at.node, f"$signed({at.text()})"
+
+
+@_kind("sign", "BinaryExpressionSyntax")
+def _both_signs(at: At) -> Iterator[Draft]:
+    """Both operands of a product or a comparison with their signs, or without: one alone has no effect."""
+    operator = at.node.operatorToken.rawText
+    if operator not in _SIGN_COUNTS or _is_assignment(at.node):
+        return
+    left, right = at.text(at.node.left).strip(), at.text(at.node.right).strip()
+    both = [_SIGNED.fullmatch(each) for each in (left, right)]
+    if both[0] and both[1]:
+        yield at.node, f"({both[0][1]}) {operator} ({both[1][1]})"
+    elif not any(both):
+        yield at.node, f"$signed({left}) {operator} $signed({right})"
 
 
 @_kind("sign", "ImplicitTypeSyntax", "IntegerTypeSyntax")
@@ -501,6 +524,18 @@ def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]
             yield from ((place, form, text) for text in scope.statements(target, sign))
 
 
+def _missing_conditions(at: At, scope: Scope) -> Iterator[str]:
+    """A branch of a register that has lost its condition, such as an enable."""
+    node, text, branch = at.node, at.text(), at.above[-1].kind.name if at.above else ""
+    place, procedure = at.sources.place(node), at.procedure
+    inside = branch in ("ElseClause", "ConditionalStatement", "TimingControlStatement")
+    if not inside or place is None or procedure is None or not scope.is_clocked(procedure):
+        return
+    if node.kind.name in ("ExpressionStatement", "SequentialBlockStatement") and not _LABELLED.match(text):
+        for bit in scope.bits_near(place, at.names):
+            yield from (f"begin if ({condition}) {text} end" for condition in (bit, f"!{bit}"))
+
+
 # All of a text ----------------------------------------------------------------------------------------------
 
 
@@ -600,6 +635,8 @@ class _Walk:
             for pattern, term in _missing_terms(at, place, bits, root) if operand else ():
                 more = {"pattern": pattern, "term": term} if term else {}
                 self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
+        for text in _missing_conditions(at, at.scope):
+            self._note("missing condition", place, text)
         for where, form, text in _missing_statements(at, at.scope):
             self._note("missing statement", where, text, form=form)
 

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -188,13 +189,16 @@ class Scope:
         return [] if self.module is None else self.module.casts
 
     def bits_near(self, place: Place, most: int) -> list[str]:
-        """The bits that can be read at a place, the nearest in the text first."""
+        """The bits that can be read at a place: first the ones that the module never reads, since a fault may
+        have taken their only use, then the nearest in the text."""
         if self.module is None:
             return []
         near = self.module.bits.get(place.file, [])
         ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
         texts = dict.fromkeys(text for _, text in ranked)
-        found = [text for text in texts if self.is_bit(text) and not CONTROL.search(text)][:most]
+        unread = [name for name, key in self.visible.items() if key.startswith("1 ") and name not in texts]
+        readable = (text for text in (*unread, *texts) if self.is_bit(text) and not CONTROL.search(text))
+        found = list(islice(readable, most))
         neighbours = [
             f"{part[1]}[{int(part[2]) + by}]"
             for text in found[:4]

@@ -67,6 +67,10 @@ class Unfinished(RtlError):
     """Not every kind of change was tried, and no tried one makes the results right."""
 
 
+class Unconfirmed(RtlError):
+    """A change makes every vector right that it was tried on; the time was up before all vectors ran."""
+
+
 def find_repairs(
     verdict: Verdict,
     job: Job,
@@ -224,12 +228,14 @@ class Search:
         if not self.changes.texts:
             return []
         budget.look()
-        if not self.verdict.wrong[self.samples.picked].any():
+        if not self.verdict.failed[self.samples.picked].any():
             raise RtlError(
                 f"none of the {len(self.samples.picked):,} vectors on which they are tried is wrong"
             )
         first = self.first.result()
         self.budget, self.progress, self.hypotheses = budget, progress, hypotheses
+        if first is not None:  # under other traffic the unit may be right without any change
+            self.probe = replace(self.probe, traffic=first.job.traffic)
         return self._passes(first)
 
     def _read(self) -> Changes:
@@ -274,18 +280,26 @@ class Search:
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While the choices of one build are tried the next one is made."""
         if first is not None:
-            there = self.side.submit(self._trials, partial(self._next, "next0"), "next0")
+            # One processor finishes a confirmation sooner if no build runs at the same time.
+            ahead = len(os.sched_getaffinity(0)) > 1
+            there = self._ahead("next0") if ahead else None
             yield "single", lambda: self._singles(first)
-            yield "constant", lambda: self._try_constants(constants, there.done)
+            there = there or self._ahead("next0")
+            yield "constant", partial(self._try_constants, constants, there.done)
             for name in map("next{}".format, count(1)):
                 if (trials := there.result()) is None:
                     break
-                there = self.side.submit(self._trials, partial(self._next, name), name)
+                there = self._ahead(name) if ahead else None
                 yield "missing", partial(self._singles, trials)
+                there = there or self._ahead(name)
                 yield "constant", partial(self._try_constants, constants, there.done)
         yield "constants left", lambda: self._try_constants(constants)
         if first is not None:
             yield "pair", lambda: self._pairs(first)
+
+    def _ahead(self, name: str) -> Future[Trials | None]:
+        """Begins the next build of choices in the other thread."""
+        return self.side.submit(self._trials, partial(self._next, name), name)
 
     # Builds -------------------------------------------------------------------------------------------------
 
@@ -592,11 +606,15 @@ class Search:
         if not tried and self.not_built:
             raise RtlError(self.not_built[0])
         if self.unanswered:
-            said = [" and ".join(edit.phrase() for edit in edits) for edits in self.unanswered.values()]
-            more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
-            vectors = f"the {len(self.samples.picked):,} vectors that they were tried on"
-            raise Unfinished(
-                f"{len(said)} on the whole check that make {vectors} right: {'; '.join(said[:3])}{more}"
+            lines: dict[tuple[Path, int], str] = {}  # one change of each line, the likeliest first
+            for edits in self.unanswered.values():
+                phrase = " and ".join(each.phrase() for each in edits)
+                lines.setdefault((edits[0].file, edits[0].line), phrase)
+            first, *others = lines.values()
+            many = f"all {len(self.samples.picked):,} vectors on which it was tried are right"
+            also = f". Equally consistent: {'; '.join(others[: self.policy.shown - 1])}" if others else ""
+            raise Unconfirmed(
+                f"{first}: {many}, the whole check was not run (--repair gives more time){also}"
             )
         if untried := self._untried():
             raise Unfinished(untried)
@@ -656,6 +674,8 @@ class Search:
         file, line = change.place.file, self.changes.line(change)
         text = self.changes.texts[file].split("\n")[line - 1].strip()
         after = f"else {change.after}" if change.form == ELSE else change.after
+        if change.kind == "missing condition":  # the statement stays
+            return Edit(file, line, text, "", after.removeprefix("begin ").split(f" {change.before}")[0])
         return Edit(file, line, text, change.before, after)
 
 

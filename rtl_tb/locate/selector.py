@@ -8,6 +8,7 @@ Only for Verilator: C++ reads the numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from rtl_tb.locate.sources import Place, write
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
 """The environment variables with one number each; 0 is no change."""
 PACKAGE = "mmagold_change"
+_STATEMENT_END = re.compile(r"(;|\bend)\s*\Z")
+"""The last token of a statement or a block of them; no expression ends so."""
 _TEXT = """package {package};
     function automatic bit [{last}:0] chosen();
         chosen = '0;
@@ -113,7 +116,7 @@ class _Writer:
                 written.append(self.fixed[place])
             elif place.start == place.end:
                 written.append(self._added(site))
-            elif own.rstrip().endswith(";"):
+            elif _STATEMENT_END.search(own):
                 written.append(self._statement(site, own))
             else:
                 written.append(f"({''.join(self._choices(site))}({own}))")
