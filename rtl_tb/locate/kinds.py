@@ -392,7 +392,10 @@ def _sign_missing(at: At) -> Iterator[Draft]:
     operator = getattr(getattr(parent, "operatorToken", None), "rawText", "")
     if parent is None or type(parent).__name__ not in _EXTENDING or operator in (*_BITWISE, "&&", "||"):
         return
-    if at.is_value and not _is_index(at) and not at.scope.is_bit(at.text()):
+    bit = (
+        at.scope.is_bit(at.text()) and operator not in _SIGN_COUNTS
+    )  # it may be an element of a packed array
+    if at.is_value and not _is_index(at) and not bit:
         yield at.node, f"$signed({at.text()})"
 
 
@@ -465,7 +468,8 @@ def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tupl
 
     if bits == 1:
         literal = text in ("1'b0", "1'b1")
-        near = [*at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
+        zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
+        near = [*zeros, *at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
         for term in dict.fromkeys([*(at.scope.every_bit_near(place) if literal else ()), *near]):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))

@@ -183,6 +183,11 @@ class Scope:
             else bool(re.fullmatch(r"\d+ \w+", key)) and not key.startswith("1 ")
         )
 
+    def vectors_in(self, text: str) -> list[str]:
+        """The names of several bits in a text."""
+        keys = {name: self.key(name) or "" for name in _WORD.findall(text)}
+        return [name for name, key in keys.items() if re.fullmatch(r"\d+ \w+", key) and key[:2] != "1 "]
+
     @property
     def casts(self) -> list[str]:
         """Sizes of the casts of the module."""

@@ -3,7 +3,7 @@ at once."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +14,33 @@ from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.runs.verdict import Verdict
 
+if TYPE_CHECKING:
+    from rtl_tb.dut.exclude import Exclusion
+
 Bits = npt.NDArray[Any]
 MOST = 400_000
 """Dot products taken from tiles at most: the diagnosis needs no more."""
 
 
 def as_dots(
-    verdict: Verdict, beside: bool = False, places: npt.NDArray[np.bool_] | None = None
+    verdict: Verdict,
+    beside: bool = False,
+    places: npt.NDArray[np.bool_] | None = None,
+    exclude: Exclusion | None = None,
 ) -> tuple[dict[str, Bits], Bits]:
     """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z, of
     tiles those at `places`, (m, n), where given.
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
-    stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
-    operands also hold what `context_of` of golden/identify/diagnose/mutations/accumulator.py gives.
+    stands for itself, whatever went wrong before it. Without that answer it is left out, and so are vectors
+    of `exclude`. With `beside` the operands also hold what `context_of` of
+    golden/identify/diagnose/mutations/accumulator.py gives.
     """
     vectors = verdict.vectors
-    known = np.flatnonzero(~(verdict.missing | verdict.unknown))
+    answered = ~(verdict.missing | verdict.unknown)
+    if exclude is not None:  # the model's answer to these is not the one that the unit has to give
+        answered &= ~exclude.of(vectors.instruction, vectors.operands, vectors.d)
+    known = np.flatnonzero(answered)
     actual = verdict.outcome.actual.reshape(vectors.d.shape)
     if vectors.level == "dot":
         ins, operands = vectors.instruction, vectors.operands
