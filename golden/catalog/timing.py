@@ -35,6 +35,8 @@ from golden.yamlfile import Section, read
 CYCLES = "cycles"
 PARTS = ("matrix", "wmma", "scalar", "memory", "kernels")
 """What the files of one board hold: `of_board` names them."""
+EXPERIMENTS = ("sun", "abdelkhalik")
+"""What some boards have, too: the experiments of two papers, as they print them."""
 QUANTITIES = (
     "completion_latency",
     "latency",
@@ -50,7 +52,20 @@ QUANTITIES = (
     "bank_conflicts",
 )
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
-_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside", "by", "ends", "any_bits", "stalls")
+_ASIDE = (
+    "loop",
+    "zeros",
+    "cold",
+    "alone",
+    "link",
+    "spread",
+    "hash",
+    "beside",
+    "by",
+    "ends",
+    "any_bits",
+    "stalls",
+)
 """What a row says of how it was measured."""
 _NUMBERS = (
     *("value", "range", "text", "completion", "completion_a", "completion_c", "completion_published"),

@@ -46,6 +46,8 @@ class Group(StrEnum):
     WMMA = "wmma"
     SCALAR = "scalar"
     MEMORY = "memory"
+    SUN = "sun"
+    ABDELKHALIK = "abdelkhalik"
 
 
 def bench_gpu(
@@ -67,7 +69,7 @@ def bench_gpu(
     ] = False,
 ) -> None:
     """Measures latency and throughput on the GPU in this machine: of matrix instructions, of wmma, of scalar
-    instructions, or of memory.
+    instructions, of memory; or the experiments of two papers as they print them (sun, abdelkhalik).
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
@@ -87,8 +89,8 @@ def bench_gpu(
 
 def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
-    from hw_capture.cli.timing_groups import Matrix, Memory, Scalar
-    from hw_capture.timing.subjects import matrix_subjects, wmma_subjects
+    from hw_capture.cli.timing_groups import Experiments, Matrix, Memory, Scalar
+    from hw_capture.timing.subjects import matrix_subjects, sun_subjects, wmma_subjects
 
     match group:
         case Group.MATRIX:
@@ -99,6 +101,10 @@ def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
             return Scalar(only)
         case Group.MEMORY:
             return Memory(only)
+        case Group.SUN:
+            return Matrix(sun_subjects(arch), arch, only)
+        case Group.ABDELKHALIK:
+            return Experiments(only)
 
 
 def nvcc_target(arch: str) -> str:
@@ -212,7 +218,8 @@ def _ours(name: str) -> tuple[list[Figure], bool]:
     from golden.catalog import timing as tables
 
     known = tables.names()
-    files = [file for part in tables.PARTS if (file := tables.of_board(name, part)) in known]
+    parts = (*tables.PARTS, *tables.EXPERIMENTS)
+    files = [file for part in parts if (file := tables.of_board(name, part)) in known]
     return [figure for file in files or [name] for figure in tables.load(file)], bool(files[1:])
 
 
