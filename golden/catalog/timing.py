@@ -37,6 +37,8 @@ PARTS = ("matrix", "wmma", "scalar", "memory", "kernels")
 """What the files of one board hold: `of_board` names them."""
 EXPERIMENTS = ("sun", "abdelkhalik")
 """What some boards have, too: the experiments of two papers, as they print them."""
+PRINTED = "as printed"
+"""The variant, or the end of it, of what was measured in the way that a paper prints: see `as_printed`."""
 QUANTITIES = (
     "completion_latency",
     "latency",
@@ -79,8 +81,9 @@ class Key:
 
     variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand
     A, "C" for that through C of an emulated instruction, "C, as published" for that of a kernel as public
-    benchmarks have it; "single" for one instruction between two clocks and
-    "empty" for none; "2-way" and so on for bank conflicts; "x 3" where three were timed together; else "".
+    benchmarks have it; "as printed", alone or behind another, for the very experiment of the paper that
+    printed a figure; "single" for one instruction between two clocks and "empty" for none; "2-way" and so on
+    for bank conflicts; "x 3" where three were timed together; else "".
     warps and ilp are None where the source does not say; size: bytes of the data that a chain of loads runs
     through, or None.
     """
@@ -237,6 +240,11 @@ def spellings(name: str) -> list[str]:
     div.s16."""
     parts = [part.split("/") for part in name.replace("/.", "/").split(".")]
     return [".".join(chosen) for chosen in product(*parts)]
+
+
+def as_printed(variant: str) -> str:
+    """The variant of the same figure, measured in the way that a paper prints: "2-way, as printed"."""
+    return f"{variant}, {PRINTED}" if variant else PRINTED
 
 
 def conflict(ways: str | int) -> str:

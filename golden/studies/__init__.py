@@ -35,6 +35,7 @@ _MODULES = {
     "numeric-profile": "numeric_profile",
     "as-published": "as_published",
     "overflow-edges": "overflow_edges",
+    "observations": "observations",
 }
 
 

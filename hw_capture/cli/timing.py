@@ -176,7 +176,8 @@ def compare(
     ] = 3.0,
     as_json: Json = False,
 ) -> None:
-    """Prints our measurements and published ones, with the ratio."""
+    """Prints our measurements and published ones, with the ratio; where we have repeated a paper's own
+    experiment, ours by that, too (as printed)."""
     from golden.catalog import timing as tables
     from hw_capture.timing.compare import pairs
 
@@ -198,6 +199,7 @@ def compare(
                 **vars(p.theirs.key),
                 "ours": p.ours.value,
                 "theirs": p.theirs.value,
+                "as_printed": None if p.printed is None else p.printed.value,
                 "range": None if p.theirs.value else [p.theirs.low, p.theirs.high],
                 "device": p.theirs.device,
                 "reason": reason,
@@ -233,33 +235,27 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
 
     from golden.explain.terminal import HouseConsole, table
 
-    columns = (
-        "instruction",
-        "",
-        "quantity",
-        "warps, ILP",
-        "ours>",
-        "theirs>",
-        "ratio>",
-        "why",
-        "their device",
-    )
+    repeated = any(pair.printed is not None for pair in found)
+    columns = ["instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>"]
+    columns += ["as printed>", "ratio>"] * repeated + ["why", "their device"]
     rows, notes = table(*columns), list(dict.fromkeys(reason for reason in reasons if reason))
     for pair, reason in zip(found, reasons, strict=True):
-        key = pair.theirs.key
-        ratio = f"[{'green' if pair.within(tolerance / 100) else 'red'}]{pair.ratio:.3f}[/]"
+        key, alone = pair.theirs.key, pair.ours is pair.printed
         place = "" if key.warps is None else f"{key.warps}, {key.ilp}"
-        values = (
-            f"{pair.ours.value:g}",
-            _number(pair.theirs),
-            ratio,
-            _letter(notes, reason),
-            pair.theirs.device,
-        )
-        rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *values)
+        values = ["" if alone else f"{pair.ours.value:g}", _number(pair.theirs)]
+        values.append("" if alone else _ratio(pair.ratio, tolerance))
+        if repeated:
+            values.append("" if pair.printed is None else f"{pair.printed.value:g}")
+            values.append("" if pair.printed_ratio is None else _ratio(pair.printed_ratio, tolerance))
+        more = [*values, _letter(notes, reason), pair.theirs.device]
+        rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *more)
     HouseConsole().print(rows)
     for note in notes:
         typer.echo(f"{_letter(notes, note)}: {note}")
+
+
+def _ratio(ratio: float, tolerance: float) -> str:
+    return f"[{'green' if abs(ratio - 1) <= tolerance / 100 else 'red'}]{ratio:.3f}[/]"
 
 
 def _print_without(mine: list[Figure], published: list[Figure], known: dict[str, list[Difference]]) -> None:
@@ -276,8 +272,15 @@ def _print_without(mine: list[Figure], published: list[Figure], known: dict[str,
 
 
 def _print_count(found: list[Pair], tolerance: float) -> None:
-    same = sum(pair.within(tolerance / 100) for pair in found)
-    typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
+    own = [pair for pair in found if pair.ours is not pair.printed]
+    same = sum(pair.within(tolerance / 100) for pair in own)
+    device = found[0].ours.device
+    if own:
+        typer.echo(f"{same} of {len(own)} figures within {tolerance:g} % ({device})")
+    ratios = [pair.printed_ratio for pair in found if pair.printed_ratio is not None]
+    if ratios:
+        same = sum(abs(ratio - 1) <= tolerance / 100 for ratio in ratios)
+        typer.echo(f"{same} of {len(ratios)} within {tolerance:g} % by the experiment as printed ({device})")
 
 
 def _number(figure: Figure) -> str:

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from golden.catalog.timing import as_printed
 from hw_capture.timing.bench import Result, Timing
 from hw_capture.timing.programs import ROUNDS, UNROLL, Subject
 from hw_capture.timing.records import head, table
@@ -36,8 +37,6 @@ _COMMENTS = (
     "`stalls`: cycles of a round, ILP 1, that the code itself asks for, by chain: scoreboards and jumps "
     "come on top.",
 )
-PRINTED = "as printed"
-"""The variant of what was measured in the way that a paper prints."""
 _PRINTED_COMMENT = (
     "Rows `as printed`: the loop of Figure 4 of W. Sun et al., with `__syncwarp()` in each round, A and B of "
     "each chain",
@@ -126,8 +125,11 @@ def _printed(subject: Subject, timings: Sequence[Timing]) -> list[dict[str, Any]
     first = [t.cycles for t in drawn if (t.warps, t.ilp) == (1, 1)]
     if not first:
         return []
-    variant = f"{subject.variant}, {PRINTED}" if subject.variant else PRINTED
-    row = {"instruction": subject.name, "variant": variant, "completion": round(first[0], 2)}
+    row = {
+        "instruction": subject.name,
+        "variant": as_printed(subject.variant),
+        "completion": round(first[0], 2),
+    }
     return [
         row
         | {"zeros": round(_zeros([t for t in timings if t.chain == "printed"]), 3), "points": _points(drawn)}
