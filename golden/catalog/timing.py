@@ -49,6 +49,7 @@ QUANTITIES = (
     "cycles_independent",
     "chip_throughput",
     "bytes_per_warp",
+    "vendor_peak",
     "kernel_cycles",
     "share_of_peak",
     "bank_conflicts",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from golden.catalog.timing import PRINTED, Difference, Figure, Key, as_printed, spellings
 from golden.errors import OperandError
 
-GIVEN = ("bytes_per_warp",)
+GIVEN = ("bytes_per_warp", "vendor_peak")
 """Quantities that nobody measures."""
 
 

@@ -199,6 +199,17 @@ def test_hopper_decides_them_as_its_recordings_say() -> None:
         )
 
 
+def test_the_loop_as_printed_has_the_papers_gaps_on_hopper() -> None:
+    """Dense 3 and 8 hold in it, and not in ours: 1193 and 1345, 890 and 1004 against 1321 and 1353."""
+    found = {board.name: board for board in observations.boards()}
+    assert set(found) == {"hopper_h100", "hopper_h200", "hopper_h200_sun, as printed"}
+    printed = found["hopper_h200_sun, as printed"]
+    gaps = {c.number: c.check(printed) for c in observations.CLAIMS if "reach less than 8" in c.text}
+    assert gaps == {"dense 3": (True, "1193 and 1345"), "dense 8": (True, "890 and 1004")}
+    ours = {c.number: c.check(found["hopper_h200"]) for c in observations.CLAIMS if "reach less" in c.text}
+    assert ours["dense 3"] == (False, "1322 and 1354") and not ours["dense 8"][0]
+
+
 @pytest.mark.parametrize("instruction", ["_K16", "_LDMATRIX"])
 def test_other_figures_decide_otherwise(instruction: str) -> None:
     """One changed point turns the sentence that reads it."""
