@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from csv import DictWriter
 from enum import StrEnum
 from pathlib import Path
@@ -179,7 +180,6 @@ def compare(
     """Prints our measurements and published ones, with the ratio; where we have repeated a paper's own
     experiment, ours by that, too (as printed)."""
     from golden.catalog import timing as tables
-    from hw_capture.timing.compare import pairs
 
     mine, whole = _ours(ours)
     others = theirs or [
@@ -187,8 +187,8 @@ def compare(
         for name in tables.names()
         if not tables.measured(name) and _same_architecture(name, mine[0].architecture)
     ]
-    published = [figure for name in others for figure in tables.load(name)]
-    found = pairs(mine, published)
+    published = [(_with_experiments(ours, name, mine), tables.load(name)) for name in others]
+    found = _pairs(published)
     known = {tables.load(name)[0].source: tables.differences(name) for name in others}
     reasons = [
         "" if pair.within(tolerance / 100) else pair.reason(known[pair.theirs.source]) for pair in found
@@ -210,7 +210,7 @@ def compare(
         return
     _print_pairs(found, reasons, tolerance)
     if whole:
-        _print_without(mine, published, known)
+        _print_without(published, known)
     _print_count(found, tolerance)
 
 
@@ -220,9 +220,29 @@ def _ours(name: str) -> tuple[list[Figure], bool]:
     from golden.catalog import timing as tables
 
     known = tables.names()
-    parts = (*tables.PARTS, *tables.EXPERIMENTS)
-    files = [file for part in parts if (file := tables.of_board(name, part)) in known]
+    files = [file for part in tables.PARTS if (file := tables.of_board(name, part)) in known]
     return [figure for file in files or [name] for figure in tables.load(file)], bool(files[1:])
+
+
+def _with_experiments(board: str, theirs: str, mine: list[Figure]) -> list[Figure]:
+    """Our figures, and those by the experiments of a published file's authors where the board has them."""
+    from golden.catalog import timing as tables
+
+    parts = (part for part in tables.EXPERIMENTS if theirs.startswith(f"{part}_"))
+    files = [file for part in parts if (file := tables.of_board(board, part)) in tables.names()]
+    return [*mine, *(figure for file in files for figure in tables.load(file))]
+
+
+def _pairs(published: list[tuple[list[Figure], list[Figure]]]) -> list[Pair]:
+    """The figures in common with each published file; raises OperandError where there are none at all."""
+    from golden.errors import OperandError
+    from hw_capture.timing.compare import pairs
+
+    found: list[Pair] = []
+    for mine, theirs in published:
+        with suppress(OperandError):
+            found += pairs(mine, theirs)
+    return found or pairs(*published[0])
 
 
 def _same_architecture(name: str, architecture: str) -> bool:
@@ -258,13 +278,16 @@ def _ratio(ratio: float, tolerance: float) -> str:
     return f"[{'green' if abs(ratio - 1) <= tolerance / 100 else 'red'}]{ratio:.3f}[/]"
 
 
-def _print_without(mine: list[Figure], published: list[Figure], known: dict[str, list[Difference]]) -> None:
+def _print_without(
+    published: list[tuple[list[Figure], list[Figure]]], known: dict[str, list[Difference]]
+) -> None:
     """Prints what only they have, by the reason."""
     from hw_capture.timing.compare import reason, without
 
     names: dict[str, list[str]] = {}
-    for figure, said in without(mine, published):
-        why = said or reason(known[figure.source], figure.key, mine[0]) or "not measured"
+    missing = ((mine[0], *one) for mine, theirs in published for one in without(mine, theirs))
+    for first, figure, said in missing:
+        why = said or reason(known[figure.source], figure.key, first) or "not measured"
         place = f" ({figure.warps}, {figure.ilp})" if figure.warps is not None else ""
         names.setdefault(why, []).append(f"{figure.instruction}{place}")
     for why, instructions in names.items():

@@ -174,8 +174,8 @@ def test_every_difference_from_a_published_figure_has_its_reason(board: str) -> 
 
 
 def test_what_was_measured_as_printed_stands_beside() -> None:
-    """On an H200: the paper's loop at 4 warps, ILP 3 has its 27.4 cycles; one store has its 19; the readings of
-    the clock, 2 cycles, are in what stands between them."""
+    """On an H200: the paper's loop at 4 warps, ILP 3 has its 27.4 cycles; one store has its 19; a reading of
+    the clock, 2 cycles, is in what stands between two."""
     ours = [
         *tables.load("hopper_h200"),
         *tables.load("hopper_h200_sun"),
