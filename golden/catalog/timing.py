@@ -190,6 +190,11 @@ def of_board(board: str, part: str) -> str:
     return board if part == "matrix" else f"{board}_{part}"
 
 
+def experiment(name: str) -> str:
+    """Which of EXPERIMENTS a board's file holds; "" for any other file."""
+    return next((part for part in EXPERIMENTS if name.endswith(f"_{part}")), "")
+
+
 def measured(name: str | Path) -> bool:
     """Whether a file holds our own measurements: its key `measured` says how. Raises UnknownNameError."""
     # Not parsed: that takes seconds for a file with every point.

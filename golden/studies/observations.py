@@ -24,8 +24,6 @@ _K16, _K8 = (f"mma.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (1
 _SPARSE_K32, _SPARSE_K16 = (f"mma.sp.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (32, 16))
 _LDMATRIX = "ldmatrix.x4"
 _ILPS = (1, 2, 3, 4, 5)
-_SUN = f"_{timing.EXPERIMENTS[0]}"
-"""The end of the names of recordings that hold the loop as it is printed; our loop is in the file without."""
 _SAME = 0.03
 """Relative difference below which two figures are the same, as in `mmagold timing compare`."""
 _ABOUT = 0.06
@@ -274,7 +272,7 @@ def boards() -> tuple[Board, ...]:
     for name in timing.names():
         if not name.startswith("hopper_") or not timing.measured(name):
             continue
-        board = _board(name, printed=name.endswith(_SUN))
+        board = _board(name, printed=bool(timing.experiment(name)))  # our loop is in the board's own file
         found += [board] if board is not None else []
     return tuple(found)
 
