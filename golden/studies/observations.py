@@ -24,6 +24,8 @@ _K16, _K8 = (f"mma.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (1
 _SPARSE_K32, _SPARSE_K16 = (f"mma.sp.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (32, 16))
 _LDMATRIX = "ldmatrix.x4"
 _ILPS = (1, 2, 3, 4, 5)
+_OTHER_PARTS = tuple(f"_{part}" for part in timing.PARTS if part != "matrix")
+"""Ends of the names of files without these instructions, each with thousands of figures."""
 _SAME = 0.03
 """Relative difference below which two figures are the same, as in `mmagold timing compare`."""
 _ABOUT = 0.06
@@ -270,7 +272,7 @@ def boards() -> tuple[Board, ...]:
     """Every Hopper recording of these instructions in our loop, and in the loop as the paper prints it."""
     found = []
     for name in timing.names():
-        if not name.startswith("hopper_") or not timing.measured(name):
+        if not name.startswith("hopper_") or name.endswith(_OTHER_PARTS) or not timing.measured(name):
             continue
         board = _board(name, printed=bool(timing.experiment(name)))  # our loop is in the board's own file
         found += [board] if board is not None else []

@@ -20,7 +20,7 @@ from golden.errors import OperandError, UnknownNameError
 from golden.number.formats import get_format, to_float
 from golden.studies import timing_plots as plots
 from hw_capture.errors import DeviceError, SassError
-from hw_capture.kernels import build, toolchain
+from hw_capture.kernels import build, kernels, toolchain
 from hw_capture.timing import (
     bench,
     clocks,
@@ -450,6 +450,34 @@ def test_the_loop_as_printed_asks_for_the_papers_cycles_on_its_chip(
     for ilp, cycles in printed.items():
         ours, theirs = built.stalls[f"c_{ilp}"], built.stalls[f"printed_{ilp}"]
         assert ours < theirs < cycles * 1.01 and theirs > 0.92 * cycles
+
+
+@needs_nvcc
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("target", "without", "synced"),
+    [
+        ("sm_80", {4: 24.0, 16: 24.0}, {4: 25.25, 16: 26.2}),
+        ("sm_90a", {4: 27.0, 16: 24.75}, {4: 27.0, 16: 24.75}),
+    ],
+)
+def test_what_makes_the_loop_as_printed_slower(target, without, synced) -> None:
+    """Three m16n8k16: on sm_80 the `__syncwarp()`, with 4 and 16 rounds a turn; on sm_90 the end of a turn."""
+    subject = _sun("ampere" if target == "sm_80" else "hopper", F16)
+    assert subject.ins is not None
+    a, b, d = (kernels.registers(subject.ins, operand) for operand in "abd")
+    setup = programs._load(a, "a", 0, chains=3, apart=7) + programs._load(b, "b", 1031, chains=3, apart=7)
+    setup += programs._load(d, "d", 0, zero=True, chains=3)
+    step, finish = "mma(d[i], a[i], b[i], d[i]);", programs._store(d, "d", 3)
+    head = kernels.prelude() + programs.template("prelude").render()
+    head += kernels.inline(subject.ins, "registers", "mma")
+    for each, wanted in (("", without), ("__syncwarp();", synced)):
+        for unroll, cycles in wanted.items():
+            parts = {"setup": setup, "step": step, "finish": finish, "each": each}
+            text = head + programs._render("k", "three", 3, parts, warm=False, unroll=unroll)
+            cubin = toolchain.compile(text, target)
+            code = loops.kernels(toolchain.disassemble(cubin))["k"]
+            assert stalls.per_round(cubin, "k", code, unroll) == pytest.approx(cycles, abs=0.02)
 
 
 def _both_loops(factor: float = 1.25) -> Result:
