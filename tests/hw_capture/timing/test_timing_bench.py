@@ -462,7 +462,7 @@ def test_the_loop_as_printed_asks_for_the_papers_cycles_on_its_chip(
     ],
 )
 def test_what_makes_the_loop_as_printed_slower(target, without, synced) -> None:
-    """Three m16n8k16: on sm_80 the `__syncwarp()`, with 4 and 16 rounds a turn; on sm_90 the end of a turn."""
+    """Three m16n8k16: on sm_80 the `__syncwarp()`, with 4 or 16 rounds a turn; on sm_90 the end of one."""
     subject = _sun("ampere" if target == "sm_80" else "hopper", F16)
     assert subject.ins is not None
     a, b, d = (kernels.registers(subject.ins, operand) for operand in "abd")
