@@ -321,7 +321,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         SOURCE,
         samples,
         FINDINGS.format(
-            timing=link("the page on timing", "site:timing.md"),
+            timing=link("the page on timing", "timing.md"),
             observations=len({claim.number for claim in CLAIMS}),
             claims=len(CLAIMS),
             lines=lines,
