@@ -17,6 +17,8 @@ from golden.identify.probe.probes import Probe
 from golden.identify.probe.special_probes import EDGES, overflow_edges
 from golden.instruction import Instruction
 from golden.number.formats import to_float
+from golden.paths import docs_folder
+from golden.publish import study_page
 from golden.studies import as_published, observations
 from golden.studies import overflow_edges as edges
 from golden.unit import FunctionUnit
@@ -224,3 +226,9 @@ def test_other_figures_decide_otherwise(instruction: str) -> None:
     other = replace(board, rounds=changed)
     number = "ldmatrix 3" if instruction == "_LDMATRIX" else "dense 5"
     assert not all(c.check(other)[0] for c in observations.CLAIMS if c.number == number)
+
+
+def test_the_page_of_the_observations_links_to_the_method() -> None:
+    text = study_page.write_study("observations")
+    assert "](site:timing.md)" in text and (docs_folder() / "timing.md").is_file()
+    assert "All numbers come from recordings of `spec/timing`: hopper_h100, hopper_h200" in text
