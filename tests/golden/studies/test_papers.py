@@ -12,6 +12,7 @@ import pytest
 import golden
 from golden import studies
 from golden.catalog import timing
+from golden.catalog.architectures import get_architecture
 from golden.identify.blackbox.plugins import Chip
 from golden.identify.probe.probes import Probe
 from golden.identify.probe.special_probes import EDGES, overflow_edges
@@ -232,3 +233,20 @@ def test_the_page_of_the_observations_links_to_the_method() -> None:
     text = study_page.write_study("observations")
     assert "](site:timing.md)" in text and (docs_folder() / "timing.md").is_file()
     assert "All numbers come from recordings of `spec/timing`: hopper_h100, hopper_h200" in text
+
+
+def test_table_1_stands_in_the_specs() -> None:
+    """W. Sun et al., Table I: cores of a multiprocessor, their shape; wmma alone, then mma, then mma.sp."""
+    printed = {
+        "volta": ("8 tensor cores", "4x4x4", {"wmma"}),
+        "turing": ("8 tensor cores", "4x4x4", {"wmma", "mma"}),
+        "ampere": ("4 tensor cores", "8x4x8", {"wmma", "mma", "mma.sp"}),
+        "hopper": ("4 tensor cores", "undocumented", {"wmma", "mma", "mma.sp"}),
+    }
+    for name, (count, shape, programmed) in printed.items():
+        chip = get_architecture(name)
+        assert count in chip.matrix_units and shape in chip.matrix_units
+        assert ("ldmatrix" in chip.movement) == (name != "volta")
+        names = {ins.name.split(".")[0] + ".sp" * ins.sparse for ins in golden.instructions(name)}
+        assert programmed <= names and ("mma.sp" in names) == ("mma.sp" in programmed)
+    assert get_architecture("cdna3").matrix_units == ""
