@@ -123,7 +123,7 @@ def _recordable() -> tuple[str, ...]:
 @cache
 def _timings() -> dict[tuple[str, str], list[Any]]:
     """Every figure of spec/timing by architecture and instruction; not those of papers' experiments, which
-    stand beside a board's own."""
+    stand next to a board's own."""
     from golden.catalog import timing as tables
 
     found: dict[tuple[str, str], list[Any]] = {}

@@ -1,4 +1,4 @@
-"""Units as the first version of MMA-Sim describes them, next to ours: operands that tell them apart, and what
+"""Units as the first version of MMA-Sim describes them, next to ours: operands that separate them, and what
 a chip answers to these."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INFINITE, _SMALL, _FRACTION, _LARGE = 0x7C00, 0x9FFF, 0x83FF, 0x7800
 
 FINDINGS = """\
 - Three departures are deliberate, and each of the paper's units can be had as a file of `spec/published`. One
-  dot product tells each from ours: {apart}.
+  dot product separates each from ours: {apart}.
 - Of {samples:,} random dot products with zeros among them, {shares} differ.
 - {decided}
 - {who} answered.
@@ -43,7 +43,7 @@ _NOT_ASKED = "No chip was asked here: `--gpu` asks the one in this machine."
 @dataclass(frozen=True)
 class Case:
     """One description: the file of spec/published, our instruction, what differs, and a dot product that
-    tells the two apart."""
+    separates the two."""
 
     file: str
     ours: Subject
@@ -116,8 +116,8 @@ CASES = (
 
 @dataclass(frozen=True)
 class Answers:
-    """What one case's units answer: the words of the dot product that tells them apart, how many random ones
-    differ, and with whom a chip agrees in those (None where none was asked)."""
+    """What one case's units answer: the words of the dot product that separates them, how many random ones
+    differ, and with whom a chip agrees in these (None where none was asked)."""
 
     case: Case
     ours: int
@@ -131,7 +131,7 @@ class Answers:
 
 def drawn(ins: Instruction, samples: int) -> dict[str, npt.NDArray[Any]]:
     """Random finite f16 words of a and b, a quarter of a zero, and c in f32. In every second dot product the
-    products are small and what stands beside a zero is large, so that a zero would raise their maximum."""
+    products are small and what stands next to a zero is large, so that a zero would raise their maximum."""
     rng = np.random.default_rng(9)
     a, b = (rng.integers(0, 1 << 16, (samples, ins.k)).astype(np.uint16) for _ in "ab")
     zero = rng.random(a.shape) < _ZEROS
@@ -237,4 +237,4 @@ def _table(found: list[Answers]) -> Table:
         for one in found
     ]
     head = ("chip", "the paper says", "dot product", "ours", "the paper's", "a chip", "command")
-    return Table("apart", "What tells the paper's unit from ours", head, rows)
+    return Table("apart", "What separates the paper's unit from ours", head, rows)

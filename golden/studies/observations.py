@@ -56,7 +56,7 @@ class Board:
         return self.rounds[instruction, warps, ilp][1]
 
     def peak(self, instruction: str, warps: int | None = None) -> float:
-        """The greatest of all points, or of those with that many warps."""
+        """The greatest of all points, or of the points with that many warps."""
         return max(
             rate
             for (name, w, _), (_, rate) in self.rounds.items()
