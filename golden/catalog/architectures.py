@@ -102,6 +102,7 @@ ARCHITECTURE = Mapping(
             "word may mean two",
             (),
         ),
+        Key("matrix_units", Text(), "what the vendor says of the units of a multiprocessor, and where", ""),
         Key("notes", Many(Text(), alone=True), "what is not known", ()),
         Key("include", Many(Text(), alone=True), "files of `common/`", ()),
         Key(
@@ -163,7 +164,7 @@ class Architecture:
 
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
     it, in addition to its name, title, targets and devices. `unknown`: instructions that it has, but whose
-    arithmetic is not public.
+    arithmetic is not public. `matrix_units`: what the vendor says of the units of a multiprocessor, or "".
     """
 
     name: str
@@ -179,6 +180,7 @@ class Architecture:
     line: str = ""
     unknown: tuple[Unknown, ...] = ()
     also_named: tuple[str, ...] = ()
+    matrix_units: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -318,6 +320,7 @@ def get_architecture(name: str) -> Architecture:
         given["line"],
         tuple(_load_unknown(item) for item in unknown),
         given["also_named"],
+        given["matrix_units"],
     )
     known = built.unknown_names().keys() & {
         entry.family.template.format(**variables) for entry in built.entries for variables in entry.variants()

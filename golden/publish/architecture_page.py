@@ -106,6 +106,7 @@ def _facts(chip: Architecture) -> list[list[str]]:
     return [
         ["Devices", ", ".join(chip.devices)],
         ["Compiler targets", _targets(chip)],
+        *([["Matrix units", chip.matrix_units]] if chip.matrix_units else []),
         ["Instructions", f"{len(members):,} in {counted(len(groups(chip.name)), 'group')}"],
         ["Evidence", ", ".join(f"{count:,} {kind}" for kind, count in evidence.items() if count)],
         ["Source", chip.source],

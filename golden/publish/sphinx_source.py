@@ -38,6 +38,7 @@ GENERATORS = (
     "golden.publish.format_page",
     "golden.publish.study_page",
     "golden.publish.sass_page",
+    "golden.publish.papers_page",
     "golden.publish.source_page",
     "golden.publish.api_page",
 )

@@ -107,6 +107,25 @@ def overflow(probe: Probe) -> str:
     )
 
 
+EDGES = tuple(f"{sign}(2 - u + {share} u)" for sign in ("", "-") for share in ("0.75", "0.5", "0.25"))
+"""The six edges, each times 2^E: u is the last place of 1, E the largest exponent of the result's format."""
+
+
+def overflow_edges(probe: Probe) -> dict[str, int]:
+    """The result's code at each of EDGES: c is the largest number of its sign, one product the rest.
+
+    Raises:
+        Unreachable: no product has that value.
+    """
+    c, found = probe.formats["c"], {}
+    place = Fraction(2) ** (probe.d.max_exponent - probe.d.fraction_bits)
+    largest = c.decode(c.largest).value
+    for edge, (sign, quarters) in zip(EDGES, ((s, q) for s in (1, -1) for q in (3, 2, 1)), strict=True):
+        terms = {probe.slots[0]: sign * quarters * place / 4}
+        found[edge] = probe.fire(f"{edge} * 2^{probe.d.max_exponent}", terms, sign * largest).code
+    return found
+
+
 def inner_overflow(probe: Probe) -> dict[str, str]:
     """What happens to products and sums past the largest exponent of d that cancel in the same step.
 
