@@ -158,10 +158,10 @@ def ask(case: Case, samples: int, chip: Chip | None = None) -> Answers:
     for asked in and_on(chip, [case.ours]):
         if asked.on is None:
             continue
-        words = np.ravel(asked.asked.dot(**many))[apart]
+        words = np.ravel(asked.answering.dot(**many))[apart]
         agree = (int((words == which[apart]).sum()) for which in (ours, theirs))
         return Answers(
-            case, found.ours, found.published, found.differ, asked.on.name, word(asked.asked), *agree
+            case, found.ours, found.published, found.differ, asked.on.name, word(asked.answering), *agree
         )
     return found
 

@@ -45,7 +45,7 @@ class Edges:
 
 def ask(unit: Subject) -> Edges:
     """The six edges of one unit; raises Unreachable where its formats cannot express one."""
-    return Edges(unit, tuple(overflow_edges(Probe(unit.asked)).values()))
+    return Edges(unit, tuple(overflow_edges(Probe(unit.answering)).values()))
 
 
 def run(
