@@ -46,6 +46,38 @@ def at_once(found: Match, module: Module, structure: Structure) -> bool:
     return _Seen(found, module, structure).combinational
 
 
+def clear_given(found: Match, module: Module, structure: Structure) -> str:
+    """`given` of a clear that sets registers without the valid: with_operands where it leaves the operands of
+    its cycle, before_operands where it drops them; "" where it waits for the valid or nothing is known.
+
+    Valid, enable and clear are taken to act with 1, the reset as registers show it.
+    """
+    if not {"clear", "in_valid", "d"} <= found.roles.keys():
+        return ""
+    port = {
+        role: module.ports[found.roles[role].ports[0]]
+        for role in ("clear", "in_valid", "enable", "reset")
+        if role in found.roles
+    }
+    shape = structure.reset(port["reset"]) if "reset" in port else None
+    if shape is None and "reset" in port:
+        return ""
+    idle: dict[str, list[Port]] = {"0": [], "1": [port["enable"]] if "enable" in port else []}
+    if shape is not None:
+        idle["1" if shape.active_low else "0"].append(port["reset"])
+
+    def sets(clear: str, valid: str) -> set[int]:
+        assumed = {value: list(ports) for value, ports in idle.items()}
+        assumed[clear].append(port["clear"])
+        assumed[valid].append(port["in_valid"])
+        return structure.set_to_constants(assumed)
+
+    without = sets("1", "0") - sets("0", "0")
+    if not without:
+        return ""
+    return "before_operands" if without <= sets("1", "1") else "with_operands"
+
+
 @dataclass
 class _Seen:
     """What the registers say of the ports of a match."""

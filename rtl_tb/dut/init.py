@@ -23,7 +23,7 @@ from golden.errors import SpecError
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField
 from golden.vectors.word import RESULTS, Field, WordLayout
-from rtl_tb.dut.controls import at_once, decide
+from rtl_tb.dut.controls import at_once, clear_given, decide
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.headers import tops
@@ -95,6 +95,9 @@ class _Roles:
 
     at_once: bool = False
     """Whether the operands reach the result without a register."""
+
+    clear_given: str = ""
+    """`given` of a clear that acts without valid."""
 
     reset_clears: bool = False
     """Whether the reset is all that clears an accumulator: it then is no reset to the bench."""
@@ -334,6 +337,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
+        roles.clear_given = clear_given(found, module, structure)
         reset = roles.port("reset")
         roles.reset = structure.reset(module.ports[reset]) if reset else None
     roles.reset_clears = (
@@ -607,6 +611,8 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
                 f"  # {operand}: {', '.join(names)}{GUESS}: {width} bits, but the operand has "
                 f"{item.elements} x {item.bits}{_candidates_text(module, roles, operand)}"
             )
+        elif operand == "clear" and names and roles.clear_given:
+            lines.append(f"  clear: {{port: {_scalar(names[0])}, given: {roles.clear_given}}}")
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
             lines.append(f"  {operand}: {placed}{_riscv(unit, roles) if operand == 'flags' else ''}")

@@ -135,6 +135,23 @@ class Structure:
         runs = [self._resolved({**idle, bits[0]: value}) for value in "01"]
         return any(all(_holds(self._registers[at], values) for at in before) for values in runs)
 
+    def set_to_constants(self, assumed: Mapping[str, Sequence[Port]]) -> set[int]:
+        """The registers that take a constant at the next edge where these ports have these values; none where
+        one of the ports is not known."""
+        known: Values = {}
+        for value, ports in assumed.items():
+            for port in ports:
+                bits = self.bits(port)
+                if not bits:
+                    return set()
+                known |= dict.fromkeys(bits, value)
+        values = self._resolved(known)
+        return {
+            at
+            for at, each in enumerate(self._registers)
+            if not each.memory and all(values.get(d, d) in ("0", "1") for d in each.d)
+        }
+
     def reaches(self, source: Port, output: Port, through_registers: bool = True) -> bool:
         """Whether an output depends on any bit of an input."""
         found, _ = self._cone(self.bits(output), through_registers)
@@ -199,6 +216,7 @@ class Structure:
         """What each bit is where some are known."""
         values = dict(known)
         for cell in self._order:
+            # A bit of which nothing is known stands for itself, also by being left out.
             for bit, now in zip(cell["connections"].get("Y", ()), _outputs(cell, values), strict=False):
                 values.setdefault(bit, bit if now is None else now)
         return values
@@ -277,6 +295,8 @@ def _outputs(cell: Mapping[str, Any], values: Values) -> Sequence[Bit | None]:
     if kind in ("and", "or", "not", "xor", "xnor"):
         rows = [_extended(side, width, all(signed)) for side in ((a, b) if b else (a,))]
         return [_bitwise(kind, each) for each in zip(*rows, strict=True)]
+    if kind in ("add", "sub", "mul"):
+        return _with_zero(kind, [_extended(side, width, all(signed)) for side in (a, b)])
     first: Bit | None = None
     if kind in ("logic_not", "logic_and", "logic_or"):
         truths = [_any(side) for side in ((a, b) if b else (a,))]
@@ -293,6 +313,16 @@ def _outputs(cell: Mapping[str, Any], values: Values) -> Sequence[Bit | None]:
 def _extended(bits: Sequence[Bit], width: int, signed: bool) -> list[Bit]:
     fill: Bit = bits[-1] if signed and bits else "0"
     return [*bits, *[fill] * (width - len(bits))][:width]
+
+
+def _with_zero(kind: str, sides: Sequence[Sequence[Bit]]) -> Sequence[Bit | None]:
+    """A sum, a difference or a product of which one side is zero."""
+    none = [set(side) == {"0"} for side in sides]
+    if kind == "mul":
+        return sides[none.index(True)] if any(none) else []
+    if none[1]:
+        return sides[0]
+    return sides[1] if none[0] and kind == "add" else []
 
 
 def _chosen(select: Bit, zero: Bit, one: Bit) -> Bit | None:

@@ -13,6 +13,7 @@ from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.dut.structure import Reset, structure_of
+from rtl_tb.dut.wrapper import write_wrapper
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators import translators
 
@@ -156,6 +157,30 @@ def test_the_enable_of_an_accumulator_stops_its_clear_as_well(
     }
 
 
+CLEARS = {
+    "alone, and drops the operands": ("if (clr) acc <= 0; else if (en) acc <= acc + p;", "before_operands"),
+    "alone, and keeps the operands": (
+        "if (clr | en) acc <= (clr ? 0 : acc) + (en ? p : 0);",
+        "with_operands",
+    ),
+    "with valid alone": ("if (en) acc <= (clr ? 0 : acc) + p;", None),
+}
+
+
+@pytest.mark.parametrize(("body", "given"), CLEARS.values(), ids=CLEARS)
+def test_a_clear_that_acts_without_valid(body: str, given: str | None, tmp_path: Path) -> None:
+    _, values = drafted(
+        tmp_path,
+        "module u (input clk, rst, en, clr, input signed [7:0] a, b, output logic signed [31:0] acc);\n"
+        f"wire signed [31:0] p = a * b; always_ff @(posedge clk) if (rst) acc <= 0; else begin {body} end\n"
+        "endmodule\n",
+        MAC,
+    )
+    ports = values["ports"]
+    assert isinstance(ports, dict)
+    assert ports["clear"] == ({"port": "clr", "given": given} if given else "clr")
+
+
 def test_a_combinational_path_has_no_pipeline_to_stop(tmp_path: Path) -> None:
     _, values = drafted(
         tmp_path,
@@ -234,6 +259,8 @@ def test_names_with_two_underscores_stay_as_they_are(tmp_path: Path) -> None:
     )
     assert "___05F" not in text
     assert (values["top"], values["ports"]) == ("my__unit", {"a": "in__1.x__1", "b": "in__1.y", "d": "r__d"})
+    (tmp_path / "dut.yaml").write_text(text, encoding="utf-8")
+    write_wrapper(load_dut(tmp_path / "dut.yaml"), tmp_path / "out")
 
 
 def test_a_module_without_ports_is_not_the_top(tmp_path: Path) -> None:
