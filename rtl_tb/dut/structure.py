@@ -26,6 +26,8 @@ Values = dict[Bit, Bit]
 """What each bit is under an assumption: a constant, or a bit that it is a copy of."""
 _FILE = "structure.json"
 _COMMANDS = ("flatten", "memory -nomap -nordff", "opt_clean", f"write_json {_FILE}")
+_LIMIT = 60.0
+"""Seconds for Yosys: a draft does not wait longer; names decide then."""
 _ROUNDS = 4
 """Cycles of reset that are followed: a synchroniser of two registers, and one more."""
 
@@ -73,7 +75,8 @@ def structure_of(design: Design) -> Structure | None:
         return None
     try:
         with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
-            read_by(translators.yosys(), design, _COMMANDS, Path(name), f"the module {design.top}")
+            what = f"the module {design.top}"
+            read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=_LIMIT)
             modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
     except RtlError:
         return None

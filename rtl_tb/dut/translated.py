@@ -108,9 +108,14 @@ def elaborated_by(
 
 
 def read_by(
-    yosys: translators.Translator, design: Design, commands: Sequence[str], folder: Path, what: str
+    yosys: translators.Translator,
+    design: Design,
+    commands: Sequence[str],
+    folder: Path,
+    what: str,
+    **limit: float,
 ) -> None:
-    """Has Yosys elaborate a design and run these commands, in a folder.
+    """Has Yosys elaborate a design and run these commands, in a folder; `limit` as for its runs.
 
     Raises:
         ElaborationError: it refuses the design; the message calls it `what`.
@@ -124,7 +129,7 @@ def read_by(
     lines += [_quoted(path) for path in design.sources]
     (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
     read = ("read_slang -f arguments.f", "proc")
-    translators.run_yosys(yosys, [*read, *commands], folder, what)
+    translators.run_yosys(yosys, [*read, *commands], folder, what, **limit)
 
 
 def _quoted(value: object) -> str:
