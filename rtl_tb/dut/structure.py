@@ -28,6 +28,8 @@ _FILE = "structure.json"
 _COMMANDS = ("flatten", "memory -nomap -nordff", "opt_clean", f"write_json {_FILE}")
 _LIMIT = 60.0
 """Seconds for Yosys: a draft does not wait longer; names decide then."""
+_LATCHES = 8
+"""Latches that are looked through: the gates of a few clocks."""
 _ROUNDS = 4
 """Cycles of reset that are followed: a synchroniser of two registers, and one more."""
 
@@ -53,6 +55,7 @@ class _Register:
         enables: groups of bits of which one must have the value behind it for it to change: its clock, its
             enable, the enables of the writes of a memory.
         loads: a bit with which it is set or reset at once, and the value with which that acts.
+        latch: whether it is a latch, which a cell that gates a clock has before its gate.
     """
 
     q: tuple[Bit, ...]
@@ -60,6 +63,7 @@ class _Register:
     enables: tuple[tuple[tuple[Bit, ...], str], ...]
     loads: tuple[tuple[Bit, str], ...]
     memory: bool = False
+    latch: bool = False
 
     @property
     def before(self) -> list[Bit]:
@@ -131,12 +135,12 @@ class Structure:
         ends = [bit for port in outputs for bit in self.bits(port)]
         if len(bits) != 1 or not ends:
             return None
-        before = self._registers_before(ends)
+        before = [self._registers[at] for at in self._registers_before(ends)]
         if not before:
             return None
         idle: Values = dict.fromkeys(self.bits(reset), "1" if low else "0")
-        runs = [self._resolved({**idle, bits[0]: value}) for value in "01"]
-        return any(all(_holds(self._registers[at], values) for at in before) for values in runs)
+        runs = [self._behind_latches({**idle, bits[0]: value}) for value in "01"]
+        return any(all(each.latch or _holds(each, values) for each in before) for values in runs)
 
     def set_to_constants(self, assumed: Mapping[str, Sequence[Port]]) -> set[int]:
         """The registers that take a constant at the next edge where these ports have these values; none where
@@ -215,6 +219,16 @@ class Structure:
                     known |= {q: values.get(d, d) for q, d in zip(each.q, each.d, strict=True)}
         return len(at_once), len(at_edges - at_once)
 
+    def _behind_latches(self, known: Values) -> Values:
+        """What each bit is once latches show what they are given, where that is a constant."""
+        shown: Values = {}
+        for each in [one for one in self._registers if one.latch][:_LATCHES]:
+            opened: Values = {bit: active for group, active in each.enables for bit in group}
+            values = self._resolved({**opened, **known})
+            now = {q: values.get(d, d) for q, d in zip(each.q, each.d, strict=True)}
+            shown |= {q: bit for q, bit in now.items() if bit in ("0", "1")}
+        return self._resolved({**shown, **known})
+
     def _resolved(self, known: Values) -> Values:
         """What each bit is where some are known."""
         values = dict(known)
@@ -265,7 +279,8 @@ def _register(cell: Mapping[str, Any]) -> _Register:
     enables = [(pins[pin], active(pin)) for pin in ("EN",) if pin in pins]
     # A clock that stands still, whichever edge it is that counts, changes nothing either.
     enables += [(pins["CLK"], "")] if "CLK" in pins else []
-    return _Register(pins["Q"], pins["D"], tuple(enables), tuple(loads))
+    latch = cell["type"].startswith(("$dlatch", "$adlatch"))
+    return _Register(pins["Q"], pins["D"], tuple(enables), tuple(loads), latch=latch)
 
 
 def _holds(register: _Register, values: Values) -> bool:

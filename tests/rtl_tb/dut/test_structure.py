@@ -96,6 +96,19 @@ def test_what_stops_every_register_is_an_enable(name: str, tmp_path: Path) -> No
     assert "GUESS" not in line(text, "enable")
 
 
+GATES = {
+    "a gate": "wire gated = clk & en;",
+    "a latch before a gate": "logic on; always_latch if (!clk) on = en; wire gated = clk & on;",
+}
+
+
+@pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
+def test_what_gates_the_clock_is_an_enable(gate: str, tmp_path: Path) -> None:
+    rtl = PIPE.format(names="input en", out="", more=gate, pipe="begin p <= a * b; d <= p; end")
+    text, _ = drafted(tmp_path, rtl.replace("posedge clk", "posedge gated"))
+    assert line(text, "enable") == "  enable: en"
+
+
 @pytest.mark.parametrize(
     ("name", "end"), [("en", "ready"), ("ce", "done"), ("clk_en", "q"), ("start", "ready"), ("valid", "done")]
 )
