@@ -390,7 +390,7 @@ def init(
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
     from golden.files.output import write_text
-    from rtl_tb.dut.init import Given, draft
+    from rtl_tb.dut.init import GUESS, Given, draft
 
     if not sources and not filelist:
         raise typer.BadParameter("expected source files, or a file list with -f", param_hint="FILE.SV")
@@ -401,7 +401,8 @@ def init(
         typer.echo(text, nl=False)
     else:
         write_text(out, text)
-        typer.echo(f"{out}: written; look at the lines marked GUESS", err=True)
+        marked = "look at the lines marked GUESS" if GUESS in text else "it has no guess"
+        typer.echo(f"{out}: written; {marked}", err=True)
 
 
 def _named_values(words: list[str] | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import Any
 from rtl_tb.check.readings import on_text
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.slang import GET_PYSLANG
-from rtl_tb.dut.translated import elaborated_by
+from rtl_tb.dut.translated import AS_TEXT, elaborated_by
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
@@ -45,6 +45,7 @@ _COMMANDS = (
     *(f"chtype -set mmagold_{kind} t:${kind}" for kind in _QUOTIENTS),
     f"techmap -map {_CELLS} t:mmagold_*",
     "techmap t:$shiftx",  # a part of a vector, as multiplexers with X beyond its ends
+    *AS_TEXT,
     # 2. Without branches that no select reaches. Nothing else is optimised: it may choose a value for an X.
     "opt_muxtree",
     "clean",

@@ -250,7 +250,9 @@ def read_dut(document: Section, path: Path) -> Dut:
     if unit.state and not handshake.says_when:
         raise document.error(
             f"{unit_name} keeps its accumulator, so it has to know which cycles bring operands: expected a "
-            "handshake with a port for the input's valid",
+            "handshake with a port for the input's valid, input: {valid: PORT}. An enable that holds the "
+            "accumulator is one. A unit that adds in every cycle needs a module around it, with a valid "
+            "without which the operands are zeros",
             "handshake",
         )
     if given["clock"] is None and handshake.kind != "combinational":

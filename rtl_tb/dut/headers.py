@@ -7,6 +7,7 @@ which types have to be given; a shell around it (`shell_text`) gives them.
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -28,12 +29,14 @@ class Header:
         types: its type parameters, and those of its interfaces as port.NAME, with their defaults as text;
             None: it has none.
         known: types that the packages of the design have, structures first.
+        asked: parameters, other than types, that have no default.
     """
 
     name: str
     interfaces: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str | None] = field(default_factory=dict)
     known: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 def of_top(given: Mapping[str, T]) -> dict[str, T]:
@@ -66,7 +69,11 @@ def read_header(design: Design) -> Header | None:
 
 
 def tops(design: Design) -> list[str]:
-    """The modules of a design that no other one instantiates; nothing where pyslang is not installed."""
+    """The modules of a design that no other one instantiates; nothing where pyslang is not installed.
+
+    A module without ports is none and uses none, where there are others: it is a test bench, or a macro wrote
+    it so that another module is used.
+    """
     if importlib.util.find_spec("pyslang") is None:
         return []
     from rtl_tb.dut.slang import parsed
@@ -78,7 +85,10 @@ def tops(design: Design) -> list[str]:
     nodes = _Nodes()
     for tree in driver.syntaxTrees:
         tree.root.visit(nodes.note)
-    return sorted(nodes.modules.keys() - nodes.used)
+    ports = {name: str(node.header.ports or "").strip(" ()\n") for name, node in nodes.modules.items()}
+    units = {name for name, text in ports.items() if text}
+    used = {name for name, by in nodes.users.items() if by & {*units, ""}}
+    return sorted(units - used) or sorted(nodes.modules.keys() - nodes.used)
 
 
 def unknown_parameters(design: Design, said: str) -> str:
@@ -93,13 +103,27 @@ def unknown_parameters(design: Design, said: str) -> str:
     return f"; {taken} {names}: --top of rtl init, or top: in dut.yaml, chooses the module"
 
 
+def without_default(design: Design, said: str) -> str:
+    """Which parameters the top needs, where a design was refused since they have no default; "" where that
+    was not what was `said`."""
+    if "arameter without default value" not in said:
+        return ""
+    names = re.findall(r"'(\w+)'", said)[:1]
+    header = read_header(design)
+    asked = [each for each in header.asked if each not in (design.parameters or {})] if header else []
+    names = asked or names
+    options = " ".join(f"-G {name}=VALUE" for name in names)
+    keys = ", ".join(f"{name}: VALUE" for name in names)
+    return f"; give them with {options} of rtl init, or parameters: {{{keys}}} in dut.yaml"
+
+
 class _Nodes:
     """What the syntax trees of a design declare."""
 
     def __init__(self) -> None:
         self.modules: dict[str, Any] = {}
         self.interfaces: dict[str, Any] = {}
-        self.used: set[str] = set()
+        self.users: dict[str, set[str]] = {}
         self.structures: list[str] = []
         self.others: list[str] = []
 
@@ -110,9 +134,14 @@ class _Nodes:
         elif kind == "InterfaceDeclaration":
             self.interfaces[node.header.name.valueText] = node
         elif kind == "HierarchyInstantiation":
-            self.used.add(node.type.valueText)
+            self.users.setdefault(node.type.valueText, set()).add(_module_around(node))
         elif kind == "PackageDeclaration":
             self._package(node)
+
+    @property
+    def used(self) -> set[str]:
+        """The modules that are instantiated."""
+        return set(self.users)
 
     def _package(self, node: Any) -> None:
         for member in node.members:
@@ -128,7 +157,8 @@ class _Nodes:
         for port, kind in interfaces.items():
             if kind in self.interfaces:
                 types |= {f"{port}.{each}": default for each, default in _types(self.interfaces[kind])}
-        return Header(name, interfaces, types, (*self.structures, *self.others))
+        asked = tuple(_without_default(node))
+        return Header(name, interfaces, types, (*self.structures, *self.others), asked)
 
     def _interfaces(self, node: Any) -> Iterator[tuple[str, str]]:
         last = ""
@@ -138,6 +168,13 @@ class _Nodes:
             kind = last.partition(".")[0]
             if port.header.kind.name == "InterfacePortHeader" or kind in self.interfaces:
                 yield port.declarator.name.valueText, kind
+
+
+def _module_around(node: Any) -> str:
+    """The module in which a node stands; "" where it stands in none."""
+    while node is not None and node.kind.name != "ModuleDeclaration":
+        node = node.parent
+    return "" if node is None else str(node.header.name.valueText)
 
 
 def _kinds(nodes: Iterable[Any] | None, kind: str) -> Iterator[Any]:
@@ -152,9 +189,7 @@ def _kinds(nodes: Iterable[Any] | None, kind: str) -> Iterator[Any]:
 
 def _types(node: Any) -> Iterator[tuple[str, str | None]]:
     """The type parameters of a module or an interface with their defaults."""
-    listed = [] if node.header.parameters is None else list(node.header.parameters.declarations)
-    listed += [each.parameter for each in node.members if each.kind.name == "ParameterDeclarationStatement"]
-    for each in listed:
+    for each in _parameters(node):
         if (
             getattr(each.kind, "name", "") == "TypeParameterDeclaration"
             and each.keyword.valueText != "localparam"
@@ -162,6 +197,27 @@ def _types(node: Any) -> Iterator[tuple[str, str | None]]:
             for one in _kinds(each.declarators, "TypeAssignment"):
                 default = one.assignment
                 yield one.name.valueText, None if default is None else str(default.type).strip()
+
+
+def _without_default(node: Any) -> Iterator[str]:
+    """The parameters of a module, other than types, that have no default."""
+    for each in _parameters(node):
+        if (
+            getattr(each.kind, "name", "") == "ParameterDeclaration"
+            and each.keyword.valueText != "localparam"
+        ):
+            for one in _kinds(each.declarators, "Declarator"):
+                if one.initializer is None:
+                    yield one.name.valueText
+
+
+def _parameters(node: Any) -> list[Any]:
+    """The declarations of parameters of a module or an interface."""
+    listed = [] if node.header.parameters is None else list(node.header.parameters.declarations)
+    return [
+        *listed,
+        *(each.parameter for each in node.members if each.kind.name == "ParameterDeclarationStatement"),
+    ]
 
 
 def shell_text(header: Header, design: Design, instance: str) -> str:

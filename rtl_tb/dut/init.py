@@ -23,8 +23,10 @@ from golden.errors import SpecError
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField
 from golden.vectors.word import RESULTS, Field, WordLayout
+from rtl_tb.dut.controls import at_once, clear_given, decide
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.fit import entries, entry_width
+from rtl_tb.dut.headers import tops
 from rtl_tb.dut.matching import (
     CONTROL_ROLES,
     MAIN,
@@ -39,6 +41,7 @@ from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
+from rtl_tb.dut.structure import Reset, Structure, structure_of
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
 
@@ -87,6 +90,15 @@ class _Roles:
     left: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
 
+    reset: Reset | None = None
+    """How the reset acts, as far as registers show it."""
+
+    at_once: bool = False
+    """Whether the operands reach the result without a register."""
+
+    clear_given: str = ""
+    """`given` of a clear that acts without valid."""
+
     reset_clears: bool = False
     """Whether the reset is all that clears an accumulator: it then is no reset to the bench."""
 
@@ -102,6 +114,8 @@ class _Roles:
 
     def guess(self, role: str) -> str:
         """The mark behind a role that is not sure, with the other candidates."""
+        if role in self.found.remarks:
+            return f"{GUESS}: {self.found.remarks[role]}"
         if role not in self.found.doubts:
             return ""
         others = self.found.doubts[role][:_SHOWN]
@@ -178,12 +192,15 @@ def draft(
     given = given or Given()
     design = given.design(sources, top)
     vhdl = in_vhdl(design.sources)
+    units = tops(design) if top is None and not vhdl else []
+    design = replace(design, top=units[0]) if len(units) == 1 else design
     top_module, remark = _elaborated(design, vhdl)
     module = _taken_apart(top_module)
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
     layout = WordLayout.of(unit) if unit else None
-    roles = _roles(module, unit)
+    structure = None if vhdl else structure_of(replace(design, top=module.name))
+    roles = _roles(module, unit, structure)
     lines = [
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
@@ -300,8 +317,9 @@ def _is_operand(port: Port) -> bool:
     return operand_by_name(port.name, port.direction) is not None and not several and not handshake
 
 
-def _roles(module: Module, unit: Instruction | None) -> _Roles:
-    """What each port is for; of a `unit` that is known only what it has."""
+def _roles(module: Module, unit: Instruction | None, structure: Structure | None = None) -> _Roles:
+    """What each port is for; of a `unit` that is known only what it has. The registers of the `structure`
+    decide what is a valid and what an enable."""
     fields = {item.name: item for item in WordLayout.of(unit).fields} if unit else None
     modes = _mode_ports(module, unit)
     status = [_STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
@@ -315,7 +333,13 @@ def _roles(module: Module, unit: Instruction | None) -> _Roles:
         gone = {name for name, ports in (("mode", modes), ("flags", flags)) if ports}
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=state)
+    decide(found, module, structure, state)
     roles = _Roles(found, modes=modes, flags=flags)
+    if structure is not None:
+        roles.at_once = at_once(found, module, structure)
+        roles.clear_given = clear_given(found, module, structure)
+        reset = roles.port("reset")
+        roles.reset = structure.reset(module.ports[reset]) if reset else None
     roles.reset_clears = (
         fields is not None
         and "clear" in fields
@@ -323,8 +347,9 @@ def _roles(module: Module, unit: Instruction | None) -> _Roles:
         and "clear" not in found.roles
         and "reset" in found.roles
     )
-    used = apart | {name for each in found.roles.values() for name in each.ports}
-    roles.valids = several_valids(others, found)
+    used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
+    missing = [role for role in MAIN if role in (fields or ()) and role not in found.roles]
+    roles.valids = several_valids(others, found, missing)
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     for name, port in others.ports.items():
         by_header = port.header and name.rpartition(".")[2] in (roles.port("clock"), roles.port("reset"))
@@ -440,10 +465,11 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
     clock, reset = roles.port("clock"), roles.port("reset")
     lines = [f"clock: {_scalar(clock)}{roles.guess('clock')}"] if clock else ["# clock: clk"]
     if reset and not roles.reset_clears:
-        active = "low" if _RESET_LOW.search(reset) else "high"
+        by_name = f"{GUESS}: polarity by name, and whether it is synchronous"
+        shape, mark = (roles.reset, "") if roles.reset else (Reset(_is_low(roles, reset), True), by_name)
         lines.append(
-            f"reset: {{port: {_scalar(reset)}, active: {active}, synchronous: true, cycles: "
-            f"4}}{GUESS}: polarity by name"
+            f"reset: {{port: {_scalar(reset)}, active: {'low' if shape.active_low else 'high'}, "
+            f"synchronous: {str(shape.synchronous).lower()}, cycles: 4}}{mark}"
         )
     lines.append("handshake:")
     out_valid = roles.port("out_valid")
@@ -458,10 +484,12 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
         enable = roles.port("enable")
         lines += [
             f"  kind: latency{GUESS}: there is no pair of valid ports",
-            "  latency: measure    # or the number of cycles",
+            "  latency: 0    # the operands reach the result without a register"
+            if roles.at_once
+            else "  latency: measure    # or the number of cycles",
         ]
         lines += _input(roles, ready=False)
-        lines += [_by_name(f"  enable: {_signal(enable)}")] if enable else []
+        lines += [_marked(f"  enable: {_signal(enable)}", roles.guess("enable"))] if enable else []
         lines += ["  # interval: 1    # cycles from one set of operands to the next"]
         if unit is not None and unit.state and not given:
             ones = [name for name in roles.left if module.ports[name].width == 1]
@@ -480,15 +508,22 @@ def _input(roles: _Roles, ready: bool = True) -> list[str]:
         valid = roles.port("in_valid")
         doubt = _doubt(roles, "in_valid", *(["in_ready"] if ready else []))
         return [_side("input", valid, roles.port("in_ready") if ready else None, doubt)] if valid else []
-    if not ready or not any(name for _, name, _ in roles.valids):
+    readies = [name for _, name, _ in roles.valids if name]
+    if not ready or not readies or not all(operands for _, _, operands in roles.valids):
         names = ", ".join(_signal(valid) for valid, _, _ in roles.valids)
-        return [_by_name(f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed"]
+        more = f"; with {', '.join(readies)}: a list of {{operands, valid, ready}}" if readies else ""
+        return [_by_name(f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed{more}"]
     lines = ["  input:"]
     for valid, name, operands in roles.valids:
         words = f"operands: [{', '.join(operands)}], valid: {_signal(valid)}"
         words += f", ready: {_signal(name)}" if name else ""
-        lines.append(_by_name(f"    - {{{words}}}"))
+        lines.append(_marked(f"    - {{{words}}}", _left_to(roles, operands)))
     return lines
+
+
+def _left_to(roles: _Roles, operands: Sequence[str]) -> str:
+    """The mark behind a channel whose operand no port is named after."""
+    return f"{GUESS}: its operand is what is left" if any(not roles.ports(each) for each in operands) else ""
 
 
 def _doubt(roles: _Roles, *names: str) -> str:
@@ -499,8 +534,7 @@ def _side(side: str, valid: str, ready: str | None, doubt: str = "") -> str:
     signals = {"valid": valid} | ({"ready": ready} if ready else {})
     waits = {} if not ready else {"input": {"valid": "ready"}, "output": {"ready": "valid"}}[side]
     words = ", ".join(f"{role}: {_signal(name, waits.get(role, ''))}" for role, name in signals.items())
-    line = _by_name(f"  {side}: {{{words}}}")
-    return line if GUESS in line else line + doubt
+    return _marked(f"  {side}: {{{words}}}", doubt)
 
 
 def _signal(name: str, fellow: str = "") -> str:
@@ -510,6 +544,17 @@ def _signal(name: str, fellow: str = "") -> str:
         return f"{{port: {_scalar(name)}, only_if: {fellow}}}"
     low = _LOW.search(name.rpartition(".")[2])
     return f"{{port: {_scalar(name)}, active: low}}" if low else _scalar(name)
+
+
+def _marked(line: str, doubt: str) -> str:
+    """A line of the handshake with the mark of a polarity that is guessed, or else that of a doubt."""
+    marked = _by_name(line)
+    return marked if GUESS in marked else marked + doubt
+
+
+def _is_low(roles: _Roles, reset: str) -> bool:
+    """Whether the reset acts with 0: as registers show it, or else by its name."""
+    return roles.reset.active_low if roles.reset else _RESET_LOW.search(reset) is not None
 
 
 def _by_name(line: str) -> str:
@@ -566,12 +611,14 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
                 f"  # {operand}: {', '.join(names)}{GUESS}: {width} bits, but the operand has "
                 f"{item.elements} x {item.bits}{_candidates_text(module, roles, operand)}"
             )
+        elif operand == "clear" and names and roles.clear_given:
+            lines.append(f"  clear: {{port: {_scalar(names[0])}, given: {roles.clear_given}}}")
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
             lines.append(f"  {operand}: {placed}{_riscv(unit, roles) if operand == 'flags' else ''}")
         elif operand == "clear" and roles.reset_clears:
-            low = ", active: low" if _RESET_LOW.search(roles.port("reset") or "") else ""
-            port = _scalar(roles.port("reset") or "")
+            reset = roles.port("reset") or ""
+            low, port = ", active: low" if _is_low(roles, reset) else "", _scalar(reset)
             lines.append(
                 f"  clear: {{port: {port}{low}, given: before_operands}}{GUESS}: nothing but the reset "
                 "seems to clear"
@@ -673,6 +720,7 @@ def _unused_controls(roles: _Roles) -> list[tuple[str, str]]:
             unused["out_ready"] = "a ready"
     elif clock:
         unused = {"out_ready": "a ready"}
-    return [
+    idle = [
         (name, f"{what} that is always there") for role, what in unused.items() if (name := roles.port(role))
     ]
+    return [*idle, *roles.found.tied.items()]

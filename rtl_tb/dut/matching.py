@@ -277,11 +277,13 @@ class Candidate:
 @dataclass
 class Match:
     """What was found: the candidate of each role, and of roles that are not sure the others that may be
-    it."""
+    it, or another remark; and controls that have no role, with what they are."""
 
     roles: dict[str, Candidate] = field(default_factory=dict)
     doubts: dict[str, list[str]] = field(default_factory=dict)
     scores: dict[str, int] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+    tied: dict[str, str] = field(default_factory=dict)
 
 
 def match(module: Module, fields: Mapping[str, Field] | None, state: bool = False) -> Match:
@@ -381,7 +383,8 @@ def _of_order(each: Candidate, role: str, order: Sequence[str]) -> int:
 
 def _candidates(module: Module, fields: Mapping[str, Field] | None) -> list[Candidate]:
     methods, signals = _methods(module)
-    singles = [_single(name, port, methods, signals) for name, port in module.ports.items()]
+    spoken = _spoken(module)
+    singles = [_single(name, port, methods, signals, spoken) for name, port in module.ports.items()]
     groups: dict[tuple[tuple[str, ...], str, int], list[tuple[int, Candidate]]] = {}
     for each in singles:
         numbers = [at for at, word in enumerate(each.words) if word.isdigit()]
@@ -419,11 +422,37 @@ def _counts(
     return not named and len(members) <= len(MAIN)
 
 
-def _single(name: str, port: Port, methods: Mapping[str, str], signals: Mapping[str, str]) -> Candidate:
-    own = name
+def _single(
+    name: str,
+    port: Port,
+    methods: Mapping[str, str],
+    signals: Mapping[str, str],
+    spoken: Mapping[str, str],
+) -> Candidate:
+    own = spoken.get(name, name)
     if name not in signals:  # an argument of a method
-        own = next((name[len(m) + 1 :] for m in methods if name.startswith(f"{m}_")), name)
+        own = next((name[len(m) + 1 :] for m in methods if name.startswith(f"{m}_")), own)
     return Candidate((name,), port.direction, port.width, words_of(own), None, signals.get(name), port.header)
+
+
+_HLS = {
+    "_z": {"input": {"_vz": "valid", "_lz": "ready"}, "output": {"_lz": "valid", "_vz": "ready"}},
+    "_dat": {each: {"_vld": "valid", "_rdy": "ready"} for each in ("input", "output")},
+}
+"""Ends of the names that Catapult gives the data of a channel, and by the direction of the data its valid and
+its ready: x_rsc_z, x_rsc_vz, x_rsc_lz, where v comes from outside, and x_rsc_dat, x_rsc_vld, x_rsc_rdy."""
+
+
+def _spoken(module: Module) -> dict[str, str]:
+    """The ports of Catapult's channels with names that say what they are."""
+    found: dict[str, str] = {}
+    for name, port in module.ports.items():
+        for end, sides in _HLS.items():
+            stem = name.removesuffix(end)
+            fellows = {f"{stem}{other}": word for other, word in sides.get(port.direction, {}).items()}
+            if stem != name and fellows.keys() & module.ports.keys():
+                found |= {each: f"{stem}_{word}" for each, word in fellows.items()} | {name: stem}
+    return found
 
 
 def _methods(module: Module) -> tuple[dict[str, str], dict[str, str]]:
@@ -458,11 +487,14 @@ def operand_by_name(name: str, direction: str) -> str | None:
     return roles[0] if roles else None
 
 
-def several_valids(module: Module, found: Match) -> list[tuple[str, str | None, list[str]]]:
+def several_valids(
+    module: Module, found: Match, missing: Sequence[str] = ()
+) -> list[tuple[str, str | None, list[str]]]:
     """The valids of the operands, where they are several: each with its ready, or None, and its operands;
     without operands where they are no channels of their own.
 
     A channel is known by the words that its valid shares with the ports of an operand: input_a_stb, input_a.
+    Operands for which no port was found, `missing`, belong to the channels that are left, one to each.
     """
     if "in_valid" not in found.roles or found.roles["in_valid"].method is not None:
         return []
@@ -473,33 +505,47 @@ def several_valids(module: Module, found: Match) -> list[tuple[str, str | None, 
         for name in each.ports
     }
 
+    spoken = _spoken(module)
+
     def alike(role: str, direction: str) -> list[Candidate]:
         best = found.scores.get(role, _NEVER)
         ports = [(name, port) for name, port in module.ports.items() if name not in others]
-        each = [Candidate((name,), port.direction, port.width, words_of(name)) for name, port in ports]
+        each = [
+            Candidate((name,), port.direction, port.width, words_of(spoken.get(name, name)))
+            for name, port in ports
+        ]
         each = [one for one in each if one.direction == direction]
         return [one for one in each if score(one, role, None, MAIN) >= max(best - 1, SURE + 1)]
 
     valids, readies = alike("in_valid", "input"), alike("in_ready", "output")
     if len(valids) < 2:
         return []
-    channels: list[tuple[str, str | None, list[str]]] = []
     operands = [role for role in found.roles if role not in CONTROL_ROLES and role not in RESULTS]
     keys = [_key(each, "in_valid") for each in valids]
     own: list[list[str]] = [[] for _ in valids]
     for role in operands:
-        words = (
-            set(_key(found.roles[role], role))
-            | {role}
-            | {w for w in found.roles[role].words if w in _ORDINAL}
-        )
-        fits = [len(words & set(key)) for key in keys]
+        each = found.roles[role]
+        words = set(_key(each, role)) | {role} | {word for word in each.words if word in _ORDINAL}
+        shared = [len(words & set(key)) for key in keys]
+        # A valid without a word of its own is that of the operand that no other one is named after.
+        named = [_stem(one) == each.words for one in valids]
+        fits = list(zip(shared, named, (not key for key in keys), strict=True))
         own[fits.index(max(fits))].append(role)
-    apart = all(own) and all(keys)
+    left = [roles for roles in own if not roles]
+    if left and len(left) == len(missing):
+        for roles, role in zip(left, missing, strict=True):
+            roles.append(role)
+    apart = all(own) and len(set(keys)) == len(keys)
+    channels: list[tuple[str, str | None, list[str]]] = []
     for valid, key, roles in zip(valids, keys, own, strict=True):
         ready = next((one.ports[0] for one in readies if _key(one, "in_ready") == key), None)
-        channels.append((valid.ports[0], ready if apart else None, roles if apart else []))
+        channels.append((valid.ports[0], ready, roles if apart else []))
     return channels
+
+
+def _stem(valid: Candidate) -> tuple[str, ...]:
+    """The words of a valid without those that say that it is one."""
+    return tuple(word for word in valid.words if word not in _WORDS["in_valid"])
 
 
 def _key(each: Candidate, role: str) -> frozenset[str]:

@@ -34,6 +34,7 @@ _LEADING = ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE", "ENUMDTYPE", "PARA
 _TWO_STATES = ("bit", "byte", "shortint", "int", "longint")
 _HAS_INTERFACE = "Interfaced port on top level module"
 """What Verilator says of a top module with an interface as a port."""
+_ENCODED = re.compile(r"__0([0-9A-F]{2})")
 _RANGE = re.compile(r"\[(-?\d+):(-?\d+)\]")
 
 
@@ -142,10 +143,11 @@ def read_ports(design: Design) -> Module:
             return _with_icarus(simulators.icarus(), design)
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
             refused = first if isinstance(first, ElaborationError) else second
-            if hint := headers.unknown_parameters(design, str(refused)):
+            said = str(refused)
+            if hint := headers.unknown_parameters(design, said) or headers.without_default(design, said):
                 raise ElaborationError(f"{refused}{hint}") from refused.__cause__
-            said = refused if isinstance(refused, ElaborationError) else first
-            raise said from said.__cause__  # the tool's whole log, and not the other tool's
+            last = refused if isinstance(refused, ElaborationError) else first
+            raise last from last.__cause__  # the tool's whole log, and not the other tool's
 
 
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:
@@ -210,7 +212,7 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
             raise MachineError(
                 f"{simulator.version_text} wrote no readable list of ports: {error}"
             ) from error
-    modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
+    modules = {_plain(node["origName"]): node for node in tree["modulesp"] if node["type"] == "MODULE"}
     modules.pop(headers.SHELL, None)
     # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.
     lowest = min((node["level"] for node in modules.values()), default=0)
@@ -224,13 +226,18 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     }
     variables = [node for node in tops[name]["stmtsp"] if node["type"] == "VAR"]
     ports = {
-        node["origName"]: _verilator_port(node, types)
+        _plain(node["origName"]): _verilator_port(node, types)
         for node in variables
         if node.get("direction", "NONE") != "NONE"
     }
     return Module(
-        name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM")
+        name, ports, tuple(_plain(node["origName"]) for node in variables if node.get("varType") == "GPARAM")
     )
+
+
+def _plain(name: str) -> str:
+    """A name as the text has it: Verilator writes the second of two underscores as ___05F, a $ as __024."""
+    return _ENCODED.sub(lambda found: chr(int(found[1], 16)), name)
 
 
 def parameter_list(values: Mapping[str, int | str], types: Mapping[str, str]) -> str:
@@ -253,7 +260,7 @@ def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
 
 
 def _verilator_port(node: Node, types: dict[str, Node]) -> Port:
-    return _of_type(node["origName"], node["direction"].lower(), types[node["dtypep"]], types)
+    return _of_type(_plain(node["origName"]), node["direction"].lower(), types[node["dtypep"]], types)
 
 
 def _of_type(name: str, direction: str, kind: Node, types: dict[str, Node]) -> Port:
@@ -267,12 +274,13 @@ def _of_type(name: str, direction: str, kind: Node, types: dict[str, Node]) -> P
         if kind["type"] in ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE"):
             (unpacked if kind["type"] == "UNPACKARRAYDTYPE" else packed).append(_range(kind["declRange"]))
         if kind["type"] == "ENUMDTYPE":
-            items = {item["name"]: _constant(item["valuep"][0]["name"]) for item in kind["itemsp"]}
+            items = {_plain(item["name"]): _constant(item["valuep"][0]["name"]) for item in kind["itemsp"]}
         kind = types[kind["dtypep" if kind["type"] == "PARAMTYPEDTYPE" else "refDTypep"]]
     members: list[tuple[int, Port]] = []
     if kind["type"] in ("STRUCTDTYPE", "UNIONDTYPE") and kind.get("packed"):
         fields = [
-            _of_type(each["name"], direction, types[each["dtypep"]], types) for each in kind["membersp"]
+            _of_type(_plain(each["name"]), direction, types[each["dtypep"]], types)
+            for each in kind["membersp"]
         ]
         bits = members_of(fields, kind["type"] == "UNIONDTYPE", members)
     else:

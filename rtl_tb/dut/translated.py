@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.ports import Design, literal
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.slang import LENIENT
 from rtl_tb.dut.wrapper import wrapper_of
@@ -34,7 +35,11 @@ _READ = (
     "-Wno-range-width-oob",  # what lies beyond a vector is X, no error
     *LENIENT,
 )
-_WRITTEN = (f"write_verilog -noattr -noparallelcase {NAME}.v",)
+AS_TEXT = ("maccmap -unmap", "techmap t:$bwmux t:$alu t:$fa t:$lcu t:$sop")
+"""The commands of Yosys that take apart the cells for which `write_verilog` has no expression: it would write
+an instance of a module that no simulator has. A $bwmux becomes a multiplexer for each bit, so that no X gets
+lost or made."""
+_WRITTEN = (*AS_TEXT, f"write_verilog -noattr -noparallelcase {NAME}.v")
 
 
 def built_readable(
@@ -97,14 +102,34 @@ def elaborated_by(
         ElaborationError: it refuses the design.
     """
     (folder / f"{NAME}.sv").write_text(wrapper, encoding="utf-8")
-    lines = [*_READ, f"--top {NAME}"]
-    lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in dut.defines.items()]
-    lines += [f"-I {_quoted(path)}" for path in dut.include]
-    lines += [f"-y {_quoted(path)}" for path in dut.libraries]
-    lines += [_quoted(path) for path in (*dut.sources, folder / f"{NAME}.sv")]
+    sources = (*dut.sources, folder / f"{NAME}.sv")
+    design = Design(sources, NAME, dut.include, dut.defines, libraries=dut.libraries)
+    read_by(yosys, design, commands, folder, f"the DUT {dut.name}")
+
+
+def read_by(
+    yosys: translators.Translator,
+    design: Design,
+    commands: Sequence[str],
+    folder: Path,
+    what: str,
+    **limit: float,
+) -> None:
+    """Has Yosys elaborate a design and run these commands, in a folder; `limit` as for its runs.
+
+    Raises:
+        ElaborationError: it refuses the design; the message calls it `what`.
+    """
+    defines, parameters = design.defines or {}, design.parameters or {}
+    lines = [*_READ, f"--top {design.top}"]
+    lines += [f"-G {_quoted(f'{key}={literal(value)}')}" for key, value in parameters.items()]
+    lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in defines.items()]
+    lines += [f"-I {_quoted(path)}" for path in design.include]
+    lines += [f"-y {_quoted(path)}" for path in design.libraries]
+    lines += [_quoted(path) for path in design.sources]
     (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
     read = ("read_slang -f arguments.f", "proc")
-    translators.run_yosys(yosys, [*read, *commands], folder, f"the DUT {dut.name}")
+    translators.run_yosys(yosys, [*read, *commands], folder, what, **limit)
 
 
 def _quoted(value: object) -> str:

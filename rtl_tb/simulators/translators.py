@@ -26,6 +26,8 @@ _PYOSYS = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' 
 _READER = "read_slang"
 _PYOSYS_HELP = f"from pyosys import libyosys; libyosys.run_pass('help {_READER}')"
 _SCRIPT = "commands.ys"
+_LIMIT = 600.0
+"""Seconds that a run may take, so that one that hangs ends."""
 GET_YOSYS = "pip install pyosys"
 
 
@@ -41,8 +43,9 @@ class Translator:
     name: str
     command: tuple[str, ...]
 
-    def run(self, arguments: Sequence[str | Path], folder: Path, what: str) -> str:
-        """Runs it in `folder` and returns what it printed, which stays there in translator.log.
+    def run(self, arguments: Sequence[str | Path], folder: Path, what: str, limit: float = _LIMIT) -> str:
+        """Runs it in `folder` for at most `limit` seconds and returns what it printed, which stays there in
+        translator.log.
 
         Raises:
             ElaborationError: it refused; the message is its own first error.
@@ -50,7 +53,7 @@ class Translator:
         try:
             log = folder / "translator.log"
             return simulators.run(
-                [*self.command, *arguments], folder=folder, env=_env(), log=log, timeout=600
+                [*self.command, *arguments], folder=folder, env=_env(), log=log, timeout=limit
             )
         except ToolFailed as error:
             raise no_build(error, self.name, what, first_error(error.text)) from error
@@ -65,10 +68,13 @@ def yosys() -> Translator:
     return _yosys(os.environ.get("MMAGOLD_YOSYS"), os.environ.get("PATH", ""))
 
 
-def run_yosys(tool: Translator, commands: Sequence[str], folder: Path, what: str) -> None:
-    """Runs commands of Yosys in a folder; raises ElaborationError where one fails."""
+def run_yosys(
+    tool: Translator, commands: Sequence[str], folder: Path, what: str, limit: float = _LIMIT
+) -> None:
+    """Runs commands of Yosys in a folder for at most `limit` seconds; raises ElaborationError where one
+    fails."""
     (folder / _SCRIPT).write_text("\n".join(commands) + "\n", encoding="utf-8")
-    tool.run([_SCRIPT], folder, what)
+    tool.run([_SCRIPT], folder, what, limit)
 
 
 @lru_cache(maxsize=8)

@@ -3,6 +3,8 @@ hang on them, on an order of processes or branches, or on delays."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from rtl_tb.check.options import Options
 from rtl_tb.check.readings import as_run
 from rtl_tb.check.synthesis import SynthesisResult, ask_synthesis
 from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.translated import AS_TEXT
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.runs.verdict import judge
@@ -147,6 +150,41 @@ def test_which_texts_have_undefined_bits(tmp_path: Path, body: str, undefined: b
     file = unit(tmp_path, f"{out}\n{FUNCTION.format(body)}", "32'(f(sum[7:0]))")
     text = declared((tmp_path / "mac4.sv").read_text(encoding="utf-8"))
     assert synthesise(replace(job, dut=load_dut(file)), text).undefined == undefined
+
+
+PARTS = """
+    logic [3:0][7:0] bytes; logic [31:0] back; logic open;
+    bytes = ~x; for (int i = 0; i < 4; i++) bytes[2'(x[1:0] + 2'(i))] = x[2'(x[1:0] + 2'(i)) * 8 +: 8];
+    back = 32'(bytes); back[x[4:0] +: 1] = ~back[x[4:0]]; back[x[4:0]] = ~back[x[4:0]];
+    if (x != 32'd3) open = 0;
+    return back ^ {32{open & ~open}};
+"""
+"""A function whose result is `x`; its text assigns parts of a vector and has an undefined bit."""
+
+
+def test_a_netlist_of_parts_that_are_assigned_runs(tmp_path: Path) -> None:
+    """Yosys' $bwmux, of which Verilator knows nothing."""
+    found = asked(tmp_path, PARTS.replace("\n", " "))
+    assert (found.verdict.passed, found.texts, found.notes) == (True, [], [])
+
+
+CELLS = """
+from pyosys import libyosys
+from pathlib import Path
+libyosys.run_pass("test_cell -n 1 -s 1 -w cell all")
+for cell in Path().glob("cell_*.il"):
+    for command in (f"read_rtlil {cell}", *COMMANDS, f"write_verilog -noattr {cell.stem}.v", "design -reset"):
+        libyosys.run_pass(command)
+"""
+
+
+def test_every_cell_is_written_as_an_expression(tmp_path: Path) -> None:
+    pytest.importorskip("pyosys")
+    text = CELLS.replace("COMMANDS", repr(AS_TEXT))
+    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    written = {file.stem: file.read_text(encoding="utf-8") for file in tmp_path.glob("cell_*.v")}
+    assert len(written) > 50
+    assert [name for name, text in written.items() if r"\$" in text] == []
 
 
 def test_variables_of_two_states_begin_with_zeros(tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""Which control input is a valid, and which stops the pipeline, decided by the registers of the unit
+(rtl_tb/dut/structure.py); what they do not decide stays as the names say it, with a remark.
+
+An enable stops every register before the result and its valid. A valid travels through registers to an
+output, or lets an accumulator add while a clear or another register goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtl_tb.dut.matching import CONTROL_ROLES, MAIN, SURE, Candidate, Match, words_of
+from rtl_tb.dut.ports import Module, Port
+from rtl_tb.dut.structure import Structure
+
+ON_NO_REGISTER = "an enable of a combinational path"
+_VALIDS = {"valid", "vld", "dv", "nvalid", "nvld", "v", "stb", "strobe", "nd"}
+"""Words of an input that say that it is a valid; others (en, ce, start, go) may be either."""
+_ALONE = 100
+"""A score that no other port comes near, so that this valid is the only one."""
+_ONE_REGISTER = "with one register a valid and an enable are the same"
+
+
+def decide(found: Match, module: Module, structure: Structure | None, state: bool) -> None:
+    """Corrects the roles `enable`, `in_valid` and `out_valid` of a match in place.
+
+    Args:
+        state: the unit keeps its accumulator.
+    """
+    if "enable" not in found.roles and "in_valid" not in found.roles:
+        return
+    if any(found.roles[role].method for role in ("enable", "in_valid") if role in found.roles):
+        return
+    seen = None if structure is None else _Seen(found, module, structure)
+    if seen is None or not seen.known:
+        _by_names(found)
+    elif seen.combinational:
+        _on_no_register(found)
+    else:
+        _by_registers(found, seen, state)
+
+
+def at_once(found: Match, module: Module, structure: Structure) -> bool:
+    """Whether every operand reaches the result without a register."""
+    return _Seen(found, module, structure).combinational
+
+
+def clear_given(found: Match, module: Module, structure: Structure) -> str:
+    """`given` of a clear that sets registers without the valid: with_operands where it leaves the operands of
+    its cycle, before_operands where it drops them; "" where it waits for the valid or nothing is known.
+
+    Valid, enable and clear are taken to act with 1, the reset as registers show it.
+    """
+    if not {"clear", "in_valid", "d"} <= found.roles.keys():
+        return ""
+    port = {
+        role: module.ports[found.roles[role].ports[0]]
+        for role in ("clear", "in_valid", "enable", "reset")
+        if role in found.roles
+    }
+    shape = structure.reset(port["reset"]) if "reset" in port else None
+    if shape is None and "reset" in port:
+        return ""
+    idle: dict[str, list[Port]] = {"0": [], "1": [port["enable"]] if "enable" in port else []}
+    if shape is not None:
+        idle["1" if shape.active_low else "0"].append(port["reset"])
+
+    def sets(clear: str, valid: str) -> set[int]:
+        assumed = {value: list(ports) for value, ports in idle.items()}
+        assumed[clear].append(port["clear"])
+        assumed[valid].append(port["in_valid"])
+        return structure.set_to_constants(assumed)
+
+    without = sets("1", "0") - sets("0", "0")
+    if not without:
+        return ""
+    return "before_operands" if without <= sets("1", "1") else "with_operands"
+
+
+@dataclass
+class _Seen:
+    """What the registers say of the ports of a match."""
+
+    found: Match
+    module: Module
+    structure: Structure
+
+    def __post_init__(self) -> None:
+        operands = [port for role in MAIN for port in self._ports(role)]
+        self.data, self.operands = self._ports("d"), operands
+        self.combinational = bool(operands and self.data) and all(
+            any(self.structure.reaches(one, end, False) for end in self.data) for one in operands
+        )
+        self.stages = self.structure.stages(self.data)
+        self.known = self.combinational or self.stages > 0
+
+    def _ports(self, role: str) -> list[Port]:
+        each = self.found.roles.get(role)
+        return [self.module.ports[name] for name in each.ports] if each is not None else []
+
+    def stops(self, role: str) -> bool:
+        """Whether the port of a role stops every register before the result and its valid."""
+        (port,) = self._ports(role)
+        reset = next(iter(self._ports("reset")), None)
+        shape = self.structure.reset(reset) if reset is not None else None
+        ends = [*self.data, *self._ports("out_valid")]
+        return bool(self.structure.stops(port, ends, reset, shape is not None and shape.active_low))
+
+    def travels(self, role: str) -> list[str]:
+        """The outputs of one bit to which the port of a role comes through registers: the one that is called
+        a valid, or else those that it reaches through nothing else, and no operand does."""
+        (port,) = self._ports(role)
+        named = self._ports("out_valid")
+        if any(self.structure.reaches_later(port, output) for output in named):
+            return [output.name for output in named]
+        return [
+            name
+            for name, output in self.module.ports.items()
+            if output.direction == "output"
+            and output.width == 1
+            and self.structure.reaches_later(port, output)
+            and not self.structure.reaches(port, output, False)
+            and not any(self.structure.reaches(one, output) for one in self.operands)
+        ]
+
+
+def _by_names(found: Match) -> None:
+    """Nothing is known of registers: what may be either says so."""
+    if "enable" in found.roles and "in_valid" not in found.roles:
+        found.remarks["enable"] = "by its name; or input: {valid: ...}"
+    elif "out_valid" not in found.roles and not _VALIDS & set(found.roles["in_valid"].words):
+        found.remarks["in_valid"] = "by its name; or enable: ..."
+    if {"enable", "in_valid"} <= found.roles.keys() and "out_valid" not in found.roles:
+        found.remarks["in_valid"] = f"by its name; or {found.roles['enable'].ports[0]}"
+        found.remarks["enable"] = f"by its name; or {found.roles['in_valid'].ports[0]}"
+
+
+def _on_no_register(found: Match) -> None:
+    """The operands reach the result in the same cycle: there is no pipeline to stop."""
+    enable = found.roles.pop("enable", None)
+    if enable is not None:
+        found.tied[enable.ports[0]] = ON_NO_REGISTER
+    if "out_valid" not in found.roles and "in_valid" in found.roles:
+        found.tied[found.roles.pop("in_valid").ports[0]] = ON_NO_REGISTER
+
+
+def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
+    enable, valid = found.roles.get("enable"), found.roles.get("in_valid")
+    # 1. Exchanged: the one that stops all is the enable.
+    if enable and valid and seen.stops("in_valid") and not seen.stops("enable"):
+        found.roles["enable"], found.roles["in_valid"] = valid, enable
+        found.scores["in_valid"] = _ALONE
+        return
+    # 2. An enable that does not stop all is a valid, where it comes to an output, or else there is none.
+    if enable and not seen.stops("enable"):
+        ends = seen.travels("enable")
+        if valid is None and (ends or state):
+            _make_valid(found, enable, ends, seen.module)
+        else:
+            found.remarks["enable"] = "registers before the result go on without it"
+        return
+    # 3. A valid that stops all, without one of the result, is an enable, unless it says what counts.
+    if valid and not enable and "out_valid" not in found.roles and seen.stops("in_valid"):
+        if seen.stages > 1 and not state:
+            found.roles["enable"] = found.roles.pop("in_valid")
+        elif not state and not _VALIDS & set(valid.words):
+            found.remarks["in_valid"] = f"or enable: {valid.ports[0]}; {_ONE_REGISTER}"
+    elif enable and valid and "out_valid" not in found.roles and seen.stops("in_valid"):
+        found.remarks["in_valid"] = f"or {enable.ports[0]}; each of them stops every register"
+        found.remarks["enable"] = f"or {valid.ports[0]}"
+    elif enable and not valid and seen.stages == 1:
+        found.remarks["enable"] = f"or input: {{valid: {enable.ports[0]}}}; {_ONE_REGISTER}"
+
+
+def _make_valid(found: Match, enable: Candidate, ends: Sequence[str], module: Module) -> None:
+    """Makes an enable the valid of the operands, and the output that it comes to the result's."""
+    found.roles["in_valid"] = found.roles.pop("enable")
+    found.scores["in_valid"] = _ALONE
+    before = found.roles.get("out_valid")
+    if not ends or (before is not None and before.ports[0] in ends):
+        return
+    taken = {name: role for role in CONTROL_ROLES if role in found.roles for name in found.roles[role].ports}
+    # One with a role already is named like a signal of a handshake.
+    end = max(ends, key=lambda name: (name in taken, -list(module.ports).index(name)))
+    if end in taken:
+        del found.roles[taken[end]]
+    found.roles["out_valid"] = Candidate((end,), "output", 1, words_of(end))
+    found.scores["out_valid"] = SURE
+    if len(ends) > 1:
+        found.doubts["out_valid"] = [name for name in ends if name != end]

@@ -1,0 +1,382 @@
+"""What the registers of a unit say of its control signals: whether a reset is asynchronous and with which
+value it acts, whether an input stops the whole pipeline or travels through it as a valid.
+
+Yosys with slang elaborates the unit alone. Inputs are then assumed to have a value, and its netlist is
+resolved bit by bit: each becomes a constant, or the bit that it is a copy of, or stays what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtl_tb.dut.parts import places
+from rtl_tb.dut.ports import Design, Port
+from rtl_tb.dut.translated import read_by
+from rtl_tb.errors import RtlError
+from rtl_tb.simulators import translators
+
+Bit = int | str
+"""A bit of a netlist: its number, or "0", "1", "x", "z"."""
+Values = dict[Bit, Bit]
+"""What each bit is under an assumption: a constant, or a bit that it is a copy of."""
+_FILE = "structure.json"
+_COMMANDS = ("flatten", "memory -nomap -nordff", "opt_clean", f"write_json {_FILE}")
+_LIMIT = 60.0
+"""Seconds for Yosys: a draft does not wait longer; names decide then."""
+_LATCHES = 8
+"""Latches that are looked through: the gates of a few clocks."""
+_ROUNDS = 4
+"""Cycles of reset that are followed: a synchroniser of two registers, and one more."""
+
+
+@dataclass(frozen=True)
+class Reset:
+    """How a reset acts.
+
+    Attributes:
+        active_low: whether it acts with 0. synchronous: whether it acts at an edge of the clock alone.
+    """
+
+    active_low: bool
+    synchronous: bool
+
+
+@dataclass(frozen=True)
+class _Register:
+    """A register, a latch or a memory: what it gives, takes, and needs to take it.
+
+    Attributes:
+        q, d: its bits, in the same order where it is no memory.
+        enables: groups of bits of which one must have the value behind it for it to change: its clock, its
+            enable, the enables of the writes of a memory.
+        loads: a bit with which it is set or reset at once, and the value with which that acts.
+        latch: whether it is a latch, which a cell that gates a clock has before its gate.
+    """
+
+    q: tuple[Bit, ...]
+    d: tuple[Bit, ...]
+    enables: tuple[tuple[tuple[Bit, ...], str], ...]
+    loads: tuple[tuple[Bit, str], ...]
+    memory: bool = False
+    latch: bool = False
+
+    @property
+    def before(self) -> list[Bit]:
+        """The bits of the netlist that decide what it takes."""
+        enables = (bit for group, _ in self.enables for bit in group)
+        return [bit for bit in (*self.d, *enables) if isinstance(bit, int)]
+
+
+def structure_of(design: Design) -> Structure | None:
+    """The structure of a design's top module; None where there is no Yosys with slang, or it refuses the
+    design."""
+    if design.types or design.top is None:
+        return None
+    try:
+        with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
+            what = f"the module {design.top}"
+            read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=_LIMIT)
+            modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
+    except RtlError:
+        return None
+    module = modules.get(design.top)
+    return None if module is None else Structure(module)
+
+
+class Structure:
+    """A netlist of one module, as Yosys writes it."""
+
+    def __init__(self, module: Mapping[str, Any]) -> None:
+        self._ports: Mapping[str, Any] = module["ports"]
+        cells = list(module["cells"].values())
+        self._registers = [_register(cell) for cell in cells if _is_register(cell)]
+        self._of: dict[Bit, int] = {
+            bit: at for at, each in enumerate(self._registers) for bit in each.q if isinstance(bit, int)
+        }
+        self._driver: dict[Bit, Mapping[str, Any]] = {}
+        for cell in cells:
+            if not _is_register(cell):
+                self._driver.update(dict.fromkeys(_side(cell, "output"), cell))
+        self._order = self._sorted(cells)
+
+    def bits(self, port: Port | None) -> tuple[Bit, ...]:
+        """The bits of a port, or of a field of one; nothing where the netlist does not have them one by
+        one."""
+        if port is None:
+            return ()
+        found: list[Bit] = []
+        at, width = places(port)
+        for name, index, lsb in at:
+            whole = self._ports.get(name, {}).get("bits", ())
+            found += whole if index is not None else whole[lsb : lsb + width]
+        return tuple(dict.fromkeys(found))
+
+    def reset(self, port: Port) -> Reset | None:
+        """How a reset acts; None where no register shows it."""
+        bits = self.bits(port)
+        if len(bits) != 1:
+            return None
+        at_once, at_edges = zip(*(self._set_by(bits[0], value) for value in "01"), strict=True)
+        active = [once + edges for once, edges in zip(at_once, at_edges, strict=True)]
+        if active[0] == active[1]:
+            return None
+        low = active[0] > active[1]
+        return Reset(low, not at_once[0 if low else 1])
+
+    def stops(self, control: Port, outputs: Sequence[Port], reset: Port | None, low: bool) -> bool | None:
+        """Whether an input stops every register before these outputs, with one of its values; None where
+        there is no register, or nothing is known."""
+        bits = self.bits(control)
+        ends = [bit for port in outputs for bit in self.bits(port)]
+        if len(bits) != 1 or not ends:
+            return None
+        before = [self._registers[at] for at in self._registers_before(ends)]
+        if not before:
+            return None
+        idle: Values = dict.fromkeys(self.bits(reset), "1" if low else "0")
+        runs = [self._behind_latches({**idle, bits[0]: value}) for value in "01"]
+        return any(all(each.latch or _holds(each, values) for each in before) for values in runs)
+
+    def set_to_constants(self, assumed: Mapping[str, Sequence[Port]]) -> set[int]:
+        """The registers that take a constant at the next edge where these ports have these values; none where
+        one of the ports is not known."""
+        known: Values = {}
+        for value, ports in assumed.items():
+            for port in ports:
+                bits = self.bits(port)
+                if not bits:
+                    return set()
+                known |= dict.fromkeys(bits, value)
+        values = self._resolved(known)
+        return {
+            at
+            for at, each in enumerate(self._registers)
+            if not each.memory and all(values.get(d, d) in ("0", "1") for d in each.d)
+        }
+
+    def reaches(self, source: Port, output: Port, through_registers: bool = True) -> bool:
+        """Whether an output depends on any bit of an input."""
+        found, _ = self._cone(self.bits(output), through_registers)
+        return bool(found & set(self.bits(source)))
+
+    def reaches_later(self, source: Port, output: Port) -> bool:
+        """Whether an output depends on an input of earlier cycles."""
+        _, last = self._cone(self.bits(output), False)
+        before = [bit for at in last for bit in self._registers[at].before]
+        return bool(self._cone(before, True)[0] & set(self.bits(source)))
+
+    def stages(self, outputs: Sequence[Port]) -> int:
+        """1 where no register before these outputs takes what another one gives, 2 where one does, 0 without
+        registers."""
+        before = self._registers_before([bit for port in outputs for bit in self.bits(port)])
+        for at in before:
+            found, _ = self._cone(self._registers[at].d, False)
+            if any(self._of.get(bit, at) != at for bit in found):
+                return 2
+        return min(len(before), 1)
+
+    # The netlist --------------------------------------------------------------------------------------------
+
+    def _registers_before(self, ends: Iterable[Bit]) -> Collection[int]:
+        return self._cone(ends, True)[1]
+
+    def _cone(self, ends: Iterable[Bit], through_registers: bool) -> tuple[set[Bit], set[int]]:
+        """The bits on which these depend, and the registers among them."""
+        found, registers = set[Bit](), set[int]()
+        left: list[Bit] = [bit for bit in ends if isinstance(bit, int)]
+        while left:
+            bit = left.pop()
+            if bit in found:
+                continue
+            found.add(bit)
+            if bit in self._of:
+                at = self._of[bit]
+                if through_registers and at not in registers:
+                    left += self._registers[at].before
+                registers.add(at)
+            elif (cell := self._driver.get(bit)) is not None:
+                left += [each for each in _side(cell, "input") if isinstance(each, int)]
+        return found, registers
+
+    def _set_by(self, bit: Bit, value: str) -> tuple[int, int]:
+        """The registers that a value of an input sets at once, and those that it sets at the next edge."""
+        known: Values = {bit: value}
+        at_once, at_edges = set[int](), set[int]()
+        for _ in range(_ROUNDS):
+            values = self._resolved(known)
+            for at, each in enumerate(self._registers):
+                if each.memory:
+                    continue
+                if any(values.get(load, load) == active for load, active in each.loads):
+                    at_once.add(at)
+                elif all((now := values.get(d, d)) in ("0", "1") and now != d for d in each.d):
+                    at_edges.add(at)
+                    known |= {q: values.get(d, d) for q, d in zip(each.q, each.d, strict=True)}
+        return len(at_once), len(at_edges - at_once)
+
+    def _behind_latches(self, known: Values) -> Values:
+        """What each bit is once latches show what they are given, where that is a constant."""
+        shown: Values = {}
+        for each in [one for one in self._registers if one.latch][:_LATCHES]:
+            opened: Values = {bit: active for group, active in each.enables for bit in group}
+            values = self._resolved({**opened, **known})
+            now = {q: values.get(d, d) for q, d in zip(each.q, each.d, strict=True)}
+            shown |= {q: bit for q, bit in now.items() if bit in ("0", "1")}
+        return self._resolved({**shown, **known})
+
+    def _resolved(self, known: Values) -> Values:
+        """What each bit is where some are known."""
+        values = dict(known)
+        for cell in self._order:
+            # A bit of which nothing is known stands for itself, also by being left out.
+            for bit, now in zip(cell["connections"].get("Y", ()), _outputs(cell, values), strict=False):
+                values.setdefault(bit, bit if now is None else now)
+        return values
+
+    def _sorted(self, cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The cells without registers, each behind those that feed it; in a loop, in any order."""
+        order: list[Mapping[str, Any]] = []
+        begun = set[int]()
+        for first in cells:
+            stack = [(first, False)]
+            while stack:
+                cell, done = stack.pop()
+                if done:
+                    order.append(cell)
+                elif id(cell) not in begun and not _is_register(cell):
+                    begun.add(id(cell))
+                    stack.append((cell, True))
+                    feeding = (self._driver.get(bit) for bit in _side(cell, "input"))
+                    stack += [(each, False) for each in feeding if each is not None]
+        return order
+
+
+def _side(cell: Mapping[str, Any], direction: str) -> list[Bit]:
+    """The bits at the inputs or the outputs of a cell."""
+    pins = cell["port_directions"]
+    return [bit for pin, bits in cell["connections"].items() if pins[pin] == direction for bit in bits]
+
+
+def _is_register(cell: Mapping[str, Any]) -> bool:
+    return {"D", "Q"} <= cell["connections"].keys() or cell["type"] in ("$mem", "$mem_v2")
+
+
+def _register(cell: Mapping[str, Any]) -> _Register:
+    pins = {pin: tuple(bits) for pin, bits in cell["connections"].items()}
+    if "Q" not in pins:
+        d = (*pins["WR_DATA"], *pins["WR_ADDR"], *pins["RD_ADDR"])
+        return _Register(pins["RD_DATA"], d, ((pins["WR_EN"], "1"),), (), memory=True)
+
+    def active(pin: str) -> str:
+        return str(cell["parameters"].get(f"{pin}_POLARITY", "1"))[-1]
+
+    loads = [(bit, active(pin)) for pin in ("ARST", "ALOAD", "SET", "CLR") for bit in pins.get(pin, ())]
+    enables = [(pins[pin], active(pin)) for pin in ("EN",) if pin in pins]
+    # A clock that stands still, whichever edge it is that counts, changes nothing either.
+    enables += [(pins["CLK"], "")] if "CLK" in pins else []
+    latch = cell["type"].startswith(("$dlatch", "$adlatch"))
+    return _Register(pins["Q"], pins["D"], tuple(enables), tuple(loads), latch=latch)
+
+
+def _holds(register: _Register, values: Values) -> bool:
+    """Whether a register keeps what it has, at every edge."""
+    for bits, active in register.enables:
+        if all((now := values.get(bit, bit)) in ("0", "1") and now != active for bit in bits):
+            return True
+    return not register.memory and all(
+        values.get(d, d) == q for q, d in zip(register.q, register.d, strict=True)
+    )
+
+
+# One cell ---------------------------------------------------------------------------------------------------
+
+
+def _outputs(cell: Mapping[str, Any], values: Values) -> Sequence[Bit | None]:
+    """What each bit of a cell's output is; None: nothing that is known before."""
+    pins = {pin: [values.get(bit, bit) for bit in bits] for pin, bits in cell["connections"].items()}
+    kind, width = cell["type"].strip("$_").lower(), len(pins.get("Y", ()))
+    a, b = pins.get("A", []), pins.get("B", [])
+    signed = [str(cell["parameters"].get(f"{side}_SIGNED", "0"))[-1] == "1" for side in "AB"]
+    if kind == "mux":
+        return [_chosen(pins["S"][0], *each) for each in zip(a, b, strict=True)]
+    if kind == "bwmux":
+        return [_chosen(*each) for each in zip(pins["S"], a, b, strict=True)]
+    if kind == "pmux":
+        return _one_of(pins["S"], a, [b[at : at + width] for at in range(0, len(b), width)])
+    if kind in ("pos", "buf"):
+        return _extended(a, width, signed[0])
+    if kind in ("and", "or", "not", "xor", "xnor"):
+        rows = [_extended(side, width, all(signed)) for side in ((a, b) if b else (a,))]
+        return [_bitwise(kind, each) for each in zip(*rows, strict=True)]
+    if kind in ("add", "sub", "mul"):
+        return _with_zero(kind, [_extended(side, width, all(signed)) for side in (a, b)])
+    first: Bit | None = None
+    if kind in ("logic_not", "logic_and", "logic_or"):
+        truths = [_any(side) for side in ((a, b) if b else (a,))]
+        first = _bitwise(kind.removeprefix("logic_"), truths)
+    elif kind in ("reduce_or", "reduce_bool"):
+        first = _any(a)
+    elif kind == "reduce_and":
+        first = "0" if "0" in a else "1" if set(a) == {"1"} else None
+    elif kind in ("eq", "ne", "eqx", "nex"):
+        first = _equal(a, b, all(signed), kind.startswith("n"))
+    return [first, *["0"] * (width - 1)]
+
+
+def _extended(bits: Sequence[Bit], width: int, signed: bool) -> list[Bit]:
+    fill: Bit = bits[-1] if signed and bits else "0"
+    return [*bits, *[fill] * (width - len(bits))][:width]
+
+
+def _with_zero(kind: str, sides: Sequence[Sequence[Bit]]) -> Sequence[Bit | None]:
+    """A sum, a difference or a product of which one side is zero."""
+    none = [set(side) == {"0"} for side in sides]
+    if kind == "mul":
+        return sides[none.index(True)] if any(none) else []
+    if none[1]:
+        return sides[0]
+    return sides[1] if none[0] and kind == "add" else []
+
+
+def _chosen(select: Bit, zero: Bit, one: Bit) -> Bit | None:
+    return zero if select == "0" or zero == one else one if select == "1" else None
+
+
+def _one_of(selects: Sequence[Bit], none: Sequence[Bit], words: Sequence[Sequence[Bit]]) -> list[Bit | None]:
+    """Each bit of the words that may be chosen, where all of them have the same."""
+    may = [word for select, word in zip(selects, words, strict=True) if select != "0"]
+    if "1" not in selects:
+        may.append(none)
+    return [column[0] if len(set(column)) == 1 else None for column in zip(*may, strict=True)]
+
+
+def _bitwise(kind: str, bits: Sequence[Bit | None]) -> Bit | None:
+    """A gate: the constant that it gives in any case, or the bit that it lets through."""
+    if kind == "not":
+        return {"0": "1", "1": "0"}.get(str(bits[0])) if isinstance(bits[0], str) else None
+    if kind in ("xor", "xnor"):
+        known = set(bits) <= {"0", "1"}
+        return str((bits.count("1") + (kind == "xnor")) % 2) if known else None
+    wins, yields = ("0", "1") if kind == "and" else ("1", "0")
+    left = {bit for bit in bits if bit != yields}
+    if wins in left:
+        return wins
+    return yields if not left else left.pop() if len(left) == 1 else None
+
+
+def _any(bits: Sequence[Bit]) -> Bit | None:
+    """Whether any bit is 1: a constant, or the one bit that says it."""
+    return _bitwise("or", bits)
+
+
+def _equal(a: Sequence[Bit], b: Sequence[Bit], signed: bool, inverted: bool) -> Bit | None:
+    width = max(len(a), len(b))
+    pairs = list(zip(_extended(a, width, signed), _extended(b, width, signed), strict=True))
+    if any({one, other} == {"0", "1"} for one, other in pairs):
+        return "1" if inverted else "0"
+    return ("0" if inverted else "1") if all(one == other != "x" for one, other in pairs) else None

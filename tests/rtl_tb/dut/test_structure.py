@@ -1,0 +1,306 @@
+"""What a draft says of clock enables, valids and resets: what the registers of the unit do, whatever its
+ports are called. And which names it takes from the text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from golden.errors import SpecError
+from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.init import draft
+from rtl_tb.dut.ports import Design, read_ports
+from rtl_tb.dut.structure import Reset, structure_of
+from rtl_tb.dut.wrapper import write_wrapper
+from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.simulators import translators
+
+PRODUCT = (
+    "unit: product\nshape: {k: 1}\nformats: {a: s8, b: s8, d: s16}\nsteps:\n"
+    "  - multiply: {to: products}\n"
+    "  - round: {of: products, rounding: toward_zero, overflow: saturate, zero: positive}\n"
+)
+MAC = (
+    "unit: mac\nshape: {k: 1}\nformats: {a: s8, b: s8, d: s32}\naccumulator: state\nclear: alone\nsteps:\n"
+    "  - multiply: {to: products}\n"
+    "  - sum: {of: [products, c], to: total}\n"
+    "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+)
+
+
+def drafted(
+    folder: Path, rtl: str, unit: str = PRODUCT, top: str | None = None
+) -> tuple[str, dict[str, object]]:
+    """The draft for a text: the whole and its values."""
+    (folder / "u.sv").write_text(rtl, encoding="utf-8")
+    (folder / "unit.yaml").write_text(unit, encoding="utf-8")
+    text = draft([folder / "u.sv"], top, str(folder / "unit.yaml"), folder)
+    return text, yaml.safe_load(text)
+
+
+def line(text: str, key: str) -> str:
+    return next(each for each in text.splitlines() if each.lstrip().startswith(f"{key}:"))
+
+
+RESETS = {
+    "asynchronous, low": ("posedge clk or negedge rst", "!rst", Reset(True, False)),
+    "asynchronous, high": ("posedge clk or posedge rst", "rst", Reset(False, False)),
+    "synchronous, low by a comparison": ("posedge clk", "rst == 0", Reset(True, True)),
+    "synchronous, high by a comparison": ("posedge clk", "rst === 1'b1", Reset(False, True)),
+    "synchronous, with another cause": ("posedge clk", "~rst | a[0]", Reset(True, True)),
+}
+
+
+@pytest.mark.parametrize(("edges", "condition", "expected"), RESETS.values(), ids=RESETS)
+def test_the_kind_and_the_polarity_of_a_reset(
+    edges: str, condition: str, expected: Reset, tmp_path: Path
+) -> None:
+    text, values = drafted(
+        tmp_path,
+        "module u (input clk, rst, input signed [7:0] a, b, output logic signed [15:0] d);\n"
+        f"always_ff @({edges}) if ({condition}) d <= 0; else d <= a * b;\nendmodule\n",
+    )
+    reset = values["reset"]
+    assert isinstance(reset, dict)
+    assert Reset(reset["active"] == "low", reset["synchronous"]) == expected
+    assert "GUESS" not in line(text, "reset")
+
+
+def test_a_reset_behind_a_synchroniser_and_an_inverter(tmp_path: Path) -> None:
+    (tmp_path / "u.sv").write_text(
+        "module u (input clk, rst_n, input [7:0] a, output logic [7:0] d);\n"
+        "logic one, two; always_ff @(posedge clk) begin one <= ~rst_n; two <= one; end\n"
+        "always_ff @(posedge clk) if (two) d <= 0; else d <= a;\nendmodule\n"
+    )
+    design = Design([tmp_path / "u.sv"], "u")
+    structure = structure_of(design)
+    assert structure is not None
+    assert structure.reset(read_ports(design).ports["rst_n"]) == Reset(True, True)
+
+
+PIPE = """module u (input clk, rst_n, {names}, input signed [7:0] a, b, output logic signed [15:0] d{out});
+logic signed [15:0] p; {more}
+always_ff @(posedge clk) {pipe}
+endmodule
+"""
+STOPPED = "if (!rst_n) d <= 0; else if ({}) begin p <= a * b; d <= p; end"
+
+
+@pytest.mark.parametrize("name", ["en", "clk_en", "start", "valid"])
+def test_what_stops_every_register_is_an_enable(name: str, tmp_path: Path) -> None:
+    rtl = PIPE.format(names=f"input {name}", out="", more="", pipe=STOPPED.format(name))
+    text, values = drafted(tmp_path, rtl)
+    assert values["handshake"] == {"kind": "latency", "latency": "measure", "enable": name}
+    assert "GUESS" not in line(text, "enable")
+
+
+GATES = {
+    "a gate": "wire gated = clk & en;",
+    "a latch before a gate": "logic on; always_latch if (!clk) on = en; wire gated = clk & on;",
+}
+
+
+@pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
+def test_what_gates_the_clock_is_an_enable(gate: str, tmp_path: Path) -> None:
+    rtl = PIPE.format(names="input en", out="", more=gate, pipe="begin p <= a * b; d <= p; end")
+    text, _ = drafted(tmp_path, rtl.replace("posedge clk", "posedge gated"))
+    assert line(text, "enable") == "  enable: en"
+
+
+@pytest.mark.parametrize(
+    ("name", "end"), [("en", "ready"), ("ce", "done"), ("clk_en", "q"), ("start", "ready"), ("valid", "done")]
+)
+def test_what_travels_to_an_output_is_a_valid(name: str, end: str, tmp_path: Path) -> None:
+    rtl = PIPE.format(
+        names=f"input {name}",
+        out=f", output logic {end}",
+        more="logic v;",
+        pipe=f"begin p <= a * b; d <= p; v <= {name} & rst_n; {end} <= v & rst_n; end",
+    )
+    _, values = drafted(tmp_path, rtl)
+    assert values["handshake"] == {"kind": "valid", "input": {"valid": name}, "output": {"valid": end}}
+
+
+def test_a_clock_enable_also_stops_the_valid(tmp_path: Path) -> None:
+    rtl = PIPE.format(
+        names="input ce, in_valid",
+        out=", output logic out_valid",
+        more="logic v;",
+        pipe="if (!rst_n) {v, out_valid} <= 0; else if (ce) begin p <= a * b; d <= p; v <= in_valid; "
+        "out_valid <= v; end",
+    )
+    _, values = drafted(tmp_path, rtl)
+    assert values["constants"] == {"ce": 1}
+    assert values["handshake"] == {
+        "kind": "valid",
+        "input": {"valid": "in_valid"},
+        "output": {"valid": "out_valid"},
+    }
+
+
+def test_one_register_does_not_say_whether_it_is_an_enable(tmp_path: Path) -> None:
+    rtl = PIPE.format(names="input en", out="", more="", pipe="if (en) d <= a * b;")
+    assert "GUESS: or input: {valid: en}" in line(drafted(tmp_path, rtl)[0], "enable")
+
+
+ACCUMULATOR = """module u (input clk, rst_n, {first}, {second}, clr, input signed [7:0] a, b,
+    output logic signed [31:0] acc);
+always_ff @(posedge clk or negedge rst_n)
+    if (!rst_n) acc <= 0;
+    else if ({first_name}) begin if (clr) acc <= 0; else if ({second_name}) acc <= acc + 32'(a * b); end
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    ("stops", "counts"), [("clk_en", "en"), ("en", "clk_en"), ("en", "valid"), ("valid", "ce")]
+)
+def test_the_enable_of_an_accumulator_stops_its_clear_as_well(
+    stops: str, counts: str, tmp_path: Path
+) -> None:
+    rtl = ACCUMULATOR.format(first=f"input {stops}", second=counts, first_name=stops, second_name=counts)
+    _, values = drafted(tmp_path, rtl, MAC)
+    assert values["handshake"] == {
+        "kind": "latency",
+        "latency": "measure",
+        "input": {"valid": counts},
+        "enable": stops,
+    }
+
+
+CLEARS = {
+    "alone, and drops the operands": ("if (clr) acc <= 0; else if (en) acc <= acc + p;", "before_operands"),
+    "alone, and keeps the operands": (
+        "if (clr | en) acc <= (clr ? 0 : acc) + (en ? p : 0);",
+        "with_operands",
+    ),
+    "with valid alone": ("if (en) acc <= (clr ? 0 : acc) + p;", None),
+}
+
+
+@pytest.mark.parametrize(("body", "given"), CLEARS.values(), ids=CLEARS)
+def test_a_clear_that_acts_without_valid(body: str, given: str | None, tmp_path: Path) -> None:
+    _, values = drafted(
+        tmp_path,
+        "module u (input clk, rst, en, clr, input signed [7:0] a, b, output logic signed [31:0] acc);\n"
+        f"wire signed [31:0] p = a * b; always_ff @(posedge clk) if (rst) acc <= 0; else begin {body} end\n"
+        "endmodule\n",
+        MAC,
+    )
+    ports = values["ports"]
+    assert isinstance(ports, dict)
+    assert ports["clear"] == ({"port": "clr", "given": given} if given else "clr")
+
+
+def test_a_combinational_path_has_no_pipeline_to_stop(tmp_path: Path) -> None:
+    _, values = drafted(
+        tmp_path,
+        "module u (input clk, enable_i, input signed [7:0] a, b, output signed [15:0] d,\n"
+        "output logic busy); assign d = a * b; always_ff @(posedge clk) busy <= enable_i;\nendmodule\n",
+    )
+    assert values["handshake"] == {"kind": "latency", "latency": 0}
+    assert values["constants"] == {"enable_i": 1}
+
+
+def test_without_yosys_names_decide_and_the_draft_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> translators.Translator:
+        raise SimulatorMissing("none")
+
+    monkeypatch.setattr(translators, "yosys", none)
+    rtl = PIPE.format(names="input en", out="", more="", pipe=STOPPED.format("en"))
+    text, _ = drafted(tmp_path, rtl)
+    assert "GUESS: polarity by name" in line(text, "reset")
+    assert "GUESS: by its name; or input: {valid: ...}" in line(text, "enable")
+
+
+CHANNELS = """module u (input clk, rst_n, {a}, {b}, {d});
+logic full; wire go = {av} & {bv} & (!full | {dr});
+assign {ar} = go, {br} = go, {dv} = full;
+always_ff @(posedge clk) if (!rst_n) full <= 0; else begin
+    if (go) begin full <= 1; {dz} <= {az} * {bz}; end else if ({dr}) full <= 0; end
+endmodule
+"""
+STYLES = {
+    "Catapult": (
+        "chn_{}_rsc_z",
+        ("chn_{}_rsc_vz", "chn_{}_rsc_lz"),
+        ("chn_{}_rsc_lz", "chn_{}_rsc_vz"),
+        "a b o",
+    ),
+    "Catapult's newer names": ("{}_rsc_dat", *[("{}_rsc_vld", "{}_rsc_rdy")] * 2, "a b z"),
+    "one without a word of its own": ("{}", *[("{}_valid", "{}_ready")] * 2, "data_in weight data_out"),
+}
+
+
+@pytest.mark.parametrize(("data", "given", "taken", "names"), STYLES.values(), ids=STYLES)
+def test_every_channel_keeps_its_ready(
+    data: str, given: tuple[str, str], taken: tuple[str, str], names: str, tmp_path: Path
+) -> None:
+    a, b, d = names.split()
+    (av, ar), (bv, br), (dv, dr) = (
+        [each.format(name) for each in pair] for name, pair in ((a, given), (b, given), (d, taken))
+    )
+    az, bz, dz = (data.format(name) for name in (a, b, d))
+    rtl = CHANNELS.format(
+        a=f"input signed [7:0] {az}, input {av}, output {ar}",
+        b=f"input signed [7:0] {bz}, input {bv}, output {br}",
+        d=f"output logic signed [15:0] {dz}, output {dv}, input {dr}",
+        **{"av": av, "ar": ar, "bv": bv, "br": br, "dv": dv, "dr": dr, "az": az, "bz": bz, "dz": dz},
+    )
+    _, values = drafted(tmp_path, rtl)
+    assert values["handshake"] == {
+        "kind": "valid_ready",
+        "input": [
+            {"operands": ["a"], "valid": av, "ready": ar},
+            {"operands": ["b"], "valid": bv, "ready": br},
+        ],
+        "output": {"valid": dv, "ready": dr},
+    }
+    assert values["ports"] == {"a": az, "b": bz, "d": dz}
+
+
+def test_names_with_two_underscores_stay_as_they_are(tmp_path: Path) -> None:
+    text, values = drafted(
+        tmp_path,
+        "typedef struct packed {logic signed [7:0] x__1, y;} s_t;\n"
+        "module my__unit #(parameter int W__D = 16) (input s_t in__1, output logic signed [W__D-1:0] r__d);\n"
+        "assign r__d = in__1.x__1 * in__1.y;\nendmodule\n",
+    )
+    assert "___05F" not in text
+    assert (values["top"], values["ports"]) == ("my__unit", {"a": "in__1.x__1", "b": "in__1.y", "d": "r__d"})
+    (tmp_path / "dut.yaml").write_text(text, encoding="utf-8")
+    write_wrapper(load_dut(tmp_path / "dut.yaml"), tmp_path / "out")
+
+
+def test_a_module_without_ports_is_not_the_top(tmp_path: Path) -> None:
+    _, values = drafted(
+        tmp_path,
+        "module u #(parameter W = 8) (input signed [W-1:0] a, b, output signed [2*W-1:0] d);\n"
+        "assign d = a * b;\nendmodule\n"
+        "module u__abstract (); if (0) begin : unused u u1 (); end endmodule\n"
+        "module tb; u u1 (); endmodule\n",
+    )
+    assert values["top"] == "u"
+
+
+def test_parameters_without_a_default_are_named_with_their_option(tmp_path: Path) -> None:
+    rtl = (
+        "module u #(parameter int E, parameter M, parameter Z = 1) (input [E+M-1:0] a, output [E+M-1:0] d);\n"
+        "assign d = a;\nendmodule\n"
+    )
+    with pytest.raises(ElaborationError, match=r"-G E=VALUE -G M=VALUE of rtl init"):
+        drafted(tmp_path, rtl)
+
+
+def test_a_mac_without_valid_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    rtl = (
+        "module u (input clk, rst, clr, input signed [7:0] a, b, output logic signed [31:0] acc);\n"
+        "always_ff @(posedge clk) if (rst | clr) acc <= 0; else acc <= acc + 32'(a * b);\nendmodule\n"
+    )
+    (tmp_path / "dut.yaml").write_text(drafted(tmp_path, rtl, MAC)[0], encoding="utf-8")
+    with pytest.raises(SpecError, match=r"input: \{valid: PORT\}.* a module around it"):
+        load_dut(tmp_path / "dut.yaml")
