@@ -10,7 +10,7 @@ from typing import Any
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
 from golden.instruction import Instruction
-from golden.kernels.order import Runs, divides, intervals, parts, said_and_found
+from golden.kernels.order import bounds, divides, first_is_filled, said_and_found
 from golden.kernels.plan import Plan, build
 from golden.kernels.plan_files import plans
 from golden.number.formats import Format
@@ -157,25 +157,19 @@ def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:
 def same_sums(plan: Plan, k: int) -> object:
     """What decides a plan's results at this K; plans that have it in common are one."""
     options = plan.options
-    every = plan.promoted_steps
-    of_parts = tuple(
-        tuple(tuple(_steps(group) for group in _promoted(runs, every)) for runs in slices)
-        for slices in parts(plan, k)
-    )
+    of_parts, slices, every = _cut(plan, k)
     last = options.reduce_format if len(of_parts) == 1 else None  # the one rounding of the only part
     if last in (plan.accumulates.name, plan.formats["d"].name) and options.alpha == 1:
         last = None
-    if (
-        every and len(of_parts) == len(of_parts[0]) == 1
-    ):  # like parts, each added to the sum of its predecessors
-        of_parts = tuple(((group,),) for group in of_parts[0][0])
-        options = replace(options, reduce="ascending", reduce_format=None)
+    if every and len(of_parts) == slices == 1:  # like parts, each added to the sum of its predecessors
+        (first, stop), *_ = of_parts
+        of_parts = tuple((start, min(start + every, stop)) for start in range(first, stop, every))
+        options, every = replace(options, reduce="ascending", reduce_format=None), 0
     several = len(of_parts) > 1
-    many = several or any(len(slices) > 1 for slices in of_parts)
-    order = options.reduce if many else None
-    if order == "tree" and all(len(slices) < 3 for slices in of_parts) and len(of_parts) < 4:
+    order = options.reduce if several or slices > 1 else None
+    if order == "tree" and slices < 3 and len(of_parts) < 4:
         order = "ascending"  # trees of three are chains
-    if order == "descending" and max(map(len, [*of_parts, of_parts])) == 2 and options.reduce != "tree":
+    if order == "descending" and max(slices, len(of_parts)) == 2:
         order = "ascending"  # two have one sum
     fmt = (options.reduce_format or plan.accumulates.name) if several else None
     return (
@@ -183,26 +177,27 @@ def same_sums(plan: Plan, k: int) -> object:
         tuple(plan.formats[name].name for name in "abd"),
         options.convert if plan.formats["a"] != plan.instruction.formats["a"] else None,
         options.products,
+        options.order,
+        plan.tile if first_is_filled(plan, k) else None,
         of_parts,
+        slices,
+        plan.tile_steps // options.slices if slices > 1 else None,
+        every,
         order,
         fmt,
         last,
     )
 
 
-def _promoted(runs: Runs, every: int) -> list[Runs]:
-    return intervals(runs, every) if every else [runs]
-
-
-def _steps(runs: Runs) -> tuple[tuple[int, int], ...]:
-    """Ranges of steps, neighbours joined."""
-    joined: list[tuple[int, int]] = []
-    for run in runs:
-        if joined and joined[-1][1] == run.start:
-            joined[-1] = joined[-1][0], run.stop
-        else:
-            joined.append((run.start, run.stop))
-    return tuple(joined)
+def _cut(plan: Plan, k: int) -> tuple[tuple[tuple[int, int], ...], int, int]:
+    """Bounds of the parts of K in steps, the most slices that one of them has, and after how many steps sums
+    are promoted, 0 where no chain has more."""
+    of_parts = bounds(plan, k)
+    longest = max(stop - first for first, stop in of_parts)  # whole tiles
+    width = plan.tile_steps // plan.options.slices
+    chain = longest // plan.tile_steps * width
+    every = plan.promoted_steps
+    return of_parts, min(plan.options.slices, -(-longest // width)), every if every < chain else 0
 
 
 @lru_cache(maxsize=4096)

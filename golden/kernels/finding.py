@@ -7,9 +7,9 @@ named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import cycle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,14 @@ import numpy.typing as npt
 
 from golden.catalog.architectures import called
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
-from golden.kernels import chain
-from golden.kernels.assembly import in_order
-from golden.kernels.block import Block
 from golden.kernels.candidates import Candidate, candidates, shaped
-from golden.kernels.conversion import convert_codes
 from golden.kernels.drawing import drawn
 from golden.kernels.finding_beside import search_beside
 from golden.kernels.found import Search, told
 from golden.kernels.masks import Kernel, check_formats, product, tree_of_kernel
-from golden.kernels.order import Runs, intervals, parts, pieces, places
 from golden.kernels.plan import Plan
 from golden.kernels.product import gemm
+from golden.kernels.sampling import Answer, Sample
 from golden.kernels.structures import structures
 from golden.number.arrays import plain
 from golden.number.formats import Format, formats, get_format, native_dtype
@@ -36,6 +32,8 @@ from golden.number.formats import Format, formats, get_format, native_dtype
 Bits = npt.NDArray[Any]
 FEW, MORE = 12, 512
 """Elements of D that candidates are tried on first, and next."""
+TOGETHER = 512
+"""Candidates whose chains run together: their operands stand in memory at once."""
 MOST_WHOLE = 64
 """Plans that are tried on the whole of D."""
 _SPREADS = (3, 9)
@@ -124,7 +122,7 @@ def search(
         raise ShapeError(f"D has shape {d.shape}, expected (M, N) of A {a.shape} and B {b.shape}")
     if not d.size or not a.shape[1]:
         raise ShapeError("a product without elements says nothing of a plan")
-    return _tried([_Data(a, b, d)], candidates(arch, known, a.shape[1]), arch, known, progress)
+    return _tried([Answer(a, b, d)], candidates(arch, known, a.shape[1]), arch, known, progress)
 
 
 def ask(
@@ -147,7 +145,7 @@ def ask(
     for seed, spread in zip(range(count), cycle(_SPREADS)):
         rng = np.random.default_rng([seed, m, n, k])
         a, b = drawn(rng, known["a"], (m, k), spread), drawn(rng, known["b"], (k, n), spread)
-        data.append(_Data(a, b, asked(a, b)))
+        data.append(Answer(a, b, asked(a, b)))
     found = None
     if tree is not None:
         found = _tried(data, shaped(arch, known, k, structures(tree)), arch, known, progress)
@@ -156,35 +154,28 @@ def ask(
     return replace(found, tree=tree)
 
 
-@dataclass(frozen=True)
-class _Data:
-    """One product that a kernel gave."""
-
-    a: Bits
-    b: Bits
-    d: Bits
-
-
 def _tried(
-    data: list[_Data],
+    data: list[Answer],
     given: Iterable[Candidate],
     arch: str,
     known: dict[str, Format],
     progress: Progress | None,
 ) -> Search:
     """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
-    few, *_ = (_Sample(one.a, one.b, one.d, FEW) for one in data)
-    more = [_Sample(one.a, one.b, one.d, MORE) for one in data]
+    few = Sample(data[0], FEW, known)
+    more = [Sample(one, MORE, known) for one in data]
     fits: list[Plan] = []
     scores: list[tuple[int, Plan]] = []
-    tried = 0
-    for candidate in given:
-        for equal, plan in few.equal(candidate):
-            tried += 1
-            scores.append((equal, plan))
-            fits += [plan] if equal == few.count else []
-        if progress is not None:
-            progress(tried, 0)
+    tried, left = 0, iter(given)
+    while together := list(islice(left, TOGETHER)):
+        few.remember(together)
+        for candidate in together:
+            for equal, plan in few.equal(candidate):
+                tried += 1
+                scores.append((equal, plan))
+                fits += [plan] if equal == few.count else []
+            if progress is not None:
+                progress(tried, 0)
     if not tried:
         raise OperandError(f"no instruction of {arch} takes {known['a'].name} and {known['b'].name}")
     fits = [plan for plan in fits if all(one.equal_plan(plan) == one.count for one in more)]
@@ -225,132 +216,6 @@ def _matrix(value: Any, fmt: Format, name: str) -> Bits:
     if array.ndim != 2:
         raise ShapeError(f"argument '{name.upper()}' has shape {array.shape}, expected two dimensions")
     return array
-
-
-class _Sample:
-    """Some elements of D, each with its row of A and column of B; zeros last, which tell little."""
-
-    def __init__(self, a: Bits, b: Bits, d: Bits, count: int) -> None:
-        order = np.random.default_rng(0).permutation(d.size)[: 64 * count]
-        magnitudes = d.ravel()[order] & d.dtype.type((1 << (8 * d.itemsize - 1)) - 1)
-        order = order[np.argsort(magnitudes == 0, kind="stable")]
-        rows, columns = np.unravel_index(order[:count], d.shape)
-        self.count, self.k = len(rows), a.shape[1]
-        self.arrays = {"a": a[rows][:, None, :], "b": b[:, columns].T[:, :, None]}
-        self.d = d[rows, columns]
-        self.chains: dict[object, Bits] = {}
-
-    def equal(self, candidate: Candidate) -> list[tuple[int, Plan]]:
-        """How many elements each plan has; the sums of parts are computed once for all of them."""
-        first = self._remembering(candidate.plans[0])
-        found = parts(first.plan, self.k)
-        if (len(found) == 1 and len(found[0]) == 1) or first.plan.options.products:
-            return [(self.equal_plan(plan), plan) for plan in candidate.plans]
-        for plan in candidate.plans:
-            self._remembering(plan).remember(first.chains_of(found))
-        kept: dict[object, list[Bits]] = {}
-        with np.errstate(all="ignore"):
-            return [(self._in_parts(plan, found, kept), plan) for plan in candidate.plans]
-
-    def _in_parts(self, plan: Plan, found: list[list[Runs]], kept: dict[object, list[Bits]]) -> int:
-        """How many elements a plan has; `kept`: the sums of parts by what decides them."""
-        block, order = self._remembering(plan), plan.options.reduce
-        same = order if plan.options.slices > 1 else None
-        if same not in kept:
-            kept[same] = [block.part_sum(slices) for slices in found]
-        each = in_order(order, kept[same]) if len(found) > 1 else kept[same]
-        return self._count(block.codes(block.reduced(each, len(found))))
-
-    def equal_plan(self, plan: Plan) -> int:
-        """How many elements a plan has."""
-        if plan.options.products:  # no other candidate has its chains
-            alone = slice(0, 1)
-            return self._count(Block(plan, self.arrays, alone, alone, self.k, lambda dots: None).result())
-        return self._count(self._remembering(plan).result())
-
-    def _remembering(self, plan: Plan) -> _Remembering:
-        return _Remembering(plan, self.arrays, self.k, self.chains)
-
-    def _count(self, codes: Bits) -> int:
-        return int(np.count_nonzero(codes[:, 0, 0] == self.d))
-
-
-class _Remembering(Block):
-    """A block of single elements that keeps the results of chains: most candidates share most of theirs, and
-    those of one candidate with equally many steps run at once."""
-
-    def __init__(self, plan: Plan, arrays: dict[str, Bits], k: int, chains: dict[object, Bits]) -> None:
-        super().__init__(plan, arrays, slice(0, 1), slice(0, 1), k, lambda dots: None)
-        self.chains = chains
-
-    def chained(self, runs: Runs, seed: Bits | None) -> Bits:
-        """As Block.chained, once."""
-        self.remember([runs])
-        return self.chains[self._key(runs)]
-
-    def remember(self, many: Iterable[Runs]) -> None:
-        """Computes chains that are not known yet."""
-        by_length: dict[int, list[Runs]] = {}
-        for runs in many:
-            if self._key(runs) not in self.chains:
-                by_length.setdefault(sum(map(len, runs)), []).append(runs)
-        for steps, alike in by_length.items():
-            d = self._together(alike, steps)
-            for i, runs in enumerate(alike):
-                self.chains[self._key(runs)] = d[:, i, None, None]
-
-    def chains_of(self, found: list[list[Runs]]) -> Iterator[Runs]:
-        """All chains of these parts."""
-        every = self.plan.promoted_steps
-        for runs in (runs for slices in found for runs in slices):
-            yield from intervals(runs, every) if every else [runs]
-
-    def _key(self, runs: Runs) -> object:
-        return (
-            self.plan.instruction,
-            self.plan.options.convert,
-            self.plan.options.order,
-            self._edge(),
-            tuple(runs),
-        )
-
-    def _edge(self) -> object:
-        """Where `edge: first` puts the elements depends on the parts."""
-        options = self.plan.options
-        return (options.part, options.split_k, options.tile_k) if options.edge == "first" else options.tile_k
-
-    def _together(self, alike: list[Runs], steps: int) -> Bits:
-        """Codes (elements, chains, 1, 1) of d after chains of equally many steps, from zero."""
-        unit = self.plan.instruction
-        numbers = np.array([[step for run in runs for step in run] for runs in alike], np.int64)
-        first, last = int(numbers.min()), int(numbers.max()) + 1
-        index = places(self.plan, self.k, first, last - first)
-        if index is None:
-            index = np.arange(first * unit.k, last * unit.k)
-        taken = np.minimum(index.reshape(-1, unit.k)[numbers - first].reshape(len(alike), -1), self.k)
-        a, b = (self._resting(name)[:, taken] for name in "ab")
-        d = np.zeros((self.group, len(alike), 1, 1), unit.formats["c"].dtype)
-        for piece in pieces([range(steps)], self.longest):
-            at, left = piece.start, len(piece)
-            while left:
-                count = 1 << left.bit_length() - 1
-                which = slice(at * unit.k, (at + count) * unit.k)
-                operands = {"a": a[:, :, None, which], "b": b[:, :, which, None], "c": d}
-                d = chain.run(unit, count, operands, 1, 1)
-                at, left = at + count, left - count
-        return d
-
-    def _resting(self, name: str) -> Bits:
-        """An operand (elements, K + 1) in the instruction's format, what is at rest last."""
-        source, target = self.plan.formats[name], self.plan.instruction.formats[name]
-        key = name, source.name, target.name, self.plan.options.convert
-        if key not in self.chains:
-            codes = convert_codes(
-                self.arrays[name].reshape(self.group, -1), source, target, self.plan.options.convert
-            )
-            rest = np.full((self.group, 1), self.plan.instruction.at_rest(name), codes.dtype)
-            self.chains[key] = np.concatenate([codes, rest], 1)
-        return self.chains[key]
 
 
 def _of_all(a: Bits, b: Bits, d: Bits, fits: list[Plan], progress: Progress | None) -> list[Plan]:
