@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
+import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from golden.kernels.layers import Layer, write
@@ -77,13 +80,31 @@ def main() -> None:
     chosen = [one for one in layers() if all(word in one.name.split() for word in words)]
 
     def progress(what: str, done: int, total: int) -> None:
-        print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
+        print(f"{time.monotonic() - begun:.0f} s: {what}", file=sys.stderr, flush=True)
 
-    found = record(chosen, progress=progress, seconds=given.seconds)
-    write(found, given.out)
-    print(f"{len(found.layers)} layers recorded, {len(found.refused)} refused")
-    for name, why in found.refused.items():
+    begun, all_of = time.monotonic(), None
+    for call in dict.fromkeys(_call(one) for one in chosen):  # what is done stays if a later call fails
+        left = given.seconds and given.seconds - (time.monotonic() - begun)
+        try:
+            found = record([one for one in chosen if _call(one) == call], progress=progress, seconds=left)
+        except Exception:
+            traceback.print_exc()
+            continue
+        if all_of is not None:
+            found = replace(
+                found, layers=all_of.layers + found.layers, refused=all_of.refused | found.refused
+            )
+        all_of = found
+        write(all_of, given.out)
+    if all_of is None:
+        raise SystemExit("nothing was recorded")
+    print(f"{len(all_of.layers)} layers recorded, {len(all_of.refused)} refused")
+    for name, why in all_of.refused.items():
         print(f"  {name}: {why}")
+
+
+def _call(layer: Layer) -> str:
+    return layer.name.partition(" ")[2]
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ Bits = npt.NDArray[Any]
 ROWS, COLUMNS = 4, 128
 """Different rows of A and columns of B."""
 SPREAD, SPREAD_OF_BYTES = 3, 6
-"""Exponents of operands that cancel: at most this far from that of 1.0, so that f16 holds sums of any K. Formats
-of 8 bits have so few bits that only a wider spread makes rounding lose some."""
+"""Exponents of operands that cancel: at most this far from that of 1.0, so that f16 holds sums of any K.
+Formats of 8 bits have so few bits that only a wider spread makes rounding lose some."""
 SEED = 54
 CANCELLING, NORMAL = "cancelling", "normal"
 KINDS = (CANCELLING, NORMAL)

@@ -139,7 +139,7 @@ class _Layer:
         try:
             with _Settings(self.torch, self.layer):
                 seen = {kind: self._seen(kind, batches) for kind in KINDS}
-                kernels = [names for names, _ in self._profiled(batches, 1)]
+                kernels = self._kernels(batches)
                 seconds = self._seconds([m for m in timed if m in set(batches)])
         except (RuntimeError, ValueError, NotImplementedError, TypeError) as error:
             raise DeviceError(" ".join(str(error).split())[:300]) from None
@@ -179,10 +179,17 @@ class _Layer:
         found = blocks.cpu().numpy()
         return _Seen(found.view(f"u{found.itemsize}"), alike.cpu().numpy())
 
+    def _kernels(self, batches: Sequence[int]) -> list[tuple[str, ...]]:
+        """The names of the kernels that run for each M, in their order; none where the profiler lost some."""
+        found = self._profiled(batches, 1)
+        return [names for names, _ in found] if len(found) == len(batches) else [()] * len(batches)
+
     def _seconds(self, timed: Sequence[int]) -> dict[int, float]:
         """Of the kernels of one call, by M: the median of calls whose operands have left the cache."""
         every = [m for m in timed for _ in range(_TIMES)]
         found = [seconds for _, seconds in self._profiled(every, _FLUSHED)] if every else []
+        if len(found) != len(every):
+            return {}
         return {m: float(np.median(found[i * _TIMES : (i + 1) * _TIMES])) for i, m in enumerate(timed)}
 
     def _profiled(self, batches: Sequence[int], between: int) -> list[tuple[tuple[str, ...], float]]:
@@ -202,7 +209,7 @@ class _Layer:
         events = sorted(
             (event.time_range.start, event.name, event.time_range.elapsed_us())
             for event in profile.events()
-            if not _BESIDE.match(event.name)
+            if event.device_type == t.autograd.DeviceType.CUDA and not _BESIDE.match(event.name)
         )
         calls: list[tuple[list[str], list[float]]] = []
         for _, name, microseconds in events:
@@ -211,8 +218,6 @@ class _Layer:
             elif calls:
                 calls[-1][0].append(_short(name))
                 calls[-1][1].append(microseconds)
-        if len(calls) != len(batches):
-            raise DeviceError(f"the profiler lists {len(calls)} calls, expected {len(batches)}")
         return [(tuple(names), sum(times) / 1e6) for names, times in calls]
 
 
