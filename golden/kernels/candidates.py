@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
 from golden.instruction import Instruction
+from golden.kernels.epilogues import KEYS as EPILOGUE
 from golden.kernels.order import bounds, divides, first_is_filled, said_and_found
 from golden.kernels.plan import Plan, build
 from golden.kernels.plan_files import plans
@@ -31,6 +32,9 @@ MOST_CUTS = 64
 _FILLED = 4
 """Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment."""
 ORDERS = ("ascending", "descending", "tree")
+Epilogue = Mapping[str, Any]
+"""Options of plans that say what follows the sum."""
+_NONE: tuple[Epilogue, ...] = ({},)
 _SCALES = frozenset({"scale_a", "scale_b"})
 
 
@@ -41,18 +45,22 @@ class Candidate:
     plans: tuple[Plan, ...]
 
 
-def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterator[Candidate]:
-    """All of them, simple ones first; plans that are the same at this K come once, a named one with its
-    name."""
+def candidates(
+    architecture: str, formats: dict[str, Format], k: int, epilogues: Sequence[Epilogue] = _NONE
+) -> Iterator[Candidate]:
+    """All of them with each epilogue, simple ones first; plans that are the same at this K come once, a named
+    one with its name."""
     tried: set[object] = set()
-    named = [one for one in plans(architecture) if takes(one, formats)]
+    of_sums = [one for one in plans(architecture) if takes(one, formats)]
+    named = [one.but(**more) if more else one for one in of_sums for more in _after(epilogues)]
     units = _units(architecture, formats)
     made = [_as_candidate([one], tried, k) for one in named]
     for one in (each for each in named if each.options.edge == "first"):
         made += [_as_candidate([one.but(part=size)], tried, k) for size in cuts(one, k)]
     for options in _structures(k):
         for unit, convert in units:
-            made.append(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
+            variants = _variants(unit, {**convert, **options}, formats, epilogues)
+            made.append(_as_candidate(variants, tried, k))
             yield from (one for one in made if one.plans)
             made = []
     yield from (one for one in made if one.plans)
@@ -159,7 +167,7 @@ def same_sums(plan: Plan, k: int) -> object:
     options = plan.options
     of_parts, slices, every = _cut(plan, k)
     last = options.reduce_format if len(of_parts) == 1 else None  # the one rounding of the only part
-    if last in (plan.accumulates.name, plan.formats["d"].name) and options.alpha == 1:
+    if last == plan.accumulates.name or (last == plan.formats["d"].name and _ends(plan)):
         last = None
     if every and len(of_parts) == slices == 1:  # like parts, each added to the sum of its predecessors
         (first, stop), *_ = of_parts
@@ -186,7 +194,13 @@ def same_sums(plan: Plan, k: int) -> object:
         order,
         fmt,
         last,
+        tuple(getattr(options, name) for name in EPILOGUE),
     )
+
+
+def _ends(plan: Plan) -> bool:
+    """Whether nothing changes the sum before it is rounded to D; C may."""
+    return plan.options.alpha == 1 and plan.options.bias == "none"
 
 
 def _cut(plan: Plan, k: int) -> tuple[tuple[tuple[int, int], ...], int, int]:
@@ -267,14 +281,21 @@ def _structures(k: int) -> Iterator[dict[str, Any]]:
             yield {**one, "split_k": n}
 
 
-def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, Format]) -> list[Plan]:
-    """The plans of one way to cut K: orders and formats of the reduction."""
+def _variants(
+    unit: Instruction,
+    options: dict[str, Any],
+    formats: dict[str, Format],
+    epilogues: Sequence[Epilogue] = _NONE,
+) -> list[Plan]:
+    """The plans of one way to cut K: orders and formats of the reduction, and what follows it."""
     out, d = formats["d"].name, unit.formats["d"]
     options = dict(options)
     split = any(key in options for key in ("part", "parts", "split_k"))
     cut = split or "slices" in options
     if not d.is_float and (cut or "promoted" in options):
         return []  # sums of integers are the same in any order
+    if cut or "promoted" in options:
+        epilogues = _after(epilogues)
     if "promoted" in options:
         options["promote"] = options.pop("promoted") * unit.k
     formats_of_sums: list[str | None] = [None]
@@ -283,11 +304,19 @@ def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, For
     made = []
     for order in _orders(options) if cut else ORDERS[:1]:
         for fmt in formats_of_sums:
-            try:
-                made.append(build(unit, {**options, "reduce": order, "reduce_format": fmt, "out": out}))
-            except OperandError:  # tiles that this instruction's steps do not divide
-                return made
+            for more in epilogues:
+                given = {**options, "reduce": order, "reduce_format": fmt, "out": out, **more}
+                try:
+                    made.append(build(unit, given))
+                except OperandError:  # tiles that this instruction's steps do not divide, C of another type
+                    if "c" not in more:
+                        return made
     return made
+
+
+def _after(epilogues: Sequence[Epilogue]) -> list[Epilogue]:
+    """Those that go with any cut of K: C enters after the sum."""
+    return [one for one in epilogues if one.get("c") != "seed"]
 
 
 def _orders(options: dict[str, Any]) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from golden.catalog.architectures import called
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
 from golden.kernels.candidates import Candidate, candidates, shaped
 from golden.kernels.drawing import drawn
+from golden.kernels.epilogues import Addends, checked, codes_of
 from golden.kernels.finding_beside import search_beside
 from golden.kernels.found import Search, told
 from golden.kernels.masks import Kernel, check_formats, product, tree_of_kernel
@@ -40,6 +41,8 @@ _SPREADS = (3, 9)
 """Exponents of the products that a kernel is given: at most this far from that of 1.0."""
 _LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
 """A kernel is given two or more products, until it has computed this many elements, or this many products."""
+_MOST_SAMPLED = 16
+"""Products of which a sample is tried before the whole."""
 Progress = Callable[[int, int], None]
 
 
@@ -55,21 +58,29 @@ def find_plan(
     metadata: npt.ArrayLike | None = None,
     scale_a: npt.ArrayLike | None = None,
     scale_b: npt.ArrayLike | None = None,
+    C: npt.ArrayLike | None = None,
+    bias: npt.ArrayLike | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
 ) -> Plan | None:
     """Finds the plan by which a kernel computes D = A @ B: from one product alone, or by asking the kernel.
 
     Args:
-        A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types. Or A is the
+        A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types; leading
+            dimensions are a batch, of which every product has to have the plan. Or A is the
             kernel, a function of two such arrays of raw codes that returns D, and B and D are left out: its
             order of sums is found by questions (golden.kernels.masks), and the plan holds on products drawn
             at random: two, or enough for 512 elements, 64 at most. Their operands are normal numbers:
             NaNs, infinities and subnormal numbers are not tried.
         arch: whose instructions are tried.
-        formats: of raw codes, names by "a", "b" and "d"; those of numbers are known.
+        formats: of raw codes, names by "a", "b" and "d" ("c": default that of D); those of numbers are known.
         progress: called with (candidates tried, 0) now and then; what it raises ends the search.
         shape: M, N, K of the calls of a kernel: its order of sums may differ for other shapes.
         metadata, scale_a, scale_b: of a product that has them, as golden.gemm takes them (A of a sparse
             one is (M, K/2)); plans that take just these are tried.
+        C, bias, alpha, beta: of a product of A and B that has them: C like D, a bias (M,) or (N,) of D's
+            format. Plans are tried with C after the sum and before it, and with and without relu where D
+            could be clipped.
 
     Returns:
         A plan that gives every bit of D, the simplest that was found; its `others` are different plans
@@ -84,7 +95,7 @@ def find_plan(
             "argument 'arch' is missing, expected an architecture whose instructions are tried"
         )
     arch = called(arch)
-    given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": C, "bias": bias}
     beside = {name: value for name, value in given.items() if value is not None}
     if callable(A):
         if B is not None or D is not None:
@@ -93,12 +104,13 @@ def find_plan(
             )
         if shape is None:
             raise OperandError("argument 'shape' is missing, expected (M, N, K) of the kernel's calls")
-        if beside:
-            raise OperandError(f"{', '.join(beside)}: a kernel is called with A and B alone")
+        if beside or (alpha, beta) != (1, 1):
+            given_too = ", ".join(beside) or "alpha, beta"
+            raise OperandError(f"{given_too}: a kernel is called with A and B alone")
         return ask(A, shape, arch, {} if formats is None else formats, progress).plan
     if B is None or D is None or shape is not None:
         raise OperandError("expected A, B and D, or a kernel and its shape")
-    return search(A, B, D, arch, formats, progress, beside).plan
+    return search(A, B, D, arch, formats, progress, beside, alpha, beta).plan
 
 
 def search(
@@ -109,20 +121,48 @@ def search(
     formats: dict[str, str] | None = None,
     progress: Progress | None = None,
     beside: Mapping[str, npt.ArrayLike] | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
 ) -> Search:
-    """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, where there are
-    any."""
-    formats = {} if formats is None else formats
+    """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, or C and bias, where
+    there are any."""
+    formats, beside = {} if formats is None else formats, dict(beside or {})
     check_formats(formats)
-    known = _formats({"a": A, "b": B, "d": D}, formats)
-    a, b, d = (_matrix(value, known[name], name) for value, name in ((A, "a"), (B, "b"), (D, "d")))
+    c, bias = beside.pop("C", None), beside.pop("bias", None)
+    added = c is not None or bias is not None or (alpha, beta) != (1, 1)
+    of_c = {"c": get_format(formats["c"])} if c is not None and "c" in formats else {}
+    known = _formats({"a": A, "b": B, "d": D}, {key: formats[key] for key in formats.keys() - of_c.keys()})
+    a, b, d = (codes_of(value, known[name], name.upper()) for name, value in (("a", A), ("b", B), ("d", D)))
     if beside:
-        return search_beside({"a": a, "b": b, "d": d}, beside, arch, known, progress)
-    if a.shape[1] != b.shape[0] or d.shape != (a.shape[0], b.shape[1]):
+        if added:
+            raise OperandError(f"C, bias, alpha and beta go with A and B alone, not with {', '.join(beside)}")
+        matrices = {name: _matrix(codes, name) for name, codes in (("a", a), ("b", b), ("d", d))}
+        return search_beside(matrices, beside, arch, known, progress)
+    addends = checked(c, bias, d, known | of_c, alpha, beta)
+    data, epilogues = _batch(a, b, d, addends), addends.epilogues(d, known["d"])
+    return _tried(data, candidates(arch, known, data[0].k, epilogues), arch, known, progress)
+
+
+def _matrix(codes: Bits, name: str) -> Bits:
+    if codes.ndim != 2:
+        raise ShapeError(f"argument '{name.upper()}' has shape {codes.shape}, expected two dimensions")
+    return codes
+
+
+def _batch(a: Bits, b: Bits, d: Bits, addends: Addends) -> list[Answer]:
+    """The products of a batch, which the leading dimensions of D number."""
+    if min(a.ndim, b.ndim, d.ndim) < 2:
+        raise ShapeError(f"A, B and D have shapes {a.shape}, {b.shape}, {d.shape}, expected matrices")
+    lead = d.shape[:-2]
+    try:
+        a, b = (np.broadcast_to(one, (*lead, *one.shape[-2:])) for one in (a, b))
+    except ValueError:
+        raise ShapeError(f"A and B have shapes {a.shape} and {b.shape}, but D is a batch of {lead}") from None
+    if a.shape[-1] != b.shape[-2] or d.shape[-2:] != (a.shape[-2], b.shape[-1]):
         raise ShapeError(f"D has shape {d.shape}, expected (M, N) of A {a.shape} and B {b.shape}")
-    if not d.size or not a.shape[1]:
+    if not d.size or not a.shape[-1]:
         raise ShapeError("a product without elements says nothing of a plan")
-    return _tried([Answer(a, b, d)], candidates(arch, known, a.shape[1]), arch, known, progress)
+    return [Answer(a[at], b[at], d[at], addends.of_product(at)) for at in np.ndindex(lead)]
 
 
 def ask(
@@ -163,7 +203,7 @@ def _tried(
 ) -> Search:
     """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
     few = Sample(data[0], FEW, known)
-    more = [Sample(one, MORE, known) for one in data]
+    more = [Sample(one, MORE, known) for one in data[:_MOST_SAMPLED]]
     fits: list[Plan] = []
     scores: list[tuple[int, Plan]] = []
     tried, left = 0, iter(given)
@@ -181,7 +221,7 @@ def _tried(
     fits = [plan for plan in fits if all(one.equal_plan(plan) == one.count for one in more)]
     found = fits[:MOST_WHOLE]
     for one in data:
-        found = _of_all(one.a, one.b, one.d, found, progress)
+        found = _of_all(one, found, progress)
     scores.sort(key=lambda pair: -pair[0])
     near = sorted(((more[0].equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
     the_first = told(found, data[0].d.shape, data[0].a.shape[1], len(data))
@@ -208,21 +248,15 @@ def _format_of(name: str, value: Any, given: str | None) -> Format:
     )
 
 
-def _matrix(value: Any, fmt: Format, name: str) -> Bits:
-    array = plain(value, name.upper())
-    if array.dtype == native_dtype(fmt):
-        array = array.view(fmt.dtype)
-    fmt.check(array, name.upper())
-    if array.ndim != 2:
-        raise ShapeError(f"argument '{name.upper()}' has shape {array.shape}, expected two dimensions")
-    return array
-
-
-def _of_all(a: Bits, b: Bits, d: Bits, fits: list[Plan], progress: Progress | None) -> list[Plan]:
+def _of_all(one: Answer, fits: list[Plan], progress: Progress | None) -> list[Plan]:
     """Those that have every element."""
 
     def tell(done: int, total: int) -> None:
         if progress is not None:
             progress(done, total)
 
-    return [plan for plan in fits if np.array_equal(gemm(a, b, plan, progress=tell), d)]
+    return [plan for plan in fits if np.array_equal(_computed(one, plan, tell), one.d)]
+
+
+def _computed(one: Answer, plan: Plan, progress: Progress) -> Bits:
+    return gemm(one.a, one.b, plan, progress=progress, **one.addends.operands())

@@ -7,7 +7,7 @@ once, and the chains of many candidates run together: most candidates share most
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from golden.kernels.assembly import in_order
 from golden.kernels.block import Block
 from golden.kernels.candidates import Candidate
 from golden.kernels.conversion import convert_codes
+from golden.kernels.epilogues import NOTHING, Addends
 from golden.kernels.order import Runs, intervals, parts, pieces, places
 from golden.kernels.plan import Plan
 from golden.number.formats import Format, to_float
@@ -31,13 +32,12 @@ _ONE = slice(0, 1)
 
 @dataclass(frozen=True)
 class Answer:
-    """One product that a kernel gave: raw codes a (m, k), b (k, n) and d (m, n). `beside`: what the kernel
-    took in addition, as a block of golden.kernels.block takes it: c (m, n), bias (m, 1) or (1, n)."""
+    """One product that a kernel gave: raw codes a (m, k), b (k, n) and d (m, n), and what it added."""
 
     a: Bits
     b: Bits
     d: Bits
-    beside: Mapping[str, Bits] = field(default_factory=dict)
+    addends: Addends = NOTHING
 
     @property
     def k(self) -> int:
@@ -50,13 +50,10 @@ class Sample:
 
     def __init__(self, given: Answer, count: int, formats: Mapping[str, Format]) -> None:
         rows, columns = _telling(given, formats)
-        rows, columns = rows[:count], columns[:count]
-        self.count, self.k = len(rows), given.k
-        self.arrays = {"a": given.a[rows][:, None, :], "b": given.b[:, columns].T[:, :, None]}
-        for name, codes in given.beside.items():
-            whole = np.broadcast_to(codes, given.d.shape)
-            self.arrays[name] = whole[rows, columns][:, None, None]
-        self.d = given.d[rows, columns]
+        self.rows, self.columns = rows[:count], columns[:count]
+        self.count, self.k, self.addends = len(self.rows), given.k, given.addends
+        self.arrays = {"a": given.a[self.rows][:, None, :], "b": given.b[:, self.columns].T[:, :, None]}
+        self.d = given.d[self.rows, self.columns]
         self.chains: dict[object, Any] = {}
 
     def remember(self, many: Sequence[Candidate]) -> None:
@@ -93,11 +90,16 @@ class Sample:
     def equal_plan(self, plan: Plan) -> int:
         """How many elements a plan has."""
         if plan.options.products:  # no other candidate has its chains
-            return self._count(Block(plan, self.arrays, _ONE, _ONE, self.k, lambda dots: None).result())
+            return self._count(
+                Block(plan, self._arrays(plan), _ONE, _ONE, self.k, lambda dots: None).result()
+            )
         return self._count(self._remembering(plan).result())
 
     def _remembering(self, plan: Plan) -> _Remembering:
-        return _Remembering(plan, self.arrays, self.k, self.chains)
+        return _Remembering(plan, self._arrays(plan), self.k, self.chains)
+
+    def _arrays(self, plan: Plan) -> dict[str, Bits]:
+        return self.arrays | self.addends.of_elements(plan, self.rows, self.columns)
 
     def _count(self, codes: Bits) -> int:
         return int(np.count_nonzero(codes[:, 0, 0] == self.d))
