@@ -57,18 +57,28 @@ __all__ = [
     "get_format",
     "instruction",
     "instructions",
+    "invariance",
     "load_instruction",
     "load_plan",
     "modified",
     "plan",
     "plans",
     "sum_tree",
+    "tensor_parallel",
     "to_float",
 ]
 
 
+_LATER = {
+    "dissect": "golden.identify.blackbox.dissecting",
+    "invariance": "golden.kernels.invariance",
+    "tensor_parallel": "golden.kernels.invariance",
+}
+"""Modules that are imported when one of these functions is first used: they import many others."""
+
+
 def __getattr__(name: str) -> object:
-    """`golden.dissect(f, ...)`, imported at its first use: the search costs the import of many modules."""
-    if name == "dissect":
-        return import_module("golden.identify.blackbox.dissecting").dissect
+    """`golden.dissect(f, ...)` and others, imported at their first use."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'golden' has no attribute '{name}'")

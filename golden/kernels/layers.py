@@ -39,6 +39,8 @@ CANCELLING, NORMAL = "cancelling", "normal"
 KINDS = (CANCELLING, NORMAL)
 """Operands whose exact sums are zero: D is what rounding lost, and shows every change of the order. And
 normally distributed ones, as a network's: what a change of the order does to them."""
+CALLS = {"mm": ("bf16", "f16"), "linear": ("bf16", "f16"), "scaled_mm": ("e4m3",), "triton": ("bf16", "f16")}
+"""The calls of a layer, and the formats of the operands that each takes."""
 SCHEMA = 1
 
 
