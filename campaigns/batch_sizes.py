@@ -1,6 +1,6 @@
 """Layers of public models with every batch size on this machine's GPU, for docs/reports/batch-sizes.md.
 
-PYTHONPATH=. python campaigns/batch_sizes.py --out FOLDER [--seconds 480] [--only "bf16 mm"]
+PYTHONPATH=. python campaigns/batch_sizes.py --out FOLDER [--seconds 300] [--only "bf16 mm"] [--seed 54]
 
 Only the shapes are the models'; the weights are drawn.
 """
@@ -14,7 +14,7 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 
-from golden.kernels.layers import Layer, write
+from golden.kernels.layers import SEED, Layer, write
 from hw_capture.products.layers import record
 
 MODELS: dict[str, dict[str, tuple[int, int]]] = {
@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--only", default="")
+    parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
     words = given.only.split()
     chosen = [one for one in layers() if all(word in one.name.split() for word in words)]
@@ -86,7 +87,8 @@ def main() -> None:
     for call in dict.fromkeys(_call(one) for one in chosen):  # what is done stays if a later call fails
         left = given.seconds and given.seconds - (time.monotonic() - begun)
         try:
-            found = record([one for one in chosen if _call(one) == call], progress=progress, seconds=left)
+            alike = [one for one in chosen if _call(one) == call]
+            found = record(alike, progress=progress, seconds=left, seed=given.seed)
         except Exception:
             traceback.print_exc()
             continue

@@ -26,18 +26,13 @@ def text(of: BatchMap) -> str:
     rows = [("M", "bits of a row", "plan", "kernels")]
     for run in of.runs:
         m = str(run.first) if run.first == run.last else f"{run.first}-{run.last}"
-        bits, kernels = _letter(of.bits[run.answer]), of.recorded.answers[run.answer].kernels
-        rows.append((m, bits, words(of.plans[run.answer], of.layer.k), ", ".join(kernels)[:_KERNEL]))
+        bits = _letter(of.bits[run.answer])
+        rows.append((m, bits, words(of.plans[run.answer], of.layer.k), _kernels(of.kernels(run))))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = [
-        f"{name}: {'the same bits for every M' if many == 1 else f'{many} different results of one row'}"
-    ]
-    lines += [
-        "  " + "  ".join(word.ljust(width) for word, width in zip(row, (*widths, 0), strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = [f"{name}: {f'{many} different results of one row' if many > 1 else 'the same bits for every M'}"]
+    lines += [f"  {'  '.join(map(str.ljust, row, (*widths, 0)))}".rstrip() for row in rows]
     for change in of.changes:
-        lines += _change(change)
+        lines += _change(change, " + bias" if of.layer.bias else "")
     if of.recorded.seconds:
         timed = (f"{m}: {1e6 * seconds:.1f}" for m, seconds in sorted(of.recorded.seconds.items()))
         lines.append(f"microseconds of a call by M: {', '.join(timed)}")
@@ -45,28 +40,35 @@ def text(of: BatchMap) -> str:
     return "\n".join(lines)
 
 
+def _kernels(found: Sequence[Sequence[str]]) -> str:
+    """The kernels of the first M, and how many others ran."""
+    more = f" and {len(found) - 1} others" if len(found) > 1 else ""
+    return ", ".join(found[0])[:_KERNEL] + more
+
+
 def _letter(number: int) -> str:
     """A, B, ... Z, A1, ..."""
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _change(one: Change) -> list[str]:
+def _change(one: Change, more: str) -> list[str]:
     cancelling, normal = one.share
     shares = f"{_percent(cancelling)} of the elements change if their exact sum is zero"
     if normal is not None:
         shares += f", {_percent(normal)} of those of normal operands"
-    sums = [_sum(value, parts) for value, parts in zip(one.values, one.sums, strict=True)]
+    sums = [_sum(value, parts, more) for value, parts in zip(one.values, one.sums, strict=True)]
+    often = f" (and at {', '.join(map(str, one.begins[1:]))})" if len(one.begins) > 1 else ""
     return [
-        f"M {one.before} to {one.after}: {one.cause}",
+        f"M {one.before} to {one.after}: {one.cause}{often}",
         f"  {shares}",
-        f"  element [0, {one.column}], exactly 0: {sums[0]}; then {sums[1]}",
+        f"  element [0, {one.column}]: {sums[0]}; then {sums[1]}",
     ]
 
 
-def _sum(value: float, parts: Sequence[tuple[int, int, float]]) -> str:
+def _sum(value: float, parts: Sequence[tuple[int, int, float]], more: str) -> str:
     if len(parts) < 2:
         return f"{value:.6g}"
-    return f"{value:.6g} = " + " + ".join(f"({total:.9g})" for _, _, total in parts)
+    return f"{value:.6g} = " + " + ".join(f"({total:.9g})" for _, _, total in parts) + more
 
 
 def _percent(share: float) -> str:
@@ -91,7 +93,7 @@ def as_dict(of: BatchMap) -> dict[str, Any]:
                 "plan": None if (plan := of.plans[run.answer]) is None else plan.full_instruction,
                 "options": {} if plan is None else plan.given,
                 "words": words(plan, of.layer.k),
-                "kernels": list(of.recorded.answers[run.answer].kernels),
+                "kernels": [list(names) for names in of.kernels(run)],
                 "predicted": of.right[run.answer],
             }
             for run in of.runs
@@ -100,6 +102,7 @@ def as_dict(of: BatchMap) -> dict[str, Any]:
             {
                 "before": one.before,
                 "after": one.after,
+                "begins": list(one.begins),
                 "cause": one.cause,
                 "element": [0, one.column],
                 "values": list(one.values),

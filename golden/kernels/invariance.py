@@ -46,10 +46,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Change:
-    """Where the bits of a row change from one M to the next that was called.
+    """How the bits of a row change from one M to the next that was called.
 
     Attributes:
-        before, after: these M.
+        before, after: the first two such M.
+        begins: all M at which this change begins.
         cause: in words.
         column: an element of row 0 that changes.
         values: what it is before and after, with operands whose exact sum is zero.
@@ -60,6 +61,7 @@ class Change:
 
     before: int
     after: int
+    begins: tuple[int, ...]
     cause: str
     column: int
     values: tuple[float, float]
@@ -75,11 +77,13 @@ class BatchMap:
         recorded: its answers.
         plans: one for each answer, None where none is known.
         right: for each answer, whether its plan gives the operands, too, on which it was not found.
+        seed: of the operands.
     """
 
     recorded: Recorded
     plans: tuple[Plan | None, ...]
     right: tuple[bool, ...]
+    seed: int = layers.SEED
 
     @property
     def layer(self) -> Layer:
@@ -106,6 +110,12 @@ class BatchMap:
         found = {i: rows.setdefault(self.recorded.answers[i].d[0].tobytes(), len(rows)) for i in order}
         return tuple(found[i] for i in range(len(found)))
 
+    def kernels(self, run: Run) -> list[tuple[str, ...]]:
+        """The names of the kernels of a run: those of each M that differ from the ones before."""
+        inside = self.recorded.answers[run.answer].batches
+        names = (self.recorded.kernels[m] for m in inside if run.first <= m <= run.last)
+        return list(dict.fromkeys(names))
+
     @property
     def batches(self) -> int:
         """How many M were called."""
@@ -119,12 +129,14 @@ class BatchMap:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """Every M at which the bits of a row change."""
-        return tuple(
-            _change(self, one, other)
-            for one, other in pairwise(self.runs)
-            if self.bits[one.answer] != self.bits[other.answer]
-        )
+        """Every change of the bits of a row from one M to the next that was called: each between the same two
+        answers once, with all M at which it begins."""
+        found: dict[object, tuple[Run, Run, list[int]]] = {}
+        for one, other in pairwise(self.runs):
+            if self.bits[one.answer] != self.bits[other.answer]:
+                _, _, begins = found.setdefault((one.answer, other.answer), (one, other, []))
+                begins.append(other.first)
+        return tuple(_change(self, one, other, tuple(begins)) for one, other, begins in found.values())
 
     @property
     def invariant(self) -> bool:
@@ -156,14 +168,19 @@ def invariance(
     for done, one in enumerate(chosen):
         if progress is not None:
             progress(one.layer.name, done, len(chosen))
-        found.append(explained(one, known))
+        found.append(explained(one, known, given.seed))
         known += [plan for plan in found[-1].plans if plan is not None and plan not in known]
     return tuple(found)
 
 
-def explained(recorded: Recorded, known: Sequence[Plan] = ()) -> BatchMap:
-    """The plans behind the answers of one layer; `known`: those that are tried first."""
-    product = _Layer(recorded.layer)
+def explained(recorded: Recorded, known: Sequence[Plan] = (), seed: int = layers.SEED) -> BatchMap:
+    """The plans behind the answers of one layer.
+
+    Args:
+        known: plans that are tried first.
+        seed: of the recording.
+    """
+    product = _Layer(recorded.layer, seed)
     plans: list[Plan | None] = []
     for one in recorded.answers:
         likely = [*(plan for plan in plans if plan is not None), *known]
@@ -172,15 +189,15 @@ def explained(recorded: Recorded, known: Sequence[Plan] = ()) -> BatchMap:
         plan is not None and one.alike and product.digest(plan, len(one.d)) == one.normal
         for one, plan in zip(recorded.answers, plans, strict=True)
     )
-    return BatchMap(recorded, tuple(plans), tuple(right))
+    return BatchMap(recorded, tuple(plans), tuple(right), seed)
 
 
 class _Layer:
     """The operands of a layer, and what plans make of them."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, seed: int) -> None:
         self.layer, self.usual = layer, _usual(layer)
-        self.operands = {kind: layers.operands(layer, kind) for kind in layers.KINDS}
+        self.operands = {kind: layers.operands(layer, kind, seed) for kind in layers.KINDS}
         self.made: dict[object, Bits] = {}
 
     def plan_of(self, answer: Answer, likely: Sequence[Plan]) -> Plan | None:
@@ -281,14 +298,14 @@ def tensor_parallel(one: Plan, k: int, ranks: int, order: str = "ring", chunk: i
     return one.but(part=k // ranks, reduce=added, reduce_format=one.formats["d"].name)
 
 
-def _change(of: BatchMap, one: Run, other: Run) -> Change:
+def _change(of: BatchMap, one: Run, other: Run, begins: tuple[int, ...]) -> Change:
     answers = [of.recorded.answers[run.answer] for run in (one, other)]
     plans = [of.plans[run.answer] for run in (one, other)]
     rows = min(len(answer.d) for answer in answers)
     before, after = (answer.d[:rows] for answer in answers)
     column = int(np.argmax(before[0] != after[0]))
     values = to_float(get_format(of.layer.d), np.array([before[0, column], after[0, column]]))
-    product = _Layer(of.layer)
+    product = _Layer(of.layer, of.seed)
     normal = None
     if plans[0] is not None and plans[1] is not None:
         x, y = (product.computed(plan, NORMAL) for plan in plans if plan is not None)
@@ -296,7 +313,8 @@ def _change(of: BatchMap, one: Run, other: Run) -> Change:
     return Change(
         one.last,
         other.first,
-        cause(plans[0], plans[1], answers[0], answers[1], of.layer.k),
+        begins,
+        cause(plans, [of.recorded.kernels[m] for m in (one.last, other.first)], of.layer.k),
         column,
         (float(values[0]), float(values[1])),
         tuple(product.sums(plan, column) if plan is not None else () for plan in plans),
@@ -304,10 +322,11 @@ def _change(of: BatchMap, one: Run, other: Run) -> Change:
     )
 
 
-def cause(one: Plan | None, other: Plan | None, before: Answer, after: Answer, k: int) -> str:
-    """What is different, in words."""
+def cause(plans: Sequence[Plan | None], kernels: Sequence[Sequence[str]], k: int) -> str:
+    """What is different between two plans and the kernels that ran, in words."""
+    one, other = plans
     if one is None or other is None:
-        if sum("gemv" in " ".join(answer.kernels).lower() for answer in (before, after)) == 1:
+        if sum("gemv" in " ".join(names).lower() for names in kernels) == 1:
             return "a matrix-vector kernel (GEMV) without the matrix unit on one side"
         return "another kernel, of which no plan is known"
     words = list(_differences(one, other, k))
@@ -318,9 +337,8 @@ def _differences(one: Plan, other: Plan, k: int) -> Iterator[str]:
     if one.instruction.name != other.instruction.name:
         yield f"another instruction: {one.instruction.name}, then {other.instruction.name}"
     counts = [len(parts(plan, k)) for plan in (one, other)]
-    if counts[0] != counts[1] or (
-        counts[0] > 1 and (_parts(one, k), parts(one, k)) != (_parts(other, k), parts(other, k))
-    ):
+    cut = [(_parts(plan, k), parts(plan, k)) for plan in (one, other)]
+    if max(counts) > 1 and cut[0] != cut[1]:
         yield f"K in {_parts(one, k)}, then in {_parts(other, k)}"
     sums = ("reduce",) if min(counts) > 1 else ()
     for key in ("slices", "promote", "order", *sums):

@@ -9,7 +9,6 @@ stored: `operands` draws them again.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import zlib
@@ -79,11 +78,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class Answer:
-    """The same bits from the same kernels for some M.
+    """The same bits for some M.
 
     Attributes:
         batches: M, ascending.
-        kernels: names of those that ran.
         d: raw codes (rows, COLUMNS) of the first elements with operands that cancel; rows are ROWS, or M if
             fewer.
         normal: the digest of the same elements of normally distributed operands.
@@ -91,7 +89,6 @@ class Answer:
     """
 
     batches: tuple[int, ...]
-    kernels: tuple[str, ...]
     d: Bits
     normal: str
     alike: bool = True
@@ -99,32 +96,30 @@ class Answer:
 
 @dataclass(frozen=True)
 class Recorded:
-    """All answers of a layer. `seconds`: of one call, by M, where it was measured."""
+    """All answers of a layer. `kernels`: the names of those that ran, by M; `seconds`: of one call, by M,
+    where it was measured."""
 
     layer: Layer
     answers: tuple[Answer, ...]
+    kernels: Mapping[int, tuple[str, ...]]
     seconds: Mapping[int, float] = field(default_factory=dict)
-
-    def by_batch(self) -> dict[int, Answer]:
-        """The answer for each M, ascending."""
-        found = {m: one for one in self.answers for m in one.batches}
-        return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True)
 class Recording:
     """What one GPU with these versions answered. `device`: name, driver, versions; `refused`: layers by name
-    that the library did not take, with its message."""
+    that the library did not take, with its message; `seed`: of the operands."""
 
     date: str
     device: dict[str, str]
     layers: tuple[Recorded, ...]
     refused: dict[str, str] = field(default_factory=dict)
+    seed: int = SEED
 
 
-def operands(layer: Layer, kind: str) -> dict[str, Bits]:
+def operands(layer: Layer, kind: str, seed: int = SEED) -> dict[str, Bits]:
     """Raw codes a (ROWS, k), b (k, COLUMNS) and, of a layer that has one, bias (COLUMNS,) of the format d."""
-    rng = np.random.default_rng([SEED, zlib.crc32(f"{layer.k} {layer.a}".encode()), KINDS.index(kind)])
+    rng = np.random.default_rng([seed, zlib.crc32(f"{layer.k} {layer.a}".encode()), KINDS.index(kind)])
     fmt, out = get_format(layer.a), get_format(layer.d)
     if kind == NORMAL:
         found = {name: _rounded(rng.standard_normal(shape), fmt) for name, shape in _shapes(layer).items()}
@@ -178,35 +173,40 @@ def ranges(batches: Sequence[int]) -> list[list[int]]:
 
 def write(recording: Recording, path: Path) -> None:
     """Writes a recording as JSON, whole."""
-    kernels = sorted({name for one in recording.layers for answer in one.answers for name in answer.kernels})
-    text = json.dumps(
-        {
-            "schema": SCHEMA,
-            "date": recording.date,
-            "device": recording.device,
-            "kernels": kernels,
-            "refused": recording.refused,
-            "layers": [_layer(one, kernels) for one in recording.layers],
-        },
-        indent=None,
-        separators=(",", ":"),
-    )
+    kernels = sorted({run for one in recording.layers for run in one.kernels.values()})
+    numbers = {run: number for number, run in enumerate(kernels)}
+    given = {
+        "schema": SCHEMA,
+        "date": recording.date,
+        "seed": recording.seed,
+        "device": recording.device,
+        "kernels": kernels,
+        "refused": recording.refused,
+        "layers": [_layer(one, numbers) for one in recording.layers],
+    }
+    text = json.dumps(given, separators=(",", ":"))
     write_text(path, text.replace('{"layer":', '\n{"layer":') + "\n")
 
 
-def _layer(one: Recorded, kernels: list[str]) -> dict[str, Any]:
+def _layer(one: Recorded, numbers: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
+    ran: list[list[int]] = []  # first M, last M, number of the kernels
+    for m, names in sorted(one.kernels.items()):
+        if ran and ran[-1][1:] == [m - 1, numbers[names]]:
+            ran[-1][1] = m
+        else:
+            ran.append([m, m, numbers[names]])
     return {
         "layer": asdict(one.layer),
         "answers": [
             {
                 "m": ranges(answer.batches),
-                "kernels": [kernels.index(name) for name in answer.kernels],
                 "d": base64.b64encode(answer.d.astype(answer.d.dtype.newbyteorder("<")).tobytes()).decode(),
                 "normal": answer.normal,
                 "alike": answer.alike,
             }
             for answer in one.answers
         ],
+        "kernels": ran,
         "seconds": {str(m): round(seconds, 9) for m, seconds in one.seconds.items()},
     }
 
@@ -222,26 +222,28 @@ def read(path: Path) -> Recording:
         if given["schema"] != SCHEMA:
             raise FileFormatError(f"{path}: schema is {given['schema']!r}, expected {SCHEMA}")
         layers = tuple(_read_layer(entry, given["kernels"]) for entry in given["layers"])
-        return Recording(given["date"], given["device"], layers, given["refused"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, binascii.Error) as error:
+        return Recording(given["date"], given["device"], layers, given["refused"], int(given["seed"]))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FileFormatError(
             f"{path}: is no recording of layers ({type(error).__name__}: {error}), expected a file of "
             "mmagold invariance --record"
         ) from None
 
 
-def _read_layer(entry: Mapping[str, Any], kernels: Sequence[str]) -> Recorded:
+def _read_layer(entry: Mapping[str, Any], kernels: Sequence[Sequence[str]]) -> Recorded:
     layer = Layer(**{one.name: entry["layer"][one.name] for one in fields(Layer)})
-    answers = tuple(_read_answer(one, layer, kernels) for one in entry["answers"])
-    return Recorded(layer, answers, {int(m): float(x) for m, x in entry["seconds"].items()})
+    ran = {
+        m: tuple(kernels[number]) for first, last, number in entry["kernels"] for m in range(first, last + 1)
+    }
+    seconds = {int(m): float(x) for m, x in entry["seconds"].items()}
+    return Recorded(layer, tuple(_read_answer(one, layer) for one in entry["answers"]), ran, seconds)
 
 
-def _read_answer(one: Mapping[str, Any], layer: Layer, kernels: Sequence[str]) -> Answer:
+def _read_answer(one: Mapping[str, Any], layer: Layer) -> Answer:
     dtype = get_format(layer.d).dtype
     d = np.frombuffer(base64.b64decode(one["d"], validate=True), np.dtype(dtype).newbyteorder("<"))
     return Answer(
         tuple(m for first, last in one["m"] for m in range(first, last + 1)),
-        tuple(kernels[index] for index in one["kernels"]),
         d.astype(dtype).reshape(-1, COLUMNS),
         str(one["normal"]),
         bool(one["alike"]),

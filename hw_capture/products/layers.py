@@ -25,6 +25,7 @@ from golden.kernels.layers import (
     KINDS,
     NORMAL,
     ROWS,
+    SEED,
     Answer,
     Layer,
     Recorded,
@@ -63,12 +64,14 @@ def record(
     timed: Sequence[int] = TIMED,
     progress: Progress = lambda what, done, total: None,
     seconds: float | None = None,
+    seed: int = SEED,
 ) -> Recording:
     """Calls each layer with each M.
 
     Args:
         progress: called with the name of each layer before it runs, the number done, and their total.
         seconds: after which no further layer begins; those left are refused with this reason.
+        seed: of the operands.
 
     Raises:
         ToolMissing: PyTorch is not installed.
@@ -83,11 +86,11 @@ def record(
             refused[layer.name] = "not called: the time was over"
             continue
         try:
-            found.append(_Layer(torch, layer).recorded(sorted(set(batches)), timed))
+            found.append(_Layer(torch, layer, seed).recorded(sorted(set(batches)), timed))
         except DeviceError as error:
             refused[layer.name] = str(error)
         torch.torch.cuda.empty_cache()
-    return Recording(datetime.now(UTC).date().isoformat(), _about(torch), tuple(found), refused)
+    return Recording(datetime.now(UTC).date().isoformat(), _about(torch), tuple(found), refused, seed)
 
 
 def _about(torch: Torch) -> dict[str, str]:
@@ -100,7 +103,7 @@ def _about(torch: Torch) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     if _DRIVER.exists():
-        words = re.search(r"Module\D*?(\d[\d.]+)", _DRIVER.read_text())
+        words = re.search(r"\b(\d{3}\.\d[\d.]*)", _DRIVER.read_text())
         found["driver"] = words.group(1) if words else ""
     try:
         import triton
@@ -124,10 +127,10 @@ class _Seen:
 class _Layer:
     """One layer on the GPU."""
 
-    def __init__(self, torch: Torch, layer: Layer) -> None:
+    def __init__(self, torch: Torch, layer: Layer, seed: int) -> None:
         if layer.n % COLUMNS:
             raise OperandError(f"a layer has {layer.n} columns, expected a multiple of {COLUMNS}")
-        self.torch, self.layer, self.t = torch, layer, torch.torch
+        self.torch, self.layer, self.t, self.seed = torch, layer, torch.torch, seed
         self.call = _CALLS[layer.call]
 
     def recorded(self, batches: Sequence[int], timed: Sequence[int]) -> Recorded:
@@ -143,11 +146,12 @@ class _Layer:
                 seconds = self._seconds([m for m in timed if m in set(batches)])
         except (RuntimeError, ValueError, NotImplementedError, TypeError) as error:
             raise DeviceError(" ".join(str(error).split())[:300]) from None
-        return Recorded(self.layer, tuple(_answers(batches, kernels, seen)), seconds)
+        ran = dict(zip(batches, kernels, strict=True))
+        return Recorded(self.layer, tuple(_answers(batches, seen)), ran, seconds)
 
     def _given(self, kind: str, most: int) -> dict[str, Any]:
         """Periodic operands on the GPU: x (most, k), w (n, k), bias (n), and a scale of one."""
-        few, many = operands(self.layer, kind), self.layer.n // COLUMNS
+        few, many = operands(self.layer, kind, self.seed), self.layer.n // COLUMNS
         given = {
             "x": self._periodic(few["a"], self.layer.a, -(-most // ROWS), 1),
             "w": self._periodic(few["b"].T, self.layer.a, many, 1),
@@ -221,15 +225,13 @@ class _Layer:
         return [(tuple(names), sum(times) / 1e6) for names, times in calls]
 
 
-def _answers(
-    batches: Sequence[int], kernels: Sequence[tuple[str, ...]], seen: dict[str, _Seen]
-) -> Iterable[Answer]:
-    """The answers, those that agree in bits and kernels once; fewer rows than ROWS agree if these do."""
+def _answers(batches: Sequence[int], seen: dict[str, _Seen]) -> Iterable[Answer]:
+    """The answers, those with the same bits once; fewer rows than ROWS are the same if these are."""
     found: list[tuple[int, list[int]]] = []
     for i in sorted(range(len(batches)), key=lambda i: -batches[i]):
         rows = min(batches[i], ROWS)
         for first, members in found:
-            if kernels[i] == kernels[first] and all(
+            if all(
                 np.array_equal(one.blocks[i, :rows], one.blocks[first, :rows])
                 and one.alike[i] == one.alike[first]
                 for one in seen.values()
@@ -242,7 +244,6 @@ def _answers(
         rows = min(batches[first], ROWS)
         yield Answer(
             tuple(sorted(batches[i] for i in members)),
-            kernels[first],
             seen[CANCELLING].blocks[first, :rows],
             digest(seen[NORMAL].blocks[first, :rows]),
             all(bool(one.alike[first]) for one in seen.values()),

@@ -1,4 +1,4 @@
-"""Which plan each batch size has: one bar a layer, M to the right, a colour a plan, a stroke where bits change."""
+"""The plan of each batch size: a bar a layer, M to the right, a colour a plan, strokes where bits change."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _axis(most: int, rows: int) -> list[str]:
 def _layer(one: BatchMap, y: float, most: int, styles: dict[str, str]) -> list[str]:
     """A bar for each run, and a stroke in front of each that changes the bits of a row."""
     content = [svg.text(_EDGE, y + _BAR - 3, one.layer.name)]
-    changed = {change.after for change in one.changes}
+    changed = {m for change in one.changes for m in change.begins}
     for run in one.runs:
         left, right = _x(run.first, most), _x(run.last + 1, most)
         style = styles[words(one.plans[run.answer], one.layer.k)]
