@@ -55,8 +55,9 @@ def candidates(
     named = [one.but(**more) if more else one for one in of_sums for more in _after(epilogues)]
     units = _units(architecture, formats)
     made = [_as_candidate([one], tried, k) for one in named]
-    for one in (each for each in named if each.options.edge == "first"):
-        made += [_as_candidate([one.but(part=size)], tried, k) for size in cuts(one, k)]
+    for one in named:
+        for size in cuts(one, k) if one.options.parts is None else ():
+            made.append(_as_candidate(_in_parts(one, size, formats["d"].name), tried, k))
     for options in _structures(k):
         for unit, convert in units:
             variants = _variants(unit, {**convert, **options}, formats, epilogues)
@@ -127,6 +128,19 @@ def cuts(plan: Plan, k: int) -> list[int]:
     units = [plan.tile, *([_FILLED] if plan.options.edge == "first" else [])]
     sizes = {-(-k // (many * unit)) * unit for unit in units for many in range(2, MOST_CUTS + 1)}
     return [size for size in sorted(sizes, reverse=True) if size < k]
+
+
+def _in_parts(plan: Plan, size: int, out: str) -> list[Plan]:
+    """A named plan with K in parts, in the orders and formats of their sums, where it goes with parts."""
+    formats_of_sums = [None, out] if out in ("f16", "bf16") else [None]
+    try:
+        return [
+            plan.but(part=size, reduce=order, reduce_format=fmt)
+            for order in ORDERS
+            for fmt in formats_of_sums
+        ]
+    except OperandError:
+        return []
 
 
 def _told(candidate: Candidate) -> list[Candidate]:
