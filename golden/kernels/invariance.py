@@ -185,11 +185,29 @@ def explained(recorded: Recorded, known: Sequence[Plan] = (), seed: int = layers
     for one in recorded.answers:
         likely = [*(plan for plan in plans if plan is not None), *known]
         plans.append(product.plan_of(one, likely))
-    right = (
-        plan is not None and one.alike and product.digest(plan, len(one.d)) == one.normal
-        for one, plan in zip(recorded.answers, plans, strict=True)
-    )
+    right = (product.is_answer(plan, one) for one, plan in zip(recorded.answers, plans, strict=True))
     return BatchMap(recorded, tuple(plans), tuple(right), seed)
+
+
+def confirmed(found: Sequence[BatchMap], other: layers.Recording) -> dict[str, tuple[int, int]]:
+    """For each layer that another recording has, too: for how many M its answer has every bit that the plan
+    of the first recording gives, and how many M both have. Nothing is searched."""
+    known = {one.layer.name: one for one in found}
+    told = {}
+    for recorded in other.layers:
+        if recorded.layer.name not in known:
+            continue
+        of, product = known[recorded.layer.name], _Layer(recorded.layer, other.seed)
+        plans = {
+            m: plan for one, plan in zip(of.recorded.answers, of.plans, strict=True) for m in one.batches
+        }
+        equal = shared = 0
+        for answer in recorded.answers:
+            both = [m for m in answer.batches if m in plans]
+            shared += len(both)
+            equal += sum(product.is_answer(plans[m], answer) for m in both)
+        told[recorded.layer.name] = equal, shared
+    return told
 
 
 class _Layer:
@@ -222,6 +240,16 @@ class _Layer:
     def digest(self, plan: Plan, rows: int) -> str:
         """Of the first rows of D with normally distributed operands."""
         return layers.digest(self.computed(plan, NORMAL)[:rows])
+
+    def is_answer(self, plan: Plan | None, answer: Answer) -> bool:
+        """Whether a plan gives an answer, for both kinds of operands, all over D."""
+        rows = len(answer.d)
+        return (
+            plan is not None
+            and answer.alike
+            and np.array_equal(self.computed(plan, CANCELLING)[:rows], answer.d)
+            and self.digest(plan, rows) == answer.normal
+        )
 
     def _gives(self, plan: Plan, answer: Answer) -> bool:
         if plan.formats["a"].name != self.layer.a or plan.formats["d"].name != self.layer.d:

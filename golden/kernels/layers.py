@@ -251,6 +251,10 @@ def _read_answer(one: Mapping[str, Any], layer: Layer) -> Answer:
 
 
 def named(recording: Recording, pattern: str) -> Iterator[Recorded]:
-    """The layers whose name contains these words."""
+    """The layer with this name, or those whose names contain these words."""
+    exact = [one for one in recording.layers if one.layer.name == pattern]
+    if exact:
+        yield from exact
+        return
     words = pattern.split()
     yield from (one for one in recording.layers if all(word in one.layer.name.split() for word in words))

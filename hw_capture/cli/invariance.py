@@ -50,6 +50,10 @@ def invariance(
     only: Annotated[
         str, typer.Option("--only", help="Words of the layers' names: '4096x4096 bf16 mm'.")
     ] = "",
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="A second recording: do the plans of the first give its bits?"),
+    ] = None,
     picture: Annotated[Path | None, typer.Option("--svg", help="Write the picture to this file.")] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
     as_json: Json = False,
@@ -60,6 +64,7 @@ def invariance(
     """
     from golden.explain import batches as explained
     from golden.files.output import write_text
+    from golden.kernels.invariance import confirmed
     from golden.kernels.invariance import invariance as maps_of
     from golden.kernels.layers import read, write
     from golden.publish.pictures import batches as pictures
@@ -81,15 +86,19 @@ def invariance(
     if page is not None:
         write_text(page, explained.page(maps, recording.device, pictures.picture(maps)))
     if as_json:
-        told = {"device": recording.device, "date": recording.date, "refused": recording.refused}
-        typer.echo(json.dumps(told | {"layers": [explained.as_dict(one) for one in maps]}))
+        about = {"device": recording.device, "date": recording.date, "refused": recording.refused}
+        typer.echo(json.dumps(about | {"layers": [explained.as_dict(one) for one in maps]}))
     else:
         typer.echo(f"{explained.device_text(recording.device)}; recorded on {recording.date}")
         for one in maps:
             typer.echo("\n" + explained.text(one))
         for name, why in recording.refused.items():
             typer.echo(f"{name}: refused: {why}")
-    if any(one.predicted < one.batches for one in maps):
+    if against is not None:
+        told = confirmed(maps, read(against))
+        equal, shared = (sum(counts[i] for counts in told.values()) for i in range(2))
+        typer.echo(f"{against}: the plans give every bit of {equal} of {shared} M", err=as_json)
+    if any(one.predicted < one.batches for one in maps) or (against is not None and equal < shared):
         raise typer.Exit(1)
 
 
