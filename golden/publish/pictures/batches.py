@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+import re
 from collections.abc import Sequence
 
-from golden.kernels.invariance import BatchMap, words
+from golden.kernels.invariance import BatchMap, Run, words
 from golden.publish.pictures import svg
 
 _LABEL, _WIDTH, _ROW, _BAR = 200.0, 600.0, 22.0, 14.0
 """Pixels: names to the left, the plot, a row, the bar in it."""
-_TOP, _EDGE = 22.0, 10.0
+_TOP, _EDGE = 22.0, 16.0
 _UNKNOWN = "no plan known"
 
 
@@ -33,10 +33,15 @@ def _x(m: float, most: int) -> float:
     return _EDGE + _LABEL + _WIDTH * math.log2(m) / math.log2(most + 1)
 
 
+def _label(one: BatchMap, run: Run) -> str:
+    """A plan without the lengths of its parts: plans of many layers have one colour."""
+    return re.sub(r" of \d+ added in f32", "", words(one.plans[run.answer], one.layer.k))
+
+
 def _styles(maps: Sequence[BatchMap]) -> dict[str, str]:
-    """A style for each plan in words: the most frequent ones have colours of their own."""
-    seen = Counter(words(one.plans[run.answer], one.layer.k) for one in maps for run in one.runs)
-    known = [plan for plan, _ in seen.most_common() if plan != _UNKNOWN]
+    """A style for each plan in words, those of few parts first; the last colour is that of all others."""
+    seen = {_label(one, run) for one in maps for run in one.runs}
+    known = sorted(seen - {_UNKNOWN}, key=lambda label: (label != "one part", len(label), label))
     styles = {plan: f"c{min(i, len(svg.PALETTE) - 1)}" for i, plan in enumerate(known)}
     return styles | ({_UNKNOWN: "lost"} if _UNKNOWN in seen else {})
 
@@ -56,7 +61,7 @@ def _layer(one: BatchMap, y: float, most: int, styles: dict[str, str]) -> list[s
     changed = {m for change in one.changes for m in change.begins}
     for run in one.runs:
         left, right = _x(run.first, most), _x(run.last + 1, most)
-        style = styles[words(one.plans[run.answer], one.layer.k)]
+        style = styles[_label(one, run)]
         content.append(svg.rect(left, y, max(right - left, 0.8), _BAR, style, stroke="none"))
     for m in sorted(changed):
         x = _x(m, most)
