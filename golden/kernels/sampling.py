@@ -127,11 +127,12 @@ class _Remembering(Block):
 
     @cached_property
     def family(self) -> object:
-        """What decides the result of a chain apart from its steps: where `edge: first` puts the elements
-        depends on the parts."""
+        """What decides the result of a chain apart from its steps: the tile where an order counts in it, and
+        the parts, too, where `edge: first` does."""
         options = self.plan.options
+        tile = options.tile_k if options.order is not None or options.edge == "first" else None
         cut = (options.part, options.split_k) if options.edge == "first" else None
-        return self.plan.instruction, options.convert, options.order, options.tile_k, cut
+        return self.plan.instruction, options.convert, options.order, tile, cut
 
     @cached_property
     def chains(self) -> dict[object, Bits]:
@@ -178,6 +179,13 @@ class _Remembering(Block):
         added = self.numbers(np.stack(self._known(intervals(runs, every))))
         from_zero = np.concatenate([np.zeros_like(added[:1]), added])
         return np.asarray(np.add.accumulate(from_zero, axis=0)[-1])
+
+    def _reduced(self, each: Iterable[Bits], order: Any, fmt: str) -> Any:
+        """As Assembly: sums in their own type that are added in turn at once, as `_slice` does."""
+        sums = list(each)
+        if isinstance(order, str) and order != "tree" and fmt == self.plan.accumulates.name:
+            return np.add.accumulate(np.stack(sums), axis=0)[-1]
+        return super()._reduced(sums, order, fmt)
 
     def _together(self, alike: list[Runs], steps: int) -> Bits:
         """Codes (elements, chains, 1, 1) of d after chains of equally many steps, from zero."""
