@@ -78,7 +78,7 @@ def find_plan(
         shape: M, N, K of the calls of a kernel: its order of sums may differ for other shapes.
         metadata, scale_a, scale_b: of a product that has them, as golden.gemm takes them (A of a sparse
             one is (M, K/2)); plans that take just these are tried.
-        C, bias, alpha, beta: of a product of A and B that has them: C like D, a bias (M,) or (N,) of D's
+        C, bias, alpha, beta: of a product that has them: C like D, a bias (M,) or (N,) of D's
             format. Plans are tried with C after the sum and before it, and with and without relu where D
             could be clipped.
 
@@ -129,16 +129,13 @@ def search(
     formats, beside = {} if formats is None else formats, dict(beside or {})
     check_formats(formats)
     c, bias = beside.pop("C", None), beside.pop("bias", None)
-    added = c is not None or bias is not None or (alpha, beta) != (1, 1)
     of_c = {"c": get_format(formats["c"])} if c is not None and "c" in formats else {}
     known = _formats({"a": A, "b": B, "d": D}, {key: formats[key] for key in formats.keys() - of_c.keys()})
     a, b, d = (codes_of(value, known[name], name.upper()) for name, value in (("a", A), ("b", B), ("d", D)))
-    if beside:
-        if added:
-            raise OperandError(f"C, bias, alpha and beta go with A and B alone, not with {', '.join(beside)}")
-        matrices = {name: _matrix(codes, name) for name, codes in (("a", a), ("b", b), ("d", d))}
-        return search_beside(matrices, beside, arch, known, progress)
     addends = checked(c, bias, d, known | of_c, alpha, beta)
+    if beside:
+        matrices = {name: _matrix(codes, name) for name, codes in (("a", a), ("b", b), ("d", d))}
+        return search_beside(matrices, beside, arch, known, progress, addends)
     data, epilogues = _batch(a, b, d, addends), addends.epilogues(d, known["d"])
     return _tried(data, candidates(arch, known, data[0].k, epilogues), arch, known, progress)
 

@@ -186,3 +186,16 @@ def test_every_product_of_a_batch_has_to_have_the_plan() -> None:
     assert golden.find_plan(a, b, d, "hopper", formats) is None
     with pytest.raises(golden.ShapeError, match="D is a batch of"):
         golden.find_plan(a[:2], b, d, "hopper", formats)
+
+
+def test_scales_and_a_bias_together() -> None:
+    rng = np.random.default_rng(6)
+    a, b = operands("e4m3", 20, 36, 256, spread=2, seed=9)
+    scales = {"scale_a": np.float32(rng.random(20) + 0.5), "scale_b": np.float32(rng.random(36) + 0.5)}
+    bias = golden.from_float("bf16", rng.standard_normal(36) * 20)
+    plan = golden.plan("hopper", "cublas_fp8_rows.e4m3.e4m3.bf16", bias="columns")
+    d = golden.gemm(a, b, plan, bias=bias, **scales)
+    formats = {"a": "e4m3", "b": "e4m3", "d": "bf16"}
+    found = golden.find_plan(a, b, d, "hopper", formats, bias=bias, **scales)
+    assert found is not None and np.array_equal(golden.gemm(a, b, found, bias=bias, **scales), d)
+    assert golden.find_plan(a, b, d, "hopper", formats, bias=bias[::-1].copy(), **scales) is None
