@@ -2,7 +2,7 @@
 
 PYTHONPATH=. python campaigns/reductions.py --out FILE.npz
 
-A row of 1024 is summed along its last dimension, in f32. docs/reports/batch-sizes.md has what was found.
+A row of 1024 is summed along its last dimension, in f32. docs/gemm.md has what was found.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from golden.kernels import layers
 from golden.kernels.block import Block
 from golden.kernels.candidates import cuts
 from golden.kernels.finding import search
+from golden.kernels.fma_plans import gemv
 from golden.kernels.layers import CANCELLING, NORMAL, Answer, Layer, Recorded
 from golden.kernels.order import parts
 from golden.kernels.plan import Plan, build, plan
@@ -279,7 +280,7 @@ class _Layer:
 
 
 def _usual(layer: Layer) -> tuple[Plan, ...]:
-    """The plans of a call, K in one part and in parts, sums in f32 and in the format of D."""
+    """The plans of a call: K in one part and in parts, sums in f32 and in D's format; that of a vector."""
     base = _base(layer)
     if base is None:
         return ()
@@ -289,6 +290,8 @@ def _usual(layer: Layer) -> tuple[Plan, ...]:
     for size in cuts(base, layer.k):
         for fmt in (None, layer.d):
             found.append(base.but(part=size, reduce_format=fmt))
+    if layer.call == "mm":
+        found.append(gemv(layer.a, layer.d))
     return tuple(found)
 
 
@@ -353,12 +356,12 @@ def _change(of: BatchMap, one: Run, other: Run, begins: tuple[int, ...]) -> Chan
 def cause(plans: Sequence[Plan | None], kernels: Sequence[Sequence[str]], k: int) -> str:
     """What is different between two plans and the kernels that ran, in words."""
     one, other = plans
+    found = []
+    if sum("gemv" in " ".join(names).lower() for names in kernels) == 1:
+        found.append("a matrix-vector kernel (GEMV) without the matrix unit on one side")
     if one is None or other is None:
-        if sum("gemv" in " ".join(names).lower() for names in kernels) == 1:
-            return "a matrix-vector kernel (GEMV) without the matrix unit on one side"
-        return "another kernel, of which no plan is known"
-    words = list(_differences(one, other, k))
-    return "; ".join(words) or "the same plan, but another answer"
+        return "; ".join(found or ["another kernel, of which no plan is known"])
+    return "; ".join([*found, *_differences(one, other, k)]) or "the same plan, but another answer"
 
 
 def _differences(one: Plan, other: Plan, k: int) -> Iterator[str]:
@@ -392,6 +395,8 @@ def words(plan: Plan | None, k: int) -> str:
         found.append(f"promoted after {plan.options.promote}")
     if plan.options.slices > 1:
         found.append(f"{plan.options.slices} slices")
+    if plan.instruction.is_custom:
+        found.append(plan.instruction.name)
     if plan.instruction.name.startswith("mma."):
         found.append(plan.instruction.name.split(".")[0])
     return ", ".join(found)
