@@ -102,7 +102,9 @@ def test_operands_that_no_plan_takes_are_one_line() -> None:
     ("m", "n", "options", "answer"),
     [
         (320, 48, {"part": 144}, "408e1f38c2e13c3f"),  # cutlass_80_tensorop_d884gemm_32x32_16x5, splitKreduce
-        (48, 320, {"slices": 6, "tile_k": 192}, "fe20bdf491413a50"),  # sm90_xmma_gemm_..._split_k_kernel
+        pytest.param(  # sm90_xmma_gemm_..._split_k_kernel
+            *(48, 320, {"slices": 6, "tile_k": 192}, "fe20bdf491413a50"), marks=pytest.mark.long
+        ),
     ],
 )
 def test_f64_products_of_an_h200_that_no_list_of_parts_had(

@@ -120,7 +120,7 @@ def test_a_vector_times_a_matrix_without_the_matrix_unit(n: int, k: int, out: st
     assert layers.digest(golden.gemm(given["a"], given["b"], fma_plans.gemv("bf16", out))) == answer
 
 
-@pytest.mark.parametrize("k", [128, 1000, 1024, 4096, 5120])
+@pytest.mark.parametrize("k", [128, 1000, 1024, 4096, 5120, 8192])
 @pytest.mark.parametrize("what", ["sum", "mean"])
 def test_sums_of_rows(k: int, what: str) -> None:
     """campaigns/reductions.py: 32 sums of each length; 32 columns of ones gave each 32 times."""
