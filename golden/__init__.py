@@ -33,6 +33,7 @@ _MODULES = {
     ),
     "golden.identify.blackbox.dissecting": ("dissect",),
     "golden.kernels.finding": ("find_plan",),
+    "golden.kernels.invariance": ("invariance", "tensor_parallel"),
     "golden.kernels.masks": ("sum_tree",),
     "golden.kernels.plan": ("Plan", "plan"),
     "golden.kernels.plan_files": ("load_plan", "plans"),
@@ -42,6 +43,14 @@ _MODULES = {
 }
 _SOURCES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = sorted(_SOURCES)
+
+
+_LATER = {
+    "dissect": "golden.identify.blackbox.dissecting",
+    "invariance": "golden.kernels.invariance",
+    "tensor_parallel": "golden.kernels.invariance",
+}
+"""Modules that are imported when one of these functions is first used: they import many others."""
 
 
 def __getattr__(name: str) -> object:

@@ -15,6 +15,7 @@ from golden.errors import (
 )
 from golden.identify.blackbox.dissecting import dissect
 from golden.kernels.finding import find_plan
+from golden.kernels.invariance import invariance, tensor_parallel
 from golden.kernels.masks import sum_tree
 from golden.kernels.plan import Plan, plan
 from golden.kernels.plan_files import load_plan, plans
@@ -47,11 +48,13 @@ __all__ = [
     "get_format",
     "instruction",
     "instructions",
+    "invariance",
     "load_instruction",
     "load_plan",
     "modified",
     "plan",
     "plans",
     "sum_tree",
+    "tensor_parallel",
     "to_float",
 ]

@@ -106,6 +106,12 @@ def plan(
         Path | None, typer.Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
     ] = None,
     scale_b: Annotated[Path | None, typer.Option("--scale-b", help="The same of B.")] = None,
+    c: Annotated[Path | None, typer.Option("--c", help="C (M, N), .npy, of D's format.")] = None,
+    bias: Annotated[
+        Path | None, typer.Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")
+    ] = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="The factor of the sum.")] = 1.0,
+    beta: Annotated[float, typer.Option("--beta", help="The factor of C.")] = 1.0,
     ask: Annotated[
         str | None,
         typer.Option(
@@ -140,15 +146,16 @@ def plan(
     if (ask is None) != (not shape):
         raise typer.BadParameter("goes with --ask alone", param_hint="--shape")
     known, arch = _formats(formats), called(arch)
-    paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": c, "bias": bias}
     given = {name: read_array(path) for name, path in paths.items() if path is not None}
-    if given and ask is not None:
+    if (given or (alpha, beta) != (1, 1)) and ask is not None:
         raise typer.BadParameter("a kernel runs products of A and B alone", param_hint="--ask")
     with progress_bar() as progress:
         tell = partial(progress, "searching")
         if ask is None:
             assert a is not None and b is not None and d is not None
-            found = finding.search(read_array(a), read_array(b), read_array(d), arch, known, tell, given)
+            product = read_array(a), read_array(b), read_array(d)
+            found = finding.search(*product, arch, known, tell, given, alpha, beta)
         else:
             kernel = named_function(ask.removeprefix("python:"))
             found = finding.ask(kernel, parse_shape(shape), arch, known, tell)

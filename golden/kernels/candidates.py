@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
-from golden.kernels.order import Runs, divides, intervals, parts, said_and_found
+from golden.kernels.epilogues import KEYS as EPILOGUE
+from golden.kernels.order import bounds, divides, first_is_filled, said_and_found
 from golden.kernels.plan import Plan, build
 from golden.kernels.plan_files import plans
 from golden.model.instruction import Instruction
@@ -31,6 +32,9 @@ MOST_CUTS = 64
 _FILLED = 4
 """Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment."""
 ORDERS = ("ascending", "descending", "tree")
+Epilogue = Mapping[str, Any]
+"""Options of plans that say what follows the sum."""
+_NONE: tuple[Epilogue, ...] = ({},)
 _SCALES = frozenset({"scale_a", "scale_b"})
 
 
@@ -41,18 +45,23 @@ class Candidate:
     plans: tuple[Plan, ...]
 
 
-def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterator[Candidate]:
-    """All of them, simple ones first; plans that are the same at this K come once, a named one with its
-    name."""
+def candidates(
+    architecture: str, formats: dict[str, Format], k: int, epilogues: Sequence[Epilogue] = _NONE
+) -> Iterator[Candidate]:
+    """All of them with each epilogue, simple ones first; plans that are the same at this K come once, a named
+    one with its name."""
     tried: set[object] = set()
-    named = [one for one in plans(architecture) if takes(one, formats)]
+    of_sums = [one for one in plans(architecture) if takes(one, formats)]
+    named = [one.but(**more) if more else one for one in of_sums for more in _after(epilogues)]
     units = _units(architecture, formats)
     made = [_as_candidate([one], tried, k) for one in named]
-    for one in (each for each in named if each.options.edge == "first"):
-        made += [_as_candidate([one.but(part=size)], tried, k) for size in cuts(one, k)]
+    for one in named:
+        for size in cuts(one, k) if one.options.parts is None else ():
+            made.append(_as_candidate(_in_parts(one, size, formats["d"].name), tried, k))
     for options in _structures(k):
         for unit, convert in units:
-            made.append(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
+            variants = _variants(unit, {**convert, **options}, formats, epilogues)
+            made.append(_as_candidate(variants, tried, k))
             yield from (one for one in made if one.plans)
             made = []
     yield from (one for one in made if one.plans)
@@ -121,6 +130,19 @@ def cuts(plan: Plan, k: int) -> list[int]:
     return [size for size in sorted(sizes, reverse=True) if size < k]
 
 
+def _in_parts(plan: Plan, size: int, out: str) -> list[Plan]:
+    """A named plan with K in parts, in the orders and formats of their sums, where it goes with parts."""
+    formats_of_sums = [None, out] if out in ("f16", "bf16") else [None]
+    try:
+        return [
+            plan.but(part=size, reduce=order, reduce_format=fmt)
+            for order in ORDERS
+            for fmt in formats_of_sums
+        ]
+    except OperandError:
+        return []
+
+
 def _told(candidate: Candidate) -> list[Candidate]:
     return [candidate] if candidate.plans else []
 
@@ -157,25 +179,19 @@ def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:
 def same_sums(plan: Plan, k: int) -> object:
     """What decides a plan's results at this K; plans that have it in common are one."""
     options = plan.options
-    every = plan.promoted_steps
-    of_parts = tuple(
-        tuple(tuple(_steps(group) for group in _promoted(runs, every)) for runs in slices)
-        for slices in parts(plan, k)
-    )
+    of_parts, slices, every = _cut(plan, k)
     last = options.reduce_format if len(of_parts) == 1 else None  # the one rounding of the only part
-    if last in (plan.accumulates.name, plan.formats["d"].name) and options.alpha == 1:
+    if last == plan.accumulates.name or (last == plan.formats["d"].name and _ends(plan)):
         last = None
-    if (
-        every and len(of_parts) == len(of_parts[0]) == 1
-    ):  # like parts, each added to the sum of its predecessors
-        of_parts = tuple(((group,),) for group in of_parts[0][0])
-        options = replace(options, reduce="ascending", reduce_format=None)
+    if every and len(of_parts) == slices == 1:  # like parts, each added to the sum of its predecessors
+        (first, stop), *_ = of_parts
+        of_parts = tuple((start, min(start + every, stop)) for start in range(first, stop, every))
+        options, every = replace(options, reduce="ascending", reduce_format=None), 0
     several = len(of_parts) > 1
-    many = several or any(len(slices) > 1 for slices in of_parts)
-    order = options.reduce if many else None
-    if order == "tree" and all(len(slices) < 3 for slices in of_parts) and len(of_parts) < 4:
+    order = options.reduce if several or slices > 1 else None
+    if order == "tree" and slices < 3 and len(of_parts) < 4:
         order = "ascending"  # trees of three are chains
-    if order == "descending" and max(map(len, [*of_parts, of_parts])) == 2 and options.reduce != "tree":
+    if order == "descending" and max(slices, len(of_parts)) == 2:
         order = "ascending"  # two have one sum
     fmt = (options.reduce_format or plan.accumulates.name) if several else None
     return (
@@ -183,26 +199,33 @@ def same_sums(plan: Plan, k: int) -> object:
         tuple(plan.formats[name].name for name in "abd"),
         options.convert if plan.formats["a"] != plan.instruction.formats["a"] else None,
         options.products,
+        options.order,
+        plan.tile if first_is_filled(plan, k) else None,
         of_parts,
+        slices,
+        plan.tile_steps // options.slices if slices > 1 else None,
+        every,
         order,
         fmt,
         last,
+        tuple(getattr(options, name) for name in EPILOGUE),
     )
 
 
-def _promoted(runs: Runs, every: int) -> list[Runs]:
-    return intervals(runs, every) if every else [runs]
+def _ends(plan: Plan) -> bool:
+    """Whether nothing changes the sum before it is rounded to D; C may."""
+    return plan.options.alpha == 1 and plan.options.bias == "none"
 
 
-def _steps(runs: Runs) -> tuple[tuple[int, int], ...]:
-    """Ranges of steps, neighbours joined."""
-    joined: list[tuple[int, int]] = []
-    for run in runs:
-        if joined and joined[-1][1] == run.start:
-            joined[-1] = joined[-1][0], run.stop
-        else:
-            joined.append((run.start, run.stop))
-    return tuple(joined)
+def _cut(plan: Plan, k: int) -> tuple[tuple[tuple[int, int], ...], int, int]:
+    """Bounds of the parts of K in steps, the most slices that one of them has, and after how many steps sums
+    are promoted, 0 where no chain has more."""
+    of_parts = bounds(plan, k)
+    longest = max(stop - first for first, stop in of_parts)  # whole tiles
+    width = plan.tile_steps // plan.options.slices
+    chain = longest // plan.tile_steps * width
+    every = plan.promoted_steps
+    return of_parts, min(plan.options.slices, -(-longest // width)), every if every < chain else 0
 
 
 @lru_cache(maxsize=4096)
@@ -272,14 +295,21 @@ def _structures(k: int) -> Iterator[dict[str, Any]]:
             yield {**one, "split_k": n}
 
 
-def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, Format]) -> list[Plan]:
-    """The plans of one way to cut K: orders and formats of the reduction."""
+def _variants(
+    unit: Instruction,
+    options: dict[str, Any],
+    formats: dict[str, Format],
+    epilogues: Sequence[Epilogue] = _NONE,
+) -> list[Plan]:
+    """The plans of one way to cut K: orders and formats of the reduction, and what follows it."""
     out, d = formats["d"].name, unit.formats["d"]
     options = dict(options)
     split = any(key in options for key in ("part", "parts", "split_k"))
     cut = split or "slices" in options
     if not d.is_float and (cut or "promoted" in options):
         return []  # sums of integers are the same in any order
+    if cut or "promoted" in options:
+        epilogues = _after(epilogues)
     if "promoted" in options:
         options["promote"] = options.pop("promoted") * unit.k
     formats_of_sums: list[str | None] = [None]
@@ -288,11 +318,19 @@ def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, For
     made = []
     for order in _orders(options) if cut else ORDERS[:1]:
         for fmt in formats_of_sums:
-            try:
-                made.append(build(unit, {**options, "reduce": order, "reduce_format": fmt, "out": out}))
-            except OperandError:  # tiles that this instruction's steps do not divide
-                return made
+            for more in epilogues:
+                given = {**options, "reduce": order, "reduce_format": fmt, "out": out, **more}
+                try:
+                    made.append(build(unit, given))
+                except OperandError:  # tiles that this instruction's steps do not divide, C of another type
+                    if "c" not in more:
+                        return made
     return made
+
+
+def _after(epilogues: Sequence[Epilogue]) -> list[Epilogue]:
+    """Those that go with any cut of K: C enters after the sum."""
+    return [one for one in epilogues if one.get("c") != "seed"]
 
 
 def _orders(options: dict[str, Any]) -> tuple[Any, ...]:

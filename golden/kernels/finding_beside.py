@@ -5,7 +5,8 @@ Each plan that takes just these is tried on a corner of D, then on a larger one,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from golden.catalog.lookup import instructions
 from golden.errors import MmagoldError, OperandError, ShapeError
 from golden.kernels.candidates import beside as operands_beside
 from golden.kernels.candidates import candidates_of, cuts, scaled, takes
+from golden.kernels.epilogues import NOTHING, Addends
 from golden.kernels.found import Search, told
 from golden.kernels.plan import Plan
 from golden.kernels.plan_files import plans
@@ -49,21 +51,24 @@ def search_beside(
     arch: str,
     formats: dict[str, Format],
     progress: Callable[[int, int], None] | None = None,
+    addends: Addends = NOTHING,
 ) -> Search:
     """As golden.kernels.finding.search.
 
     Args:
         given: raw codes a, b and d.
         beside: metadata, scale_a and scale_b, as golden.gemm takes them.
+        addends: C and bias.
 
     Raises:
         OperandError: no plan takes these operands.
     """
     operands = {"a": given["a"], "b": given["b"]} | {name: np.asarray(x) for name, x in beside.items()}
-    trial = _Trial(operands, given["d"])
+    trial = _Trial(operands | addends.operands(), given["d"])
+    epilogues = addends.epilogues(given["d"], formats["d"])
     first, larger, whole = (*CORNERS, given["d"].shape)
     scores: list[tuple[int, Plan]] = []
-    for plan in _plans(arch, formats, set(beside), given["b"].shape[0]):
+    for plan in _followed(_plans(arch, formats, set(beside), given["b"].shape[0]), epilogues):
         equal = trial.equal(plan, *first)
         if equal is not None:
             scores.append((equal, plan))
@@ -124,9 +129,21 @@ def _plans(arch: str, formats: dict[str, Format], more: set[str], k: int) -> Ite
         yield from scaled(dense, formats, k, [{"scales": "tensor"}, {"scales": "row"}, *SCALES_OF_BLOCKS])
 
 
+def _followed(found: Iterable[Plan], epilogues: Sequence[Mapping[str, Any]]) -> Iterator[Plan]:
+    """The plans with each epilogue that goes with them."""
+    for plan in found:
+        for more in epilogues:
+            with suppress(OperandError):  # C before the sum goes with one chain alone
+                yield plan.but(**more) if more else plan
+
+
 def _of_corner(plan: Plan, name: str, array: Bits, rows: int, columns: int) -> Bits:
-    """Metadata or scales of the first rows and columns."""
+    """Metadata, scales, C or bias of the first rows and columns."""
     kind = plan.options.scales
+    if name == "C":
+        return array[:rows, :columns]
+    if name == "bias":
+        return array[:rows] if plan.options.bias == "rows" else array[:columns]
     if array.ndim != ({"tensor": 0, "row": 1}.get(kind, 2) if name != "metadata" else 2):
         raise ShapeError(f"argument '{name}' has shape {array.shape}, which {plan!r} does not take")
     if name == "metadata" or (name == "scale_a" and kind in ("none", "row")):

@@ -126,7 +126,7 @@ class Options:
         "for each place of a tile, the element that stands there; default: ascending",
     )
     slices: int = _key(
-        Integer(1, 1024),
+        Integer(1, MOST_PARTS),
         1,
         "how many warps share each tile of K, each with its own chain; their sums are added in the order "
         "of `reduce`, in the accumulator's format",

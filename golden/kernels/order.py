@@ -42,6 +42,11 @@ def divides(plan: Plan, k: int) -> bool:
     return k % unit == 0
 
 
+def first_is_filled(plan: Plan, k: int) -> bool:
+    """Whether the first tile of a part holds fewer elements than the others, and zeros."""
+    return plan.options.edge == "first" and any(length % plan.tile for length in _lengths(plan, k))
+
+
 def _tiles(plan: Plan, elements: int) -> int:
     """Tiles that hold this number of elements."""
     return -(-elements // plan.tile)
@@ -101,11 +106,16 @@ def before_the_last_product(plan: Plan, runs: Runs) -> tuple[Runs, Runs]:
 def parts(plan: Plan, k: int) -> list[list[Runs]]:
     """For each part of K that holds any step, for each slice, its steps in order. A slice of a K so short
     that it has no step of it is left out."""
-    ends = accumulate((_tiles(plan, length) * plan.tile_steps for length in _lengths(plan, k)), initial=0)
     return [
         [found for w in range(plan.options.slices) if (found := _slice(plan, first, last, w))]
-        for first, last in pairwise(ends)
+        for first, last in bounds(plan, k)
     ]
+
+
+def bounds(plan: Plan, k: int) -> tuple[tuple[int, int], ...]:
+    """The first step of each part of K, and the step after its last one."""
+    ends = accumulate((_tiles(plan, length) * plan.tile_steps for length in _lengths(plan, k)), initial=0)
+    return tuple(pairwise(ends))
 
 
 def said_and_found(plan: Plan, k: int) -> tuple[int, int]:
@@ -129,6 +139,8 @@ def _slice(plan: Plan, first: int, last: int, which: int) -> Runs:
 
 def intervals(runs: Runs, count: int) -> list[Runs]:
     """The same steps in groups of `count`; the last may have fewer."""
+    if len(runs) == 1:
+        return [[run] for run in pieces(runs, count)] or [[]]
     groups: list[Runs] = [[]]
     room = count
     for run in runs:

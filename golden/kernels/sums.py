@@ -7,18 +7,15 @@ through all of it; which word it is in the end says `nan_word`.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from golden import yamlfile
 from golden.catalog.architectures import get_architecture
-from golden.catalog.unit_files import build_instruction
 from golden.kernels.conversion import numbers, rounded
+from golden.kernels.fma_plans import fma
 from golden.kernels.plan import Plan
-from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 
 Numbers = npt.NDArray[Any]
@@ -56,19 +53,11 @@ def activated(total: Numbers, activation: str) -> Numbers:
 def fused(x: Numbers, y: Numbers, z: Numbers) -> Numbers:
     """x * y + z, rounded once."""
     fmt = "f64" if z.dtype == np.float64 else "f32"
-    unit = _fma(fmt)
+    unit = fma(fmt, fmt)
     code = unit.formats["d"].dtype
     a, b, c = (np.ascontiguousarray(np.broadcast_to(v, z.shape)).view(code) for v in (x, y, z))
     d = unit.dot(a[..., None], b[..., None], c)
     return numbers(d, unit.formats["d"], unit.formats["d"])
-
-
-@lru_cache(maxsize=2)
-def _fma(fmt: str) -> Instruction:
-    """One fused multiply-add as a unit: nobody computes it a second time."""
-    text = f"unit: fma\nshape: {{k: 1}}\nformats: {{a: {fmt}, b: {fmt}, c: {fmt}, d: {fmt}}}\nsteps:\n"
-    step = "  - fma: {start: c, to: d, rounding: nearest_even}\n"
-    return build_instruction(yamlfile.parse(text + step, "fma"))
 
 
 def nan_word(plan: Plan) -> int | None:

@@ -41,6 +41,8 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "golden.load_plan",
             "golden.find_plan",
             "golden.sum_tree",
+            "golden.invariance",
+            "golden.tensor_parallel",
             "golden.Plan",
             "mmagold.torch.emulate",
             "mmagold.torch.emulated_matmul",

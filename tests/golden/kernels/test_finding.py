@@ -129,3 +129,73 @@ def test_wrong_arguments_are_one_line(more: dict[str, Any], kind: type[Exception
     with pytest.raises(kind, match=message) as raised:
         golden.find_plan(**(given | known | more))
     assert "\n" not in str(raised.value)
+
+
+WITH_MORE: list[tuple[str, dict[str, Any], dict[str, float], tuple[str, ...]]] = [
+    ("bf16", {"bias": "columns", "tile_k": 64, "split_k": 6}, {}, ("bias",)),
+    ("f16", {"bias": "rows", "alpha": 0.7}, {"alpha": 0.7}, ("bias",)),
+    ("f32", {"alpha": 0.7, "beta": -1.5, "fma": ["c"]}, {"alpha": 0.7, "beta": -1.5}, ("C",)),
+    ("f32", {"c": "seed"}, {}, ("C",)),
+    ("f32", {"bias": "columns", "part": 256, "activation": "relu"}, {}, ("C", "bias")),
+]
+
+
+@pytest.mark.parametrize(("out", "options", "factors", "more"), WITH_MORE)
+def test_a_product_with_more_addends(
+    out: str, options: dict[str, Any], factors: dict[str, float], more: tuple[str, ...]
+) -> None:
+    fmt = "f16" if out == "f16" else "bf16"
+    instruction = HMMA if fmt == "f16" else HMMA.replace("f16.f16", "bf16.bf16")
+    a, b = operands(fmt, 40, 56, 512, spread=3, seed=len(options))
+    rng = np.random.default_rng(8)
+    length = 40 if options.get("bias") == "rows" else 56
+    given = {
+        name: golden.from_float(out, rng.standard_normal((40, 56) if name == "C" else length))
+        for name in more
+    }
+    plan = golden.plan("hopper", instruction, out=out, **options)
+    d = golden.gemm(a, b, plan, **given)
+    found = golden.find_plan(a, b, d, "hopper", {"a": fmt, "b": fmt, "d": out}, **given, **factors)
+    assert found is not None and np.array_equal(golden.gemm(a, b, found, **given), d)
+    assert same_sums(plan, 512) in [same_sums(one, 512) for one in (found, *found.others)]
+
+
+def test_addends_that_were_not_given_are_not_found() -> None:
+    a, b = operands("f16", 24, 40, 256, spread=2, seed=3)
+    bias = golden.from_float("f32", np.arange(40.0) + 1)
+    d = golden.gemm(a, b, golden.plan("hopper", HMMA, bias="columns"), bias=bias)
+    formats = {"a": "f16", "b": "f16", "d": "f32"}
+    assert golden.find_plan(a, b, d, "hopper", formats) is None
+    assert golden.find_plan(a, b, d, "hopper", formats, bias=bias[::-1].copy()) is None
+    with pytest.raises(golden.ShapeError, match=r"'bias' has shape \(24, 40\), expected \(M,\) or \(N,\)"):
+        golden.find_plan(a, b, d, "hopper", formats, bias=d)
+    with pytest.raises(golden.OperandError, match="a kernel is called with A and B alone"):
+        golden.find_plan(lambda a, b: d, arch="hopper", formats=formats, shape=(24, 40, 256), alpha=2.0)
+
+
+def test_every_product_of_a_batch_has_to_have_the_plan() -> None:
+    a, b = (
+        np.stack(x) for x in zip(*(operands("f16", 24, 16, 512, 3, seed) for seed in range(3)), strict=True)
+    )
+    one, other = (golden.plan("hopper", HMMA, split_k=parts) for parts in (2, 4))
+    formats = {"a": "f16", "b": "f16", "d": "f32"}
+    d = golden.gemm(a, b, one)
+    found = golden.find_plan(a, b, d, "hopper", formats)
+    assert found is not None and found.evidence.source.startswith("equal in every bit of 3 products")
+    d[2] = golden.gemm(a[2], b[2], other)
+    assert golden.find_plan(a, b, d, "hopper", formats) is None
+    with pytest.raises(golden.ShapeError, match="D is a batch of"):
+        golden.find_plan(a[:2], b, d, "hopper", formats)
+
+
+def test_scales_and_a_bias_together() -> None:
+    rng = np.random.default_rng(6)
+    a, b = operands("e4m3", 20, 36, 256, spread=2, seed=9)
+    scales = {"scale_a": np.float32(rng.random(20) + 0.5), "scale_b": np.float32(rng.random(36) + 0.5)}
+    bias = golden.from_float("bf16", rng.standard_normal(36) * 20)
+    plan = golden.plan("hopper", "cublas_fp8_rows.e4m3.e4m3.bf16", bias="columns")
+    d = golden.gemm(a, b, plan, bias=bias, **scales)
+    formats = {"a": "e4m3", "b": "e4m3", "d": "bf16"}
+    found = golden.find_plan(a, b, d, "hopper", formats, bias=bias, **scales)
+    assert found is not None and np.array_equal(golden.gemm(a, b, found, bias=bias, **scales), d)
+    assert golden.find_plan(a, b, d, "hopper", formats, bias=bias[::-1].copy(), **scales) is None

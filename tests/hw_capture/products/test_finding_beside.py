@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
+from golden.kernels.layers import digest
 from hw_capture.products import explain, record
+from hw_capture.products.cases import Case
 
 RECORDED = record.load(Path(__file__).resolve().parents[3] / "vectors" / "kernels")
 FP8 = {"a": "e4m3", "b": "e4m3", "d": "bf16"}
@@ -94,3 +96,24 @@ def test_operands_that_no_plan_takes_are_one_line() -> None:
         golden.find_plan(a, b, d.astype(np.uint16), "hopper", formats, scale_a=np.ones(4, np.float32))
     with pytest.raises(golden.OperandError, match="metadata: a kernel is called"):
         golden.find_plan(lambda x, y: x, shape=(4, 8, 64), arch="hopper", formats=formats, metadata=a)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "options", "answer"),
+    [
+        (320, 48, {"part": 144}, "408e1f38c2e13c3f"),  # cutlass_80_tensorop_d884gemm_32x32_16x5, splitKreduce
+        pytest.param(  # sm90_xmma_gemm_..._split_k_kernel
+            *(48, 320, {"slices": 6, "tile_k": 192}, "fe20bdf491413a50"), marks=pytest.mark.long
+        ),
+    ],
+)
+def test_f64_products_of_an_h200_that_no_list_of_parts_had(
+    m: int, n: int, options: dict[str, Any], answer: str
+) -> None:
+    """PyTorch 2.11, CUDA 13.0, 2026-11-29: digests of D."""
+    operands = Case("mm", "f64", "f64", "f64", m, n, 1120, seed=54).operands()
+    a, b = operands["a"], operands["b"]
+    d = golden.gemm(a, b, golden.plan("hopper", "cublas_f64", **options))
+    assert digest(d) == answer
+    found = golden.find_plan(a, b, d, "hopper", {"a": "f64", "b": "f64", "d": "f64"})
+    assert found is not None and all(found.given[key] == value for key, value in options.items())

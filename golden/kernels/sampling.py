@@ -1,0 +1,228 @@
+"""Plans on a few elements of D: which of many plans give them.
+
+The elements are those that cancel most, since their bits show the order of a sum best. Operands are decoded
+once, and the chains of many candidates run together: most candidates share most of their chains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.kernels import chain
+from golden.kernels.assembly import in_order
+from golden.kernels.block import Block
+from golden.kernels.candidates import Candidate
+from golden.kernels.conversion import convert_codes
+from golden.kernels.epilogues import NOTHING, Addends
+from golden.kernels.order import Runs, intervals, parts, pieces, places
+from golden.kernels.plan import Plan
+from golden.number.formats import Format, to_float
+
+Bits = npt.NDArray[Any]
+_POOL = 64
+"""Rows and columns of D, drawn at random, of whose elements the most telling ones are taken."""
+_ONE = slice(0, 1)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One product that a kernel gave: raw codes a (m, k), b (k, n) and d (m, n), and what it added."""
+
+    a: Bits
+    b: Bits
+    d: Bits
+    addends: Addends = NOTHING
+
+    @property
+    def k(self) -> int:
+        """Products in each sum."""
+        return int(self.a.shape[1])
+
+
+class Sample:
+    """The most telling elements of D, each with its row of A and column of B."""
+
+    def __init__(self, given: Answer, count: int, formats: Mapping[str, Format]) -> None:
+        rows, columns = _telling(given, formats)
+        self.rows, self.columns = rows[:count], columns[:count]
+        self.count, self.k, self.addends = len(self.rows), given.k, given.addends
+        self.arrays = {"a": given.a[self.rows][:, None, :], "b": given.b[:, self.columns].T[:, :, None]}
+        self.d = given.d[self.rows, self.columns]
+        self.chains: dict[object, Any] = {}
+
+    def remember(self, many: Sequence[Candidate]) -> None:
+        """Computes the chains of all candidates that are not known yet, those of one instruction together."""
+        wanted: dict[object, tuple[_Remembering, list[Runs]]] = {}
+        for candidate in many:
+            first = self._remembering(candidate.plans[0])
+            if first.plan.options.products:
+                continue
+            _, runs = wanted.setdefault(first.family, (first, []))
+            runs += first.chains_of(parts(first.plan, self.k))
+        for first, runs in wanted.values():
+            first.remember(runs)
+
+    def equal(self, candidate: Candidate) -> list[tuple[int, Plan]]:
+        """How many elements each plan has; the sums of parts are computed once for all of them."""
+        first = candidate.plans[0]
+        found = parts(first, self.k)
+        if (len(found) == 1 and len(found[0]) == 1) or first.options.products:
+            return [(self.equal_plan(plan), plan) for plan in candidate.plans]
+        kept: dict[object, list[Bits]] = {}
+        with np.errstate(all="ignore"):
+            return [(self._in_parts(plan, found, kept), plan) for plan in candidate.plans]
+
+    def _in_parts(self, plan: Plan, found: list[list[Runs]], kept: dict[object, list[Bits]]) -> int:
+        """How many elements a plan has; `kept`: the sums of parts by what decides them."""
+        block, order = self._remembering(plan), plan.options.reduce
+        same = order if plan.options.slices > 1 else None
+        if same not in kept:
+            kept[same] = [block.part_sum(slices) for slices in found]
+        each = in_order(order, kept[same]) if len(found) > 1 else kept[same]
+        return self._count(block.codes(block.reduced(each, len(found))))
+
+    def equal_plan(self, plan: Plan) -> int:
+        """How many elements a plan has."""
+        if plan.options.products:  # no other candidate has its chains
+            return self._count(
+                Block(plan, self._arrays(plan), _ONE, _ONE, self.k, lambda dots: None).result()
+            )
+        return self._count(self._remembering(plan).result())
+
+    def _remembering(self, plan: Plan) -> _Remembering:
+        return _Remembering(plan, self._arrays(plan), self.k, self.chains)
+
+    def _arrays(self, plan: Plan) -> dict[str, Bits]:
+        return self.arrays | self.addends.of_elements(plan, self.rows, self.columns)
+
+    def _count(self, codes: Bits) -> int:
+        return int(np.count_nonzero(codes[:, 0, 0] == self.d))
+
+
+def _telling(given: Answer, formats: Mapping[str, Format]) -> tuple[Bits, Bits]:
+    """Rows and columns of elements, those first whose result is smallest against the sum of their products'
+    magnitudes: what rounding lost is largest there. Zeros and NaNs come last."""
+    rng = np.random.default_rng(0)
+    rows, columns = (rng.permutation(count)[:_POOL] for count in given.d.shape)
+    taken = {"a": given.a[rows], "b": given.b[:, columns], "d": given.d[np.ix_(rows, columns)]}
+    with np.errstate(all="ignore"):
+        a, b, size = (np.abs(to_float(formats[name], codes)) for name, codes in taken.items())
+        ratio = np.where(size == 0, np.inf, size / (a @ b))
+    of_rows, of_columns = np.unravel_index(np.argsort(ratio, axis=None, kind="stable"), ratio.shape)
+    return rows[of_rows], columns[of_columns]
+
+
+class _Remembering(Block):
+    """A block of single elements that keeps the results of chains."""
+
+    def __init__(self, plan: Plan, arrays: dict[str, Bits], k: int, chains: dict[object, Any]) -> None:
+        super().__init__(plan, arrays, _ONE, _ONE, k, lambda dots: None)
+        self.kept = chains
+
+    @cached_property
+    def family(self) -> object:
+        """What decides the result of a chain apart from its steps: the tile where an order counts in it, and
+        the parts, too, where `edge: first` does."""
+        options = self.plan.options
+        tile = options.tile_k if options.order is not None or options.edge == "first" else None
+        cut = (options.part, options.split_k) if options.edge == "first" else None
+        return self.plan.instruction, options.convert, options.order, tile, cut
+
+    @cached_property
+    def chains(self) -> dict[object, Bits]:
+        """Codes of d (elements, 1, 1, 1, 1) after chains from zero."""
+        known: dict[object, Bits] = self.kept.setdefault(self.family, {})
+        return known
+
+    def chained(self, runs: Runs, seed: Bits | None) -> Bits:
+        """As Block.chained, once where it begins with zero."""
+        if seed is not None:
+            return super().chained(runs, seed)
+        return self._known([runs])[0]
+
+    def remember(self, many: Iterable[Runs]) -> None:
+        """Computes chains that are not known yet, those of equally many steps together."""
+        by_length: dict[int, dict[object, Runs]] = {}
+        for runs in many:
+            key = _key(runs)
+            if key not in self.chains:
+                by_length.setdefault(sum(map(len, runs)), {})[key] = runs
+        for steps, alike in by_length.items():
+            d = self._together(list(alike.values()), steps)
+            for i, key in enumerate(alike):
+                self.chains[key] = d[:, i, None, None]
+
+    def chains_of(self, found: list[list[Runs]]) -> Iterator[Runs]:
+        """All chains of these parts."""
+        every = self.plan.promoted_steps
+        for runs in (runs for slices in found for runs in slices):
+            yield from intervals(runs, every) if every else [runs]
+
+    def _known(self, many: list[Runs]) -> list[Bits]:
+        keys = [_key(runs) for runs in many]
+        if any(key not in self.chains for key in keys):
+            self.remember(many)
+        return [self.chains[key] for key in keys]
+
+    def _slice(self, runs: Runs) -> Any:
+        """As Assembly, all sums that are promoted at once: NumPy accumulates one after the other, in their
+        type."""
+        every = self.plan.promoted_steps
+        if not every:
+            return self.chain_sum(runs)
+        added = self.numbers(np.stack(self._known(intervals(runs, every))))
+        from_zero = np.concatenate([np.zeros_like(added[:1]), added])
+        return np.asarray(np.add.accumulate(from_zero, axis=0)[-1])
+
+    def _reduced(self, each: Iterable[Bits], order: Any, fmt: str) -> Any:
+        """As Assembly: sums in their own type that are added in turn at once, as `_slice` does."""
+        sums = list(each)
+        if isinstance(order, str) and order != "tree" and fmt == self.plan.accumulates.name:
+            return np.add.accumulate(np.stack(sums), axis=0)[-1]
+        return super()._reduced(sums, order, fmt)
+
+    def _together(self, alike: list[Runs], steps: int) -> Bits:
+        """Codes (elements, chains, 1, 1) of d after chains of equally many steps, from zero."""
+        unit = self.plan.instruction
+        numbers = np.array([[step for run in runs for step in run] for runs in alike], np.int64)
+        first, last = int(numbers.min()), int(numbers.max()) + 1
+        index = places(self.plan, self.k, first, last - first)
+        if index is None:
+            index = np.arange(first * unit.k, last * unit.k)
+        taken = np.minimum(index.reshape(-1, unit.k)[numbers - first].reshape(len(alike), -1), self.k)
+        a, b = (self._resting(name)[:, taken] for name in "ab")
+        d = np.zeros((self.group, len(alike), 1, 1), unit.formats["c"].dtype)
+        for piece in pieces([range(steps)], self.longest):
+            at, left = piece.start, len(piece)
+            while left:
+                count = 1 << left.bit_length() - 1
+                which = slice(at * unit.k, (at + count) * unit.k)
+                operands = {"a": a[:, :, None, which], "b": b[:, :, which, None], "c": d}
+                d = chain.run(unit, count, operands, 1, 1)
+                at, left = at + count, left - count
+        return d
+
+    def _resting(self, name: str) -> Bits:
+        """An operand (elements, K + 1) in the instruction's format, what is at rest last."""
+        source, target = self.plan.formats[name], self.plan.instruction.formats[name]
+        key = name, source.name, target.name, self.plan.options.convert
+        if key not in self.kept:
+            codes = convert_codes(
+                self.arrays[name].reshape(self.group, -1), source, target, self.plan.options.convert
+            )
+            rest = np.full((self.group, 1), self.plan.instruction.at_rest(name), codes.dtype)
+            self.kept[key] = np.concatenate([codes, rest], 1)
+        return np.asarray(self.kept[key])
+
+
+def _key(runs: Runs) -> object:
+    """Where the steps of a chain begin and end."""
+    if len(runs) == 1:
+        return runs[0].start, runs[0].stop
+    return tuple((run.start, run.stop) for run in runs)

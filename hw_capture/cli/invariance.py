@@ -1,0 +1,147 @@
+"""The command `mmagold invariance`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from golden.cli.progress import progress_bar
+from hw_capture.cli.app import Json, check_writable
+
+if TYPE_CHECKING:
+    from golden.kernels.layers import Layer, Recording
+
+_OUT = {"e4m3": "bf16", "e5m2": "bf16"}
+"""The format of results where it is not that of the operands."""
+
+
+def invariance(
+    shape: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NxK", help="Layers: the weight's rows and columns.", show_default=False),
+    ] = None,
+    types: Annotated[
+        str, typer.Option("--type", help="bf16, f16 or e4m3; several with commas between.")
+    ] = "bf16",
+    call: Annotated[
+        str,
+        typer.Option(
+            "--call", help="mm, linear (with a bias), scaled_mm (fp8) or triton; several with commas."
+        ),
+    ] = "mm",
+    split_k: Annotated[
+        bool, typer.Option("--split-k/--no-split-k", help="Whether the library may split K.")
+    ] = True,
+    fast: Annotated[
+        bool, typer.Option("--fast/--precise", help="Of fp8: fast accumulation, or precise.")
+    ] = True,
+    batches: Annotated[
+        str, typer.Option("--m", help="Batch sizes, such as 1-512,1024; default: 1-512 and larger ones.")
+    ] = "",
+    record: Annotated[
+        Path | None, typer.Option("--record", help="Write what the GPU answered to this file.")
+    ] = None,
+    given: Annotated[
+        Path | None, typer.Option("--from", help="A recording, instead of the GPU in this machine.")
+    ] = None,
+    only: Annotated[
+        str, typer.Option("--only", help="Words of the layers' names: '4096x4096 bf16 mm'.")
+    ] = "",
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="A second recording: do the plans of the first give its bits?"),
+    ] = None,
+    picture: Annotated[Path | None, typer.Option("--svg", help="Write the picture to this file.")] = None,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Says at which batch sizes the bits of a layer's row change, and why.
+
+    Status 1: the bits of some batch size are not predicted.
+    """
+    from golden.explain import batches as explained
+    from golden.files.output import write_text
+    from golden.kernels.invariance import confirmed
+    from golden.kernels.invariance import invariance as maps_of
+    from golden.kernels.layers import read, write
+    from golden.publish.pictures import batches as pictures
+
+    for path in (record, picture, page):
+        check_writable(path)
+    if (given is None) == (not shape):
+        raise typer.BadParameter("expected layers such as 4096x4096, or --from a recording", param_hint="NxK")
+    if given is not None:
+        recording = read(given)
+    else:
+        recording = _recorded(_layers(shape or [], types, call, split_k, fast), batches)
+    if record is not None:
+        write(recording, record)
+    with progress_bar(not as_json) as progress:
+        maps = maps_of(recording, only, progress)
+    if picture is not None:
+        write_text(picture, pictures.picture(maps) + "\n")
+    if page is not None:
+        write_text(page, explained.page(maps, recording.device, pictures.picture(maps)))
+    if as_json:
+        about = {"device": recording.device, "date": recording.date, "refused": recording.refused}
+        typer.echo(json.dumps(about | {"layers": [explained.as_dict(one) for one in maps]}))
+    else:
+        typer.echo(f"{explained.device_text(recording.device)}; recorded on {recording.date}")
+        for one in maps:
+            typer.echo("\n" + explained.text(one))
+        for name, why in recording.refused.items():
+            typer.echo(f"{name}: refused: {why}")
+    if against is not None:
+        told = confirmed(maps, read(against))
+        equal, shared = (sum(counts[i] for counts in told.values()) for i in range(2))
+        typer.echo(f"{against}: the plans give every bit of {equal} of {shared} M", err=as_json)
+    if any(one.predicted < one.batches for one in maps) or (against is not None and equal < shared):
+        raise typer.Exit(1)
+
+
+def _recorded(layers: list[Layer], batches: str) -> Recording:
+    from hw_capture.products import layers as recorder
+
+    with progress_bar() as progress:
+        chosen = _batches(batches) or (*range(1, recorder.MOST + 1), *recorder.LARGER)
+        return recorder.record(layers, chosen, progress=progress)
+
+
+def _layers(shapes: list[str], types: str, calls: str, split_k: bool, fast: bool) -> list[Layer]:
+    from golden.kernels.layers import CALLS, Layer
+
+    found = []
+    for fmt in types.split(","):
+        for call in calls.split(","):
+            if call not in CALLS:
+                raise typer.BadParameter(f"'{call}', expected {', '.join(CALLS)}", param_hint="--call")
+            if fmt not in CALLS[call]:
+                known = ", ".join(CALLS[call])
+                raise typer.BadParameter(f"{call} takes {known}, not '{fmt}'", param_hint="--type")
+            options: dict[str, bool] = {"fast": fast} if call == "scaled_mm" else {}
+            options |= {} if split_k or call == "triton" else {"split_k": False}
+            for shape in shapes:
+                n, k = _shape(shape)
+                found.append(Layer(n, k, fmt, _OUT.get(fmt, fmt), call, options))
+    return found
+
+
+def _shape(text: str) -> tuple[int, int]:
+    words = text.split("x")
+    if len(words) != 2 or not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise typer.BadParameter(f"'{text}' is no layer, expected NxK such as 4096x4096", param_hint="NxK")
+    return int(words[0]), int(words[1])
+
+
+def _batches(text: str) -> tuple[int, ...]:
+    """The numbers of "1-512,1024"."""
+    found: list[int] = []
+    for word in text.split(",") if text else []:
+        first, _, last = word.partition("-")
+        if not all(x.isascii() and x.isdigit() and 0 < int(x) <= 1 << 20 for x in (first, last or first)):
+            raise typer.BadParameter(f"'{word}' is no batch size, expected such as 1-512", param_hint="--m")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
