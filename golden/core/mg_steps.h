@@ -89,7 +89,8 @@ enum mg_specials_word {
 
 enum mg_step_word {
     MG_STEP_FLUSH, MG_STEP_MULTIPLY, MG_STEP_SCALE, MG_STEP_SPECIAL_VALUES, MG_STEP_ALIGN, MG_STEP_SUM,
-    MG_STEP_ADDITIONS, MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT, MG_STEP_COUNT,
+    MG_STEP_ADDITIONS, MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT, MG_STEP_PART,
+    MG_STEP_REPLACE, MG_STEP_COUNT,
 };
 
 /* A number format; see golden/number/formats.py for the meaning of each field. */
@@ -145,6 +146,7 @@ typedef struct {
     int32_t group;
     int32_t group_size;
     int32_t fraction_bits[4];
+    int32_t roundings[4];
     int32_t has_shift_limit;
     int32_t shift_limit;
     int32_t left_out[4];
@@ -152,6 +154,8 @@ typedef struct {
     int32_t floor;
     int32_t has_exponent;
     int32_t exponent;
+    int32_t has_underflow_exponent;
+    int32_t underflow_exponent;
     int32_t maximum_count;
     int32_t maximum_of[4];
     int32_t maximum_leading[4];
@@ -177,6 +181,11 @@ typedef struct {
     int32_t sticky;
     int32_t has_result_fraction_bits;
     int32_t result_fraction_bits;
+    int32_t first;
+    int32_t bits;
+    int32_t places;
+    int32_t value;
+    int32_t by;
     uint64_t nan;
     uint64_t nans[7];
     mg_format format;

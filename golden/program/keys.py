@@ -151,6 +151,26 @@ class Choice(Key):
         return True
 
 
+Modes = str | tuple[tuple[str, str], ...]
+"""A rounding: one for all registers of a step, or one for each of them, which are not all the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roundings(Key):
+    """A rounding, or a mapping with one for each register of `of`."""
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        each = OneOf(MODES, what="a rounding")
+        return Either(each, Table(each, OneOf(REGISTER.words)))
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Integer(Key):
     """An integer from low to high; None where it may be left out."""
@@ -394,3 +414,14 @@ def applies(key: Key, values: dict[str, Any], defaults: dict[str, Any], flags: b
     other, *wanted = key.when
     value = values.get(other)
     return value in wanted if wanted else value != defaults.get(other)
+
+
+def one_or_each(modes: tuple[tuple[str, str], ...]) -> Modes:
+    """The rounding of all registers where it is the same, else that of each."""
+    first = modes[0][1]
+    return first if all(mode == first for _, mode in modes) else modes
+
+
+def modes_of(rounding: Modes, registers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """(register, rounding) for each register of a step."""
+    return tuple((name, rounding) for name in registers) if isinstance(rounding, str) else rounding

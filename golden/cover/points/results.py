@@ -26,6 +26,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -220,8 +222,10 @@ def _positive_zeros(operation: Operation, held: Held | None) -> set[str]:
                 found.add(step.to)
             case Multiply() | Sum() | Additions() | Fma() | Round():
                 found.discard(step.to)
-            case HiddenBit() | SpecialValues():
+            case HiddenBit() | Part() | SpecialValues():
                 pass
+            case Replace():
+                found.difference_update(step.of if step.by <= 0 else ())
             case _:
                 assert_never(step)
     return found

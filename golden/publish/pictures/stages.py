@@ -15,6 +15,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -55,6 +57,10 @@ def _draw(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, 
             _flush(sheet, step, before)
         case HiddenBit():
             _hidden_bit(sheet, step, before)
+        case Part():
+            _part(sheet, step, written, before)
+        case Replace():
+            _replaced(sheet, step, written, before)
         case Multiply():
             _multiply(sheet, step, written, before)
         case Scale():
@@ -92,16 +98,32 @@ def _hidden_bit(sheet: Sheet, step: HiddenBit, before: dict[str, Node]) -> None:
     _unary(sheet, step, before, f"hidden bit of {names_of(step.of)}", notes)
 
 
+def _part(sheet: Sheet, step: Part, written: dict[str, Node], before: dict[str, Node]) -> None:
+    last = step.first + step.bits - 1
+    notes = [f"places {step.first} to {last} of the significand; the hidden bit is place 0"]
+    _unary(sheet, step, before, f"part of {names_of(step.of)}", notes, written)
+
+
+def _replaced(sheet: Sheet, step: Replace, written: dict[str, Node], before: dict[str, Node]) -> None:
+    notes = [f"{signed(step.value)} becomes {signed(step.by)}, in units of 2^(e {svg.MINUS} {step.places})"]
+    _unary(sheet, step, before, f"exception of {names_of(step.of)}", notes, written)
+
+
 def _unary(
-    sheet: Sheet, step: Flush | HiddenBit, before: dict[str, Node], title: str, notes: list[str]
+    sheet: Sheet,
+    step: Flush | HiddenBit | Part | Replace,
+    before: dict[str, Node],
+    title: str,
+    notes: list[str],
+    written: dict[str, Node] | None = None,
 ) -> None:
-    """A stage that rewrites registers without changing their widths."""
+    """A stage that rewrites registers. written: their nodes, if their widths change."""
     top, right = sheet.y, sheet.right(step.of)
     rails = {name: sheet.rails[name] for name in step.of if name in sheet.rails}
     sheet.enter(step.of, top)
     sheet.block(title, notes, right)
     for name, rail in rails.items():
-        sheet.rails[name] = replace(rail, y=sheet.y)
+        sheet.rails[name] = replace(rail, y=sheet.y, node=(written or {}).get(name, rail.node))
 
 
 def _multiply(sheet: Sheet, step: Multiply, written: dict[str, Node], before: dict[str, Node]) -> None:

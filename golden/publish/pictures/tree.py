@@ -22,6 +22,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -108,7 +110,9 @@ def _of_operation(operation: Operation, results: dict[str, Tree]) -> Tree:
                 )
             case Round():
                 registers[step.to] = registers[step.of[0]]
-            case Flush() | HiddenBit() | Scale() | SpecialValues() | Align() | Normalize():
+            case (
+                Flush() | HiddenBit() | Part() | Replace() | Scale() | SpecialValues() | Align() | Normalize()
+            ):
                 pass  # what is added stays what it is
             case _:
                 assert_never(step)

@@ -41,10 +41,12 @@ from golden.identify.diagnose.datapath.terms import (
     facts_of,
     facts_of_one,
     groups,
+    in_part,
     leading_of,
     picked_sign,
     product,
     register_lsb,
+    replaced,
     settled,
     special_sum,
     total_of,
@@ -66,6 +68,8 @@ from golden.program.steps import (
     IeeeStep,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -227,6 +231,12 @@ class _Run:
             case HiddenBit():
                 for name in step.of:
                     self.registers[name] = with_hidden_bit(self.registers[name], step.zeros)
+            case Part():
+                for name in step.of:
+                    self.registers[name] = in_part(self.registers[name], step)
+            case Replace():
+                for name in step.of:
+                    self.registers[name] = replaced(self.registers[name], step)
             case Multiply():
                 self.registers[step.to] = self._multiply(step)
             case Scale():
@@ -282,7 +292,8 @@ class _Run:
     def _finished(self, products: Numbers, step: Multiply) -> Numbers:
         """Products as the step leaves them."""
         if step.overflow_exponent is not None:
-            over = products.finite & (leading_of(products) >= step.overflow_exponent)
+            over = products.finite & (products.significand != 0)
+            over = over & (leading_of(products) >= step.overflow_exponent)
             products.kind = np.where(over, int(Kind.INFINITY), products.kind)
         if step.normalize:
             there = products.finite & (products.significand != 0)
