@@ -43,7 +43,7 @@ NAMES = (
     "rdna4:v_dot2_f32_f16",
     "tensix_wormhole:mvmul.f32.bf16.bf16.phase3",
     "tensix_blackhole:mvmul.bf16.bf16.bf16.hifi2",
-    "tensix_blackhole:elwmul.s32.s8.s8.hifi4",
+    "tensix_blackhole:mvmul.s32.s8.s8.phase2",
 )
 """Every algorithm and every step that a catalogued instruction has."""
 EXAMPLES = tuple(sorted(file.name for file in (spec_folder() / "examples").glob("*.yaml")))
