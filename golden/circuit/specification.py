@@ -37,6 +37,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     format_of,
 )
 
@@ -375,6 +376,8 @@ class _Operation:
                 self._look_for_signalling(unit.formats[name], [number])
                 pair.append(number)
             product = build.product(pair[0], pair[1])
+            for side, one in zip(("scale_a", "scale_b"), pair, strict=True):
+                self.registers.setdefault(side, []).append(one)
             build.mark(f"scale[{k // block}]", product.magnitude)
             build.mark(f"scale_exponent[{k // block}]", product.exponent)
             found.append(product)
@@ -640,7 +643,7 @@ class _Operation:
         )  # fmt: skip
 
     def _scale(self, step: Scale) -> None:
-        build, scales = self.build, self.registers["scales"]
+        build, scales = self.build, self.registers[factor_of(step)]
         for name in step.of:
             numbers = self.registers[name]
             stride = max(len(scales) // max(len(numbers), 1), 1)

@@ -37,6 +37,7 @@ static int mg_width(const mg_format *f) { return f->is_float ? f->fraction_bits 
 /* Two words have no registers of a width, nor AND and XOR of codes. */
 static int mg_fits_step(const mg_step *step, const mg_room *room) {
     if (step->format.storage && !mg_fits_format(&step->format, room)) return 0;
+    if (step->op == MG_STEP_SCALE && step->by != MG_SIDE_BOTH) return 0;
     if (step->op == MG_STEP_PART && step->bits > room->operand) return 0;
     if (step->op == MG_STEP_REPLACE && step->places > room->aligned - 31) return 0;
     for (int r = 0; r < MG_BLOCK_TERMS; r++)

@@ -19,7 +19,9 @@ typedef struct {
     const mg_operation *operation;
     mg_number *registers[MG_REGISTER_COUNT];
     int32_t count[MG_REGISTER_COUNT];
-    const uint64_t *a_codes, *b_codes;
+    const uint64_t *a_codes, *b_codes, *scale_codes[2]; /* of a, of b */
+    const mg_format *scale_formats[2];
+    int32_t scale_block;
     uint64_t result;
     int done;
     mg_watch *watch; /* who observes, or null */
@@ -453,9 +455,14 @@ static MG_BOTH void mg_step_scale(mg_state *s, const mg_step *step) {
         int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
         if (stride < 1) stride = 1;
         for (int32_t i = 0; i < count; i++) {
-            const mg_number *scale = &s->registers[MG_REGISTER_SCALES][i * stride];
-            mg_raise_product(s->raised, &x[i], scale);
-            x[i] = mg_product(&x[i], scale, MG_ZERO_TIMES_INFINITY_NAN);
+            mg_number scale = s->registers[MG_REGISTER_SCALES][i * stride];
+            if (step->by != MG_SIDE_BOTH) {
+                const int side = step->by == MG_SIDE_B;
+                scale = mg_decode(s->scale_formats[side],
+                    s->scale_codes[side][s->operation->k_index[i * stride] / s->scale_block]);
+            }
+            mg_raise_product(s->raised, &x[i], &scale);
+            x[i] = mg_product(&x[i], &scale, MG_ZERO_TIMES_INFINITY_NAN);
         }
     }
 }
@@ -917,6 +924,11 @@ MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program,
     mg_state s = {0};
     s.a_codes = a;
     s.b_codes = b;
+    s.scale_codes[0] = scale_a;
+    s.scale_codes[1] = scale_b;
+    s.scale_formats[0] = &program->scale_a;
+    s.scale_formats[1] = &program->scale_b;
+    s.scale_block = program->scale_block;
     s.watch = watch;
     s.raised = raised;
     mg_number *sums = mg_layout_registers(&s, (mg_number *)workspace, program);

@@ -62,6 +62,8 @@ enum mg_opposite_word {
 
 enum mg_zero_word { MG_ZERO_POSITIVE, MG_ZERO_SIGNED, MG_ZERO_SIGNED_UNDERFLOW, MG_ZERO_COUNT };
 
+enum mg_side_word { MG_SIDE_BOTH, MG_SIDE_A, MG_SIDE_B, MG_SIDE_COUNT };
+
 enum mg_cause_word {
     MG_CAUSE_A, MG_CAUSE_B, MG_CAUSE_FACTOR, MG_CAUSE_C, MG_CAUSE_INVALID_PRODUCT, MG_CAUSE_OPPOSITE_PRODUCTS,
     MG_CAUSE_OPPOSITE_INFINITIES, MG_CAUSE_COUNT,
@@ -135,6 +137,7 @@ typedef struct {
     int32_t flush;
     int32_t tiny;
     int32_t has_nan;
+    int32_t by;
     int32_t opposite_infinities;
     int32_t nans_count;
     int32_t nans_cause[7];
@@ -185,7 +188,6 @@ typedef struct {
     int32_t bits;
     int32_t places;
     int32_t value;
-    int32_t by;
     uint64_t nan;
     uint64_t nans[7];
     mg_format format;

@@ -32,6 +32,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     rounding_of,
 )
 
@@ -136,7 +137,7 @@ def _run_operation(
     }
     state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
     if scales is not None:
-        registers["scales"] = _scale_products(state, scales, formats)
+        registers |= _scale_factors(state, scales, formats)
     if _reads_signalling(operation, formats, read_a, read_b, registers, scales):
         state.raised.add("invalid")
     for step in operation.steps:
@@ -172,19 +173,16 @@ def _reads_signalling(
     return any(status.is_signalling(fmt, number) for fmt, number in read)
 
 
-def _scale_products(
+def _scale_factors(
     state: State, scales: tuple[Sequence[int], Sequence[int], int], formats: dict[str, Format]
-) -> tuple[Number, ...]:
-    """The product of the two scale factors of each k, exact and not normalised."""
-    scale_a, scale_b, block = scales
-    return tuple(
-        _multiplied(
-            state,
-            formats["scale_a"].decode(scale_a[k // block]),
-            formats["scale_b"].decode(scale_b[k // block]),
-        )
-        for k in state.operation.k_index
-    )
+) -> dict[str, tuple[Number, ...]]:
+    """The scale factors of each k, and their product, exact and not normalised."""
+    *codes, block = scales
+    sides = {
+        name: tuple(formats[name].decode(own[k // block]) for k in state.operation.k_index)
+        for name, own in zip(("scale_a", "scale_b"), codes, strict=True)
+    }
+    return sides | {"scales": tuple(_multiplied(state, x, y) for x, y in zip(*sides.values(), strict=True))}
 
 
 def _execute(state: State, step: Step) -> Event:
@@ -373,7 +371,7 @@ def _overflowed(state: State, product: Number, exponent: int) -> Number:
 def _scale(state: State, step: Scale) -> Event:
     written = {}
     for name in step.of:
-        terms, scales = state.registers[name], state.registers["scales"]
+        terms, scales = state.registers[name], state.registers[factor_of(step)]
         stride = max(len(scales) // max(len(terms), 1), 1)  # groups: one scale product for each group
         written[name] = tuple(_multiplied(state, term, scales[i * stride]) for i, term in enumerate(terms))
     state.registers.update(written)

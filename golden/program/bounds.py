@@ -38,6 +38,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     grouping,
     rounding_of,
 )
@@ -250,9 +251,8 @@ def operands_of(operation: Operation, formats: Mapping[str, Format], seeds: Seed
         addends = [_seed(name, operation.out_format, seeds) for name in operation.addends]
         registers["addends"] = replace(reduce(either, addends), count=len(addends))
     if "scale_a" in formats and "scale_b" in formats:
-        registers["scales"] = multiplied(
-            *(of_format(formats[name], count) for name in ("scale_a", "scale_b"))
-        )
+        sides = {name: of_format(formats[name], count) for name in ("scale_a", "scale_b")}
+        registers |= sides | {"scales": multiplied(*sides.values())}
     return registers
 
 
@@ -300,7 +300,7 @@ def result_of(operation: Operation, registers: Registers) -> Bounds:
 
 def follow(step: Step, registers: Registers) -> Registers:
     """The registers that a step writes. The answer is remembered: it is not to be changed."""
-    also = ("scales",) if isinstance(step, Scale) else ("c",)
+    also = (factor_of(step),) if isinstance(step, Scale) else ("c",)
     read = dict.fromkeys((*step.of, *also))
     return _follow(step, tuple((name, registers[name]) for name in read if name in registers))
 
@@ -321,7 +321,7 @@ def _follow(step: Step, read: tuple[tuple[str, Bounds], ...]) -> Registers:
             turned = {"c": _negated(registers["c"])} if step.negate in ("c", "both") else {}
             return {step.to: _products(step, registers), **turned}
         case Scale():
-            scales = registers["scales"]
+            scales = registers[factor_of(step)]
             return {
                 name: multiplied(registers[name], replace(scales, count=registers[name].count))
                 for name in step.of

@@ -91,7 +91,7 @@ class StepChecks:
         self.registers = operands_of(frame, formats)
         self.missing = {"b"} if operands.b == ONE else set()
         self.missing |= {"c"} if frame.seed == NO_SEED else set()
-        self.scales = 0
+        self.scales: frozenset[str] = frozenset()
         self.whole = True
         """Whether no step has left out bits of a or b."""
         self.scale_block = operands.scale_block if operands.scales else None
@@ -139,11 +139,12 @@ class StepChecks:
                     "products)"
                 )
         if isinstance(step, Scale):
-            self.scales += 1
-            if not self.scaled or self.scales > 1:
+            sides = {"a", "b"} if step.by == "both" else {step.by}
+            if not self.scaled or sides & self.scales:
                 raise body.error(
-                    "a 'scale' step needs the formats scale_a and scale_b, and there is at most one"
+                    "a 'scale' step needs the formats scale_a and scale_b, and there is at most one for each"
                 )
+            self.scales |= sides
             self._check_blocks(step, body)
         group = grouping(step)
         members = (

@@ -50,6 +50,7 @@ CANCELLED = Vocabulary("cancelled", ("keeps_exponent", "zero"))
 ZERO_TIMES_INFINITY = Vocabulary("zero_times_infinity", ("nan", "infinity", "zero"))
 OPPOSITE = Vocabulary("opposite", ("nan", "first", "last", "positive", "negative"))
 ZERO_RULE = Vocabulary("zero", ("positive", "signed", "signed_underflow"))
+SIDE = Vocabulary("side", ("both", "a", "b"))
 CAUSE = Vocabulary(
     "cause",
     ("a", "b", "factor", "c", "invalid_product", "opposite_products", "opposite_infinities"),

@@ -171,13 +171,19 @@ class Multiply:
 @hashed_once
 @dataclass(frozen=True)
 class Scale:
-    """Multiplies by the block scales of a and b."""
+    """Multiplies by the block scales of a and b, or of one of them."""
 
     op: ClassVar[Literal["scale"]] = "scale"
     to: ClassVar[str] = ""
     of: tuple[str, ...] = _of(
         "what is scaled: `products`, or `groups` whose size divides the scale block",
         never=("a", "b", "c", "scales", "addends"),
+    )
+    by: str = _choice(
+        keys.SIDE,
+        "whose scale is the factor: the product of `both`, or that of `a` or `b` alone. Where each side has "
+        "a step of its own, a `round` between them rounds after each factor",
+        "both",
     )
 
 
@@ -583,6 +589,11 @@ def grouping(step: Step) -> tuple[str, int] | None:
     """How the step divides its terms, if it does."""
     found: tuple[str, int] | None = getattr(step, "group", None)
     return found
+
+
+def factor_of(step: Scale) -> str:
+    """The register of the scales that a step multiplies by; those of one side have no name in YAML."""
+    return "scales" if step.by == "both" else f"scale_{step.by}"
 
 
 def rounding_of(step: Align, register: str) -> str:

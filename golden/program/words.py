@@ -221,6 +221,8 @@ def _multiply_text(step: Multiply) -> str:
 
 
 def _scale_text(step: Scale) -> str:
+    if step.by != "both":
+        return f"Multiply {_names(step.of)} by the block scale of {step.by}, exact; its exponent is added."
     return (
         f"Multiply {_names(step.of)} by the product of the two block scales, exact; the scale exponents "
         "are added."

@@ -22,6 +22,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     overflow_of,
 )
 from golden.program.widths import Node
@@ -176,17 +177,15 @@ def _scale(sheet: Sheet, step: Scale, written: dict[str, Node], before: dict[str
     top, formats = sheet.y, sheet.ins.formats
     right = sheet.right(step.of)
     sheet.enter(step.of, top)
-    notes = [
-        f"one code of each for {sheet.ins.scale_block} consecutive k; "
-        f"their product: {width_text(before['scales'])}, {exponent_text(before['scales'])}, exact"
-    ]
-    y = (
-        sheet.block(
-            f"block scales: {names_of(step.of)} {svg.TIMES} scale_a {svg.TIMES} scale_b", notes, right, 60
+    factors = ("scale_a", "scale_b") if step.by == "both" else (factor_of(step),)
+    notes = [f"one code of each for {sheet.ins.scale_block} consecutive k"]
+    if step.by == "both":
+        notes[0] += (
+            f"; their product: {width_text(before['scales'])}, {exponent_text(before['scales'])}, exact"
         )
-        + 40
-    )
-    for x, name in ((LEFT + 8, "scale_a"), (LEFT + 246, "scale_b")):
+    title = f" {svg.TIMES} ".join((names_of(step.of), *factors))
+    y = sheet.block(f"block scales: {title}", notes, right, 60) + 40
+    for x, name in zip((LEFT + 8, LEFT + 246), factors, strict=False):
         fmt = formats[name]
         sheet.parts.append(svg.text(x, y - 24, f"{name}: {fmt.name}", font_size=10.5))
         sheet.parts += bars.fields(x + 92, y - 36, 128, fmt)

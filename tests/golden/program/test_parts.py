@@ -1,5 +1,5 @@
-"""Parts of operands, exceptions, a rounding for each register and sums that underflow: what the steps `part`,
-`replace` and `align` say, against exact rationals."""
+"""Parts of operands, exceptions, a rounding for each register, sums that underflow and scales of one side:
+what the steps `part`, `replace`, `align` and `scale` say, against exact rationals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from fractions import Fraction
 
 import exact
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -268,3 +269,65 @@ def test_one_value_becomes_another(value: int, by: int, places: int, order: str)
         unit_ = exact.two(-places)
         want = by * unit_ if total == value * unit_ else total
         assert both(ins, [0x3F80], [0x3F80], c) == exact.encode("f32", want, "nearest_even"), near
+
+
+# Scales of one side -----------------------------------------------------------------------------------------
+
+SCALED = """
+unit: scaled
+shape: {k: 32}
+scale_block: 32
+formats: {a: e4m3, b: e4m3, c: f32, d: f32, scale_a: ue8m0, scale_b: ue8m0}
+steps:
+- multiply: {to: products}
+- sum: {of: products, to: dot}
+- scale: {of: dot, by: FIRST}
+ROUND
+- scale: {of: partial, by: SECOND}
+- round: {of: partial, rounding: nearest_even, overflow: ieee, zero: signed}
+"""
+BETWEEN = "- round: {of: dot, to: partial, format: f32, rounding: nearest_even, overflow: ieee, zero: signed}"
+
+
+def scaled(first: str, second: str) -> Instruction:
+    return load(SCALED.replace("FIRST", first).replace("SECOND", second).replace("ROUND", BETWEEN))
+
+
+def of_both_models(ins: Instruction, a: list[int], b: list[int], scale_a: int, scale_b: int) -> int:
+    operands = {"a": a, "b": b, "c": 0, "scale_a": [scale_a], "scale_b": [scale_b]}
+    codes = {name: np.array(value, ins.formats[name].dtype) for name, value in operands.items()}
+    core = int(ins.dot(**codes))
+    assert ins.reference_dot(**codes) == core
+    return core
+
+
+def test_the_first_scale_overflows_though_both_together_would_not() -> None:
+    """32 * 32 * 2^127 is an infinity, which 2^-127 leaves as it is; the other way round it is 1024."""
+    values = [0x60, *[0] * 31]
+    assert of_both_models(scaled("a", "b"), values, values, 0xFE, 0x00) == 0x7F800000
+    assert of_both_models(scaled("b", "a"), values, values, 0xFE, 0x00) == 0x44800000
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_each_scale_is_rounded_alone(seed: int) -> None:
+    rng = random.Random(seed)
+    a, b = ([rng.choice((0, rng.randrange(0x7F))) for _ in range(32)] for _ in "ab")
+    scales = [rng.choice((0, 1, 8, 100, 127, 200, 254)) for _ in "ab"]
+    first, second = rng.sample("ab", 2)
+    by = {name: exact.two(code - 127) for name, code in zip("ab", scales, strict=True)}
+    dot = sum(
+        (exact.decode("e4m3", x).x * exact.decode("e4m3", y).x for x, y in zip(a, b, strict=True)), Fraction()
+    )
+    middle = exact.encode("f32", dot * by[first], "nearest_even", overflow="ieee")
+    value = exact.decode("f32", middle)
+    want = middle
+    if value.what == "number":
+        want = exact.encode("f32", value.x * by[second], "nearest_even", overflow="ieee")
+    assert of_both_models(scaled(first, second), a, b, *scales) == want
+
+
+def test_a_side_is_scaled_once() -> None:
+    for first, second in (("a", "a"), ("both", "b")):
+        with pytest.raises(SpecError, match="there is at most one for each"):
+            scaled(first, second)

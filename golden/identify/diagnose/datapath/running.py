@@ -75,6 +75,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     Sum,
+    factor_of,
 )
 
 _NAN_WORDS = ("nans", "first_nan", "nan_order")
@@ -221,7 +222,11 @@ class _Run:
         a, b = (decoded(read.formats[name], read.codes[name]) for name in ("scale_a", "scale_b"))
         signals = ScaleSignals(a, b, read.formats["scale_a"], read.formats["scale_b"], list(blocks))
         self.change("scales", signals)
-        found, invalid = product(signals.a[signals.blocks], signals.b[signals.blocks])
+        self.registers |= {
+            f"scale_{side}": one[signals.blocks]
+            for side, one in zip("ab", (signals.a, signals.b), strict=True)
+        }
+        found, invalid = product(self.registers["scale_a"], self.registers["scale_b"])
         return replace(found, kind=np.where(invalid, int(Kind.NAN), found.kind))
 
     def _execute(self, step: Step, operation: Operation) -> Array | None:
@@ -302,7 +307,7 @@ class _Run:
 
     def _scale(self, step: Scale) -> None:
         for name in step.of:
-            terms, scales = self.registers[name], self.registers["scales"]
+            terms, scales = self.registers[name], self.registers[factor_of(step)]
             stride = max(scales.kind.shape[1] // max(terms.kind.shape[1], 1), 1)
             found, invalid = product(terms, scales[[i * stride for i in range(terms.kind.shape[1])]])
             self.registers[name] = replace(found, kind=np.where(invalid, int(Kind.NAN), found.kind))
