@@ -398,7 +398,7 @@ static MG_BOTH void mg_step_part(mg_state *s, const mg_step *step) {
         }
 }
 
-/* Whether a number is `units` times 2^(its exponent - places): both are integers at the finer of the two last places. */
+/* Whether a number is `units` times 2^(its exponent - places): both are integers at the finer of the two last ones. */
 static MG_BOTH int mg_equals(const mg_number *x, int32_t places, int64_t units) {
     if (x->kind != MG_FINITE || x->sticky || !x->significand || x->sign != (units < 0)) return 0;
     const mg_u128 wanted = (mg_u128)(units < 0 ? -units : units);
