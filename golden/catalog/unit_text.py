@@ -69,9 +69,13 @@ def _controls(ins: Instruction) -> list[str]:
 def _computation(ins: Instruction, named: bool) -> dict[str, Any]:
     """The keys in which a mode can differ from others."""
     formats = {operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.own_formats}
+    operations = ins.program.operations
+    written = {"c": ins.formats["c"]} | {one.to: one.out_format for one in operations}
     return {
         "formats": formats,
-        "program": [operation_keys(one, bool(ins.status), named) for one in ins.program.operations],
+        "program": [
+            operation_keys(one, bool(ins.status), named, written.get(one.seed)) for one in operations
+        ],
     }
 
 

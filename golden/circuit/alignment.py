@@ -9,7 +9,7 @@ from golden.circuit.numbers import Builder, Number, refuse
 from golden.circuit.rounding import below_mask, shifted
 from golden.circuit.words import Word
 from golden.program.bounds import Bounds, Registers, follow, groups_of, maximum_of
-from golden.program.steps import Align, Normalize
+from golden.program.steps import Align, Normalize, rounding_of
 
 Term = tuple[str, str, Number]
 """A register, the label of one of its numbers, and the number."""
@@ -150,11 +150,12 @@ def _aligned(build: Builder, term: Term, frame: Frame) -> Number:
     zeroed = _outside(build, name, number, places, frame, magnitude, amount)
     twos = None
     seen = build.no if step.cut == "dropped" else _seen(build, magnitude, amount, step.sticky_gap)
-    if step.rounding == "toward_zero" and least >= 0 and more >= 0:
+    rounding = rounding_of(step, name)
+    if rounding == "toward_zero" and least >= 0 and more >= 0:
         # Only shifted: what falls off the end is gone.
         moved = words.shift_right(magnitude, distance)
         kept = words.extract(moved, more) if more < moved.width else words.constant(0, 1)
-    elif step.rounding == "down" and step.cut == "dropped" and step.zeros != "sticky":
+    elif rounding == "down" and step.cut == "dropped" and step.zeros != "sticky":
         # Down in two's complement is an arithmetic shift.
         wide = build.signed(replace(own, magnitude=magnitude, offset=0, twos=None), magnitude.width + 1, 0)
         if own.twos is not None:
@@ -163,7 +164,7 @@ def _aligned(build: Builder, term: Term, frame: Frame) -> Number:
         twos = words.extend_signed(moved, width + 1)
         kept = words.choose(words.bit(twos, width), words.neg(twos), twos)
     else:
-        kept = shifted(build, build.sign_of(own), magnitude, amount, step.rounding)
+        kept = shifted(build, build.sign_of(own), magnitude, amount, rounding)
     kept = words.extend(kept, max(places + max(bounds.integer_bits, 1), 1))
     if step.cut == "sticky_added":
         kept = words.concat(kept, seen)
@@ -249,6 +250,8 @@ def _outside(
     window = dict(step.window).get(name)
     if window is not None:
         found.append(words.less_signed(build.plus(number.exponent, window), maximum))
+    if step.underflow_exponent is not None:
+        found.append(words.invert(words.less_signed(build.exponent(step.underflow_exponent), maximum)))
     if dict(step.left_out).get(name) == "dropped":
         found.append(words.less_signed(maximum, number.exponent))
     least = dict(step.spared).get(name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from golden.circuit import addition, alignment
-from golden.circuit.numbers import Builder, Number
+from golden.circuit.numbers import Builder, Number, refuse
 from golden.circuit.rounding import Rule, to_code
 from golden.circuit.words import Word, Words, order
 from golden.model.instruction import Instruction
@@ -30,11 +30,14 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     format_of,
 )
 
@@ -255,7 +258,13 @@ def exponent_bits(unit: Instruction) -> int:
         for step in operation.steps:
             for value in (
                 getattr(step, name, None)
-                for name in ("floor", "exponent", "min_exponent", "overflow_exponent")
+                for name in (
+                    "floor",
+                    "exponent",
+                    "min_exponent",
+                    "overflow_exponent",
+                    "underflow_exponent",
+                )
             ):
                 reach = max(reach, abs(value or 0))
             if isinstance(step, Align):
@@ -367,6 +376,8 @@ class _Operation:
                 self._look_for_signalling(unit.formats[name], [number])
                 pair.append(number)
             product = build.product(pair[0], pair[1])
+            for side, one in zip(("scale_a", "scale_b"), pair, strict=True):
+                self.registers.setdefault(side, []).append(one)
             build.mark(f"scale[{k // block}]", product.magnitude)
             build.mark(f"scale_exponent[{k // block}]", product.exponent)
             found.append(product)
@@ -401,6 +412,12 @@ class _Operation:
             case HiddenBit():
                 for name in step.of:
                     registers[name] = [self._with_hidden_bit(step, number) for number in registers[name]]
+            case Part():
+                for name in step.of:
+                    registers[name] = [self._in_part(step, number) for number in registers[name]]
+            case Replace():
+                for name in step.of:
+                    registers[name] = [self._replaced(step, number) for number in registers[name]]
             case Multiply():
                 self._multiply(step)
             case Scale():
@@ -494,6 +511,60 @@ class _Operation:
             magnitude=words.choose(hit, with_bit, number.magnitude),
         )  # fmt: skip
 
+    def _in_part(self, step: Part, number: Number) -> Number:
+        """Some bits of the magnitude, in a frame of their own: a wire, since the exponent is that of place
+        0."""
+        words, build = self.words, self.build
+        low = -number.offset - (step.first + step.bits - 1)
+        magnitude = build.pad(number.magnitude, max(-low, 0))
+        low = max(low, 0)
+        part = words.extract(words.extend(magnitude, max(magnitude.width, low + step.bits)), low, step.bits)
+        keep = words.invert(number.zero)
+        return replace(
+            number,
+            magnitude=words.choose(keep, part, words.constant(0, step.bits)),
+            sign=build.sign_of(number),
+            zero_sign=None,
+            base=build.plus(number.base, -step.first),
+            offset=1 - step.bits,
+            exponent=build.plus(number.exponent, -step.first),
+            reach=(number.reach[0] - step.first, number.reach[1] - step.first),
+            twos=None,
+            last=None,
+            code=None,
+        )
+
+    def _replaced(self, step: Replace, number: Number) -> Number:
+        """The number, or what stands for it where it has the value of the step."""
+        words, build = self.words, self.build
+        if number.exponent is not number.base:
+            raise refuse("a number that has no common frame with its exponent", step.op, "of")
+        finer = -number.offset - step.places  # places of the magnitude below the unit
+        offset = min(number.offset, -step.places)
+        wanted = abs(step.value) << finer if finer >= 0 else abs(step.value)
+        magnitude = build.pad(number.magnitude, -finer)
+        by = abs(step.by) << max(finer, 0)
+        width = max(magnitude.width, wanted.bit_length(), by.bit_length(), 1)
+        magnitude, sign = words.extend(magnitude, width), build.sign_of(number)
+        conditions = [
+            build.finite(number),
+            words.equal(magnitude, words.constant(wanted, width)),
+            sign if step.value < 0 else words.invert(sign),
+        ]
+        if number.sticky is not None:
+            conditions.append(words.invert(number.sticky))
+        equal = build.all_of(conditions)
+        return replace(
+            number,
+            magnitude=words.choose(equal, words.constant(by, width), magnitude),
+            sign=words.choose(equal, words.constant(int(step.by < 0), 1), sign),
+            zero_sign=None,
+            offset=offset,
+            twos=None,
+            last=None if number.sticky is None else number.last_place,
+            code=None,
+        )
+
     def _multiply(self, step: Multiply) -> None:
         build, words = self.build, self.words
         if step.operation == "product":
@@ -510,7 +581,7 @@ class _Operation:
             for what in ("sign", "zero", "nan", "infinity"):
                 build.mark(what + f"[{k}]" if what == "sign" else f"product_{what}[{k}]", getattr(one, what))
             zero = words.invert(words.nonzero(one.magnitude))
-            if one.twos is None and one.zero.constant is None:
+            if one.twos is None and one.zero.constant is None and not self.operation.steps_of(Part):
                 special = words.either(one.nan, one.infinity)
                 build.fact(f"product_of_zero[{k}]", words.either(special, words.equal(one.zero, zero)))
         if step.negate in ("product", "both"):
@@ -560,7 +631,9 @@ class _Operation:
         leading = build.leading_place(product)
         magnitude = words.shift_left(product.magnitude, build.leading_zeros(product.magnitude))
         exponent = leading
-        if build.reads_zeros:
+        if self.operation.steps_of(Part):  # a product of parts without bits keeps its exponent
+            exponent = words.choose(words.nonzero(product.magnitude), leading, product.exponent)
+        elif build.reads_zeros:
             exponent = words.choose(product.zero, product.exponent, leading)
         low, high = product.reach
         top = product.offset + product.width - 1
@@ -570,7 +643,7 @@ class _Operation:
         )  # fmt: skip
 
     def _scale(self, step: Scale) -> None:
-        build, scales = self.build, self.registers["scales"]
+        build, scales = self.build, self.registers[factor_of(step)]
         for name in step.of:
             numbers = self.registers[name]
             stride = max(len(scales) // max(len(numbers), 1), 1)

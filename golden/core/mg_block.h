@@ -602,6 +602,49 @@ static void mg_hidden_bit_lanes(mg_block *s, const mg_step *step) {
         }
 }
 
+/* Parts of significands: what lies below the last place is cut, what lies above the first one is masked. */
+static void mg_part_lanes(mg_block *s, const mg_step *step) {
+    const mg_direction cut = mg_direction_of(MG_ROUNDING_TOWARD_ZERO);
+    const int64_t first = step->first, last = first + step->bits - 1;
+    const mg_s kept = mg_s_ones(mg_splat(step->bits));
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            mg_numbers *x = &s->registers[step->of[r]][i];
+            MG_EACH {
+                const mg_w finite = (mg_w)(x->kind[l] <= MG_FINITE), lsb = x->exponent[l] - last;
+                const mg_s part = mg_s_and(
+                    kept, mg_rounded_shift(cut, x->sign[l], x->significand[l], lsb - x->lsb[l]));
+                x->significand[l] = mg_s_choose(finite, part, x->significand[l]);
+                x->exponent[l] -= finite & first;
+                x->lsb[l] = MG_CHOOSE(finite, lsb, x->lsb[l]);
+            }
+        }
+}
+
+/* Numbers that are `value` units of the last place become `by` of them. A unit finer than a number's last bit is
+ * compared where the number is that short; one that is not is larger than any value. */
+static void mg_replace_lanes(mg_block *s, const mg_step *step) {
+    const int64_t value = step->value, by = step->by, places = step->places, minus = MG_MASK(value < 0);
+    const mg_s wanted = mg_s_of(mg_splat(value < 0 ? -value : value)), new = mg_s_of(mg_splat(by < 0 ? -by : by));
+    const mg_direction cut = mg_direction_of(MG_ROUNDING_TOWARD_ZERO);
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            mg_numbers *x = &s->registers[step->of[r]][i];
+            MG_EACH {
+                const mg_w unit = x->exponent[l] - places, below = unit - x->lsb[l];
+                const mg_s units = mg_rounded_shift(cut, x->sign[l], x->significand[l], below);
+                const mg_s rest = mg_s_and(x->significand[l], mg_s_ones(mg_between(below, 0, MG_MOST_SHIFT)));
+                const mg_w other = mg_s_some(mg_s_or(mg_s_without(units, wanted), mg_s_without(wanted, units))) |
+                    mg_s_some(rest) |
+                    ((mg_w)(below < 0) & mg_too_wide(x->significand[l], mg_most(-below, mg_splat(0)), 31));
+                const mg_w equal = (mg_w)(x->kind[l] == MG_FINITE) & ~x->sticky[l] & ~(x->sign[l] ^ minus) & ~other;
+                x->significand[l] = mg_s_choose(equal, new, x->significand[l]);
+                x->sign[l] = MG_CHOOSE(equal, mg_splat(MG_MASK(by < 0)), x->sign[l]);
+                x->lsb[l] = MG_CHOOSE(equal, unit, x->lsb[l]);
+            }
+        }
+}
+
 static void mg_combine_bits(const mg_block *s, const mg_step *step, int32_t i, mg_numbers *p) {
     const int32_t k = s->operation->k_index[i] * MG_BLOCK_LANES, storage_a = s->program->a.storage,
                   storage_b = s->program->b.storage;
@@ -630,7 +673,7 @@ static void mg_multiply_step(mg_block *s, const mg_step *step) {
                 s, &s->registers[MG_REGISTER_A][i], &s->registers[MG_REGISTER_B][i], step->zero_times_infinity, 0, p);
         if (negate) MG_EACH p->sign[l] = ~p->sign[l];
         if (step->has_overflow_exponent) {
-            MG_EACH p->kind[l] += (mg_w)(p->kind[l] == MG_FINITE) &
+            MG_EACH p->kind[l] += (mg_w)(p->kind[l] == MG_FINITE) & mg_s_some(p->significand[l]) &
                 (mg_w)(mg_s_leading(p->significand[l]) + 1 + p->lsb[l] > most) & (MG_INFINITY - MG_FINITE);
             mg_note_specials(s, p);
         }
@@ -755,7 +798,7 @@ static void mg_align_zeros(const mg_step *step, const mg_words maximum, int r, c
 }
 
 MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_words maximum, int r, mg_numbers *x) {
-    const mg_direction direction = mg_direction_of(step->rounding);
+    const mg_direction direction = mg_direction_of(step->roundings[r]);
     const int by_largest = !step->has_exponent &&
         !step->maximum_count; /* no term lies above, but one of a register that was left out */
     const int64_t fraction_bits = step->fraction_bits[r],
@@ -764,6 +807,7 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
                   highest = by_largest ? 0 : -MG_NOWHERE * 2;
     const int64_t limit = step->has_shift_limit ? step->shift_limit : -MG_NOWHERE * 2, gap = step->sticky_gap;
     const int64_t spared = step->spared[r] == MG_NOT_GIVEN ? -MG_NOWHERE : step->spared[r];
+    const int64_t underflow = step->has_underflow_exponent ? step->underflow_exponent : MG_NOWHERE;
     const int64_t added = MG_MASK(step->cut == MG_CUT_STICKY_ADDED), carried = MG_MASK(step->cut == MG_CUT_STICKY_OR);
     mg_words was;
     MG_EACH {
@@ -773,6 +817,7 @@ MG_BLOCK_CALL void mg_align_lanes(mg_block *s, const mg_step *step, const mg_wor
         const mg_w above = x->exponent[l] - maximum[l], last = maximum[l] - fraction_bits;
         const mg_w lsb = x->lsb[l] + x->sticky[l] - above + mg_between(above, -limit, highest);
         const mg_w outside = (mg_w)(above < -window) | (dropped & (mg_w)(above > 0)) |
+            (mg_w)(maximum[l] <= underflow) |
             ((mg_w)(last > spared) & sign & (mg_w)(mg_s_leading(significand) + lsb < last));
         /* Alignment shift: from here on the last bit of every finite term of a register is at `last`. */
         const mg_w shift = last - lsb;
@@ -1008,6 +1053,8 @@ static void mg_run_steps(mg_block *s) {
         case MG_STEP_NORMALIZE: mg_normalize_lanes(s, step); break;
         case MG_STEP_FMA: mg_fma_step_lanes(s, step); break;
         case MG_STEP_HIDDEN_BIT: mg_hidden_bit_lanes(s, step); break;
+        case MG_STEP_PART: mg_part_lanes(s, step); break;
+        case MG_STEP_REPLACE: mg_replace_lanes(s, step); break;
         default: mg_round_step(s, step); break;
         }
     }

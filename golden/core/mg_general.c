@@ -19,7 +19,9 @@ typedef struct {
     const mg_operation *operation;
     mg_number *registers[MG_REGISTER_COUNT];
     int32_t count[MG_REGISTER_COUNT];
-    const uint64_t *a_codes, *b_codes;
+    const uint64_t *a_codes, *b_codes, *scale_codes[2]; /* of a, of b */
+    const mg_format *scale_formats[2];
+    int32_t scale_block;
     uint64_t result;
     int done;
     mg_watch *watch; /* who observes, or null */
@@ -312,6 +314,8 @@ static MG_BOTH void mg_watch_step(mg_state *s, const mg_step *step) {
     case MG_STEP_SPECIAL_VALUES: break;
     case MG_STEP_FLUSH:
     case MG_STEP_HIDDEN_BIT:
+    case MG_STEP_PART:
+    case MG_STEP_REPLACE:
     case MG_STEP_SCALE:
     case MG_STEP_ALIGN:
     case MG_STEP_NORMALIZE:
@@ -377,6 +381,44 @@ static MG_BOTH void mg_step_hidden_bit(mg_state *s, const mg_step *step) {
         }
 }
 
+/* Some neighbouring bits of a significand at their own weight: the number that they are has the exponent of their first
+ * place, also where none of them is set, and of a zero. */
+static MG_BOTH void mg_step_part(mg_state *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            mg_number *x = &s->registers[step->of[r]][i];
+            if (x->kind > MG_FINITE) continue;
+            const int32_t below = x->fraction_bits - (step->first + step->bits - 1); /* places after the last one */
+            const mg_u128 moved = below > 127 || below <= -step->bits ? 0
+                : below >= 0 ? x->significand >> below
+                                                                      : x->significand << -below;
+            x->significand = moved & (((mg_u128)1 << step->bits) - 1);
+            x->exponent -= step->first;
+            x->fraction_bits = step->bits - 1;
+        }
+}
+
+/* Whether a number is `units` times 2^(its exponent - places): both are integers at the finer of the two last ones. */
+static MG_BOTH int mg_equals(const mg_number *x, int32_t places, int64_t units) {
+    if (x->kind != MG_FINITE || x->sticky || !x->significand || x->sign != (units < 0)) return 0;
+    const mg_u128 wanted = (mg_u128)(units < 0 ? -units : units);
+    const int32_t finer = x->fraction_bits - places;
+    if (finer >= 0) return finer < 96 && x->significand == wanted << finer;
+    return mg_bit_length(x->significand) - finer < 64 && x->significand << -finer == wanted;
+}
+
+static MG_BOTH void mg_step_replace(mg_state *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            mg_number *x = &s->registers[step->of[r]][i];
+            if (!mg_equals(x, step->places, step->value)) continue;
+            const int64_t by = step->by;
+            x->significand = (mg_u128)(by < 0 ? -by : by);
+            x->sign = by < 0;
+            x->fraction_bits = step->places;
+        }
+}
+
 static MG_BOTH void mg_step_multiply(mg_state *s, const mg_step *step) {
     int32_t count = s->count[MG_REGISTER_A];
     const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B];
@@ -393,7 +435,7 @@ static MG_BOTH void mg_step_multiply(mg_state *s, const mg_step *step) {
             p[i] = mg_product(&a[i], &b[i], step->zero_times_infinity);
         }
         if (step->negate == MG_NEGATE_PRODUCT || step->negate == MG_NEGATE_BOTH) p[i].sign ^= 1;
-        if (step->has_overflow_exponent && p[i].kind == MG_FINITE &&
+        if (step->has_overflow_exponent && p[i].kind == MG_FINITE && p[i].significand &&
             mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent) {
             p[i].kind = MG_INFINITY;
             mg_raise_overflow(s->raised);
@@ -413,9 +455,14 @@ static MG_BOTH void mg_step_scale(mg_state *s, const mg_step *step) {
         int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
         if (stride < 1) stride = 1;
         for (int32_t i = 0; i < count; i++) {
-            const mg_number *scale = &s->registers[MG_REGISTER_SCALES][i * stride];
-            mg_raise_product(s->raised, &x[i], scale);
-            x[i] = mg_product(&x[i], scale, MG_ZERO_TIMES_INFINITY_NAN);
+            mg_number scale = s->registers[MG_REGISTER_SCALES][i * stride];
+            if (step->by != MG_SIDE_BOTH) {
+                const int side = step->by == MG_SIDE_B;
+                scale = mg_decode(s->scale_formats[side],
+                    s->scale_codes[side][s->operation->k_index[i * stride] / s->scale_block]);
+            }
+            mg_raise_product(s->raised, &x[i], &scale);
+            x[i] = mg_product(&x[i], &scale, MG_ZERO_TIMES_INFINITY_NAN);
         }
     }
 }
@@ -540,12 +587,13 @@ static MG_BOTH void mg_align_term(
     }
     if (step->has_shift_limit && maximum - x->exponent > step->shift_limit) x->exponent = maximum - step->shift_limit;
     const int32_t last = maximum - fraction_bits; /* a negative number wholly below it may be spared */
+    outside |= step->has_underflow_exponent && maximum <= step->underflow_exponent;
     outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign &&
         mg_bit_length(x->significand) + mg_lsb(x) <= last;
     int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x), below = shift - step->sticky_gap;
     if (watch) mg_watch_cut(watch, seen, x, maximum, shift, outside);
     int lost = below > 0 && (below > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << below) - 1)) != 0);
-    x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
+    x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->roundings[r]);
     x->exponent = maximum;
     x->fraction_bits = fraction_bits;
     if (step->cut == MG_CUT_STICKY_ADDED && !outside) {
@@ -861,6 +909,8 @@ static MG_BOTH uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_numb
         case MG_STEP_NORMALIZE: mg_step_normalize(s, step); break;
         case MG_STEP_FMA: mg_step_fma(s, step, sums); break;
         case MG_STEP_HIDDEN_BIT: mg_step_hidden_bit(s, step); break;
+        case MG_STEP_PART: mg_step_part(s, step); break;
+        case MG_STEP_REPLACE: mg_step_replace(s, step); break;
         default: mg_step_round(s, step); break;
         }
         if (s->watch) mg_watch_step(s, step);
@@ -874,6 +924,11 @@ MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program,
     mg_state s = {0};
     s.a_codes = a;
     s.b_codes = b;
+    s.scale_codes[0] = scale_a;
+    s.scale_codes[1] = scale_b;
+    s.scale_formats[0] = &program->scale_a;
+    s.scale_formats[1] = &program->scale_b;
+    s.scale_block = program->scale_block;
     s.watch = watch;
     s.raised = raised;
     mg_number *sums = mg_layout_registers(&s, (mg_number *)workspace, program);

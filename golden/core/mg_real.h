@@ -952,8 +952,8 @@ MG_BLOCK_CALL void mg_align_group(mg_reals *s, const mg_step *step, const mg_f *
         const int r = s->owner[m.at];
         mg_real *x = s->terms[m.at];
         if (alike && step->window[r] < 0 && step->spared[r] == MG_NOT_GIVEN)
-            MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 1, maximum, r, x)
-        else MG_BY_ROUNDING(step->rounding, mg_align_real, s, step, 0, maximum, r, x)
+            MG_BY_ROUNDING(step->roundings[0], mg_align_real, s, step, 1, maximum, r, x)
+        else MG_BY_ROUNDING(step->roundings[0], mg_align_real, s, step, 0, maximum, r, x)
     }
 }
 

@@ -62,6 +62,8 @@ enum mg_opposite_word {
 
 enum mg_zero_word { MG_ZERO_POSITIVE, MG_ZERO_SIGNED, MG_ZERO_SIGNED_UNDERFLOW, MG_ZERO_COUNT };
 
+enum mg_side_word { MG_SIDE_BOTH, MG_SIDE_A, MG_SIDE_B, MG_SIDE_COUNT };
+
 enum mg_cause_word {
     MG_CAUSE_A, MG_CAUSE_B, MG_CAUSE_FACTOR, MG_CAUSE_C, MG_CAUSE_INVALID_PRODUCT, MG_CAUSE_OPPOSITE_PRODUCTS,
     MG_CAUSE_OPPOSITE_INFINITIES, MG_CAUSE_COUNT,
@@ -89,7 +91,8 @@ enum mg_specials_word {
 
 enum mg_step_word {
     MG_STEP_FLUSH, MG_STEP_MULTIPLY, MG_STEP_SCALE, MG_STEP_SPECIAL_VALUES, MG_STEP_ALIGN, MG_STEP_SUM,
-    MG_STEP_ADDITIONS, MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT, MG_STEP_COUNT,
+    MG_STEP_ADDITIONS, MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT, MG_STEP_PART,
+    MG_STEP_REPLACE, MG_STEP_COUNT,
 };
 
 /* A number format; see golden/number/formats.py for the meaning of each field. */
@@ -134,6 +137,7 @@ typedef struct {
     int32_t flush;
     int32_t tiny;
     int32_t has_nan;
+    int32_t by;
     int32_t opposite_infinities;
     int32_t nans_count;
     int32_t nans_cause[7];
@@ -145,6 +149,7 @@ typedef struct {
     int32_t group;
     int32_t group_size;
     int32_t fraction_bits[4];
+    int32_t roundings[4];
     int32_t has_shift_limit;
     int32_t shift_limit;
     int32_t left_out[4];
@@ -152,6 +157,8 @@ typedef struct {
     int32_t floor;
     int32_t has_exponent;
     int32_t exponent;
+    int32_t has_underflow_exponent;
+    int32_t underflow_exponent;
     int32_t maximum_count;
     int32_t maximum_of[4];
     int32_t maximum_leading[4];
@@ -177,6 +184,10 @@ typedef struct {
     int32_t sticky;
     int32_t has_result_fraction_bits;
     int32_t result_fraction_bits;
+    int32_t first;
+    int32_t bits;
+    int32_t places;
+    int32_t value;
     uint64_t nan;
     uint64_t nans[7];
     mg_format format;

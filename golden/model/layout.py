@@ -25,12 +25,14 @@ from golden.program.keys import (
     Key,
     Names,
     Registers,
+    Roundings,
     Rules,
     Target,
     Vocabulary,
     Widths,
     Word,
     declared,
+    modes_of,
 )
 from golden.program.steps import KINDS, Step
 from golden.yamlfile import MISSING
@@ -125,6 +127,8 @@ def _members(name: str, key: Key, optional: bool) -> list[tuple[str, Any]]:
             return [(f"has_{name}", _i32), (name, _i32)] if optional else [(name, _i32)]
         case Widths() | Rules():
             return [(name, _i32 * MOST_REGISTERS)]
+        case Roundings():
+            return [(f"{name}s", _i32 * MOST_REGISTERS)]
         case Grouping():
             return [(name, _i32), (f"{name}_size", _i32)]
         case Names(allowed=allowed):
@@ -228,6 +232,9 @@ def _set(low: StepStruct, name: str, key: Key, value: Any, of: tuple[str, ...], 
         case Widths():
             table = dict(value)
             setattr(low, name, (_i32 * MOST_REGISTERS)(*(table.get(register, NOT_GIVEN) for register in of)))
+        case Roundings():
+            modes = (number(keys.ROUNDING, mode) for _, mode in modes_of(value, of))
+            setattr(low, f"{name}s", (_i32 * MOST_REGISTERS)(*modes))
         case Rules(vocabulary=vocabulary):
             table = dict(value)
             rules = (number(vocabulary, table.get(register)) for register in of)

@@ -25,11 +25,15 @@ from golden.program.steps import (
     IeeeStep,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
     Step,
     Sum,
+    factor_of,
+    rounding_of,
 )
 
 ZERO = Number(Kind.ZERO)
@@ -133,7 +137,7 @@ def _run_operation(
     }
     state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
     if scales is not None:
-        registers["scales"] = _scale_products(state, scales, formats)
+        registers |= _scale_factors(state, scales, formats)
     if _reads_signalling(operation, formats, read_a, read_b, registers, scales):
         state.raised.add("invalid")
     for step in operation.steps:
@@ -169,19 +173,16 @@ def _reads_signalling(
     return any(status.is_signalling(fmt, number) for fmt, number in read)
 
 
-def _scale_products(
+def _scale_factors(
     state: State, scales: tuple[Sequence[int], Sequence[int], int], formats: dict[str, Format]
-) -> tuple[Number, ...]:
-    """The product of the two scale factors of each k, exact and not normalised."""
-    scale_a, scale_b, block = scales
-    return tuple(
-        _multiplied(
-            state,
-            formats["scale_a"].decode(scale_a[k // block]),
-            formats["scale_b"].decode(scale_b[k // block]),
-        )
-        for k in state.operation.k_index
-    )
+) -> dict[str, tuple[Number, ...]]:
+    """The scale factors of each k, and their product, exact and not normalised."""
+    *codes, block = scales
+    sides = {
+        name: tuple(formats[name].decode(own[k // block]) for k in state.operation.k_index)
+        for name, own in zip(("scale_a", "scale_b"), codes, strict=True)
+    }
+    return sides | {"scales": tuple(_multiplied(state, x, y) for x, y in zip(*sides.values(), strict=True))}
 
 
 def _execute(state: State, step: Step) -> Event:
@@ -190,6 +191,10 @@ def _execute(state: State, step: Step) -> Event:
             return _flush(state, step)
         case HiddenBit():
             return _hidden_bit(state, step)
+        case Part():
+            return _in_place(state, step, lambda number: _part(number, step))
+        case Replace():
+            return _in_place(state, step, lambda number: _replaced(number, step))
         case Multiply():
             return _multiply(state, step)
         case Scale():
@@ -260,6 +265,35 @@ def _with_hidden_bit(number: Number, step: HiddenBit) -> Number:
     )
 
 
+def _in_place(state: State, step: Part | Replace, change: Callable[[Number], Number]) -> Event:
+    """A step that changes numbers one by one."""
+    written = {name: tuple(map(change, state.registers[name])) for name in step.of}
+    state.registers.update(written)
+    return Event(0, step, written)
+
+
+def _part(number: Number, step: Part) -> Number:
+    """The bits of the places first, first + 1, ... below the point, as a number of the exponent of its first
+    place; a zero, and a part without bits, have that exponent, too."""
+    if number.kind > Kind.FINITE:
+        return number
+    last = step.first + step.bits - 1
+    whole = shift_right(0, number.significand, number.fraction_bits - last, "toward_zero")
+    return replace(
+        number,
+        significand=whole % (1 << step.bits),
+        exponent=number.exponent - step.first,
+        fraction_bits=step.bits - 1,
+    )
+
+
+def _replaced(number: Number, step: Replace) -> Number:
+    unit = Fraction(2) ** (number.exponent - step.places)
+    if number.kind != Kind.FINITE or number.sticky or number.value != step.value * unit:
+        return number
+    return replace(number, sign=int(step.by < 0), significand=abs(step.by), fraction_bits=step.places)
+
+
 def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
     sign = x.sign ^ y.sign
     if Kind.NAN in (x.kind, y.kind):
@@ -326,7 +360,9 @@ def _multiply(state: State, step: Multiply) -> Event:
 
 
 def _overflowed(state: State, product: Number, exponent: int) -> Number:
-    if product.kind == Kind.FINITE and product.significand.bit_length() + product.lsb_exponent > exponent:
+    if product.kind != Kind.FINITE or not product.significand:
+        return product
+    if product.significand.bit_length() + product.lsb_exponent > exponent:
         state.raised |= status.OVERFLOW
         return Number(Kind.INFINITY, product.sign)
     return product
@@ -335,7 +371,7 @@ def _overflowed(state: State, product: Number, exponent: int) -> Number:
 def _scale(state: State, step: Scale) -> Event:
     written = {}
     for name in step.of:
-        terms, scales = state.registers[name], state.registers["scales"]
+        terms, scales = state.registers[name], state.registers[factor_of(step)]
         stride = max(len(scales) // max(len(terms), 1), 1)  # groups: one scale product for each group
         written[name] = tuple(_multiplied(state, term, scales[i * stride]) for i, term in enumerate(terms))
     state.registers.update(written)
@@ -454,7 +490,8 @@ def _align(state: State, step: Align) -> Event:
             if number.kind == Kind.FINITE:
                 number, outside = _placed(name, number, maximum, window.get(name), step)
                 outside = outside or _is_spared(number, maximum - fraction_bits[name], name, step)
-                aligned[i], cuts[i] = _align_term(number, maximum, fraction_bits[name], outside, step)
+                outside = outside or _underflows(maximum, step)
+                aligned[i], cuts[i] = _align_term(name, number, maximum, outside, step)
             elif number.kind == Kind.ZERO:
                 aligned[i] = _align_zero(number, maximum, fraction_bits[name], step)
     written: dict[str, tuple[Number, ...]] = {}
@@ -530,10 +567,12 @@ def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Align) -
     return number
 
 
-def _align_term(
-    number: Number, maximum: int, fraction_bits: int, outside: bool, step: Align
-) -> tuple[Number, Cut]:
-    number = _with_sticky(number)
+def _underflows(maximum: int, step: Align) -> bool:
+    return step.underflow_exponent is not None and maximum <= step.underflow_exponent
+
+
+def _align_term(name: str, number: Number, maximum: int, outside: bool, step: Align) -> tuple[Number, Cut]:
+    number, fraction_bits = _with_sticky(number), dict(step.fraction_bits)[name]
     cut = (maximum - fraction_bits) - number.lsb_exponent  # negative: zeros are appended
     shift = maximum - number.exponent
     if outside:
@@ -541,7 +580,7 @@ def _align_term(
         zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits)
         return zero, Cut(shift, whole, number.significand)
     lost = number.significand & ((1 << max(cut, 0)) - 1)
-    kept = shift_right(number.sign, number.significand, cut, step.rounding)
+    kept = shift_right(number.sign, number.significand, cut, rounding_of(step, name))
     seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1) != 0
     if step.cut == "sticky_added":
         kept, fraction_bits = kept << 1 | seen, fraction_bits + 1

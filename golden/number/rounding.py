@@ -114,7 +114,9 @@ _TABLE = (
     Rounding("away", "RA", "away from zero", "away from zero", lambda sign, cut, odd: True),
 )
 ROUNDINGS = {one.name: one for one in _TABLE}
-"""All directions by name, in the order of the core's enum. IEEE 754-2019 4.3 has the first five."""
+"""All directions by name, in the order of the core's enum. IEEE 754-2019 4.3 has the first five; Tables I and
+II of MMA-Sim have all but to_odd. In the row of RNU (nearest_up) Table II prints 1 + u for 1 + 1.5u, which
+is a misprint: that tie goes up, to 1 + 2u."""
 MODES = tuple(ROUNDINGS)
 FLOAT_OVERFLOWS = ("infinity", "largest", "ieee", "nan")
 INTEGER_OVERFLOWS = ("wrap", "saturate")

@@ -30,13 +30,17 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     RoundingStep,
     Scale,
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     grouping,
+    rounding_of,
 )
 
 KEPT_BITS = 100
@@ -247,9 +251,8 @@ def operands_of(operation: Operation, formats: Mapping[str, Format], seeds: Seed
         addends = [_seed(name, operation.out_format, seeds) for name in operation.addends]
         registers["addends"] = replace(reduce(either, addends), count=len(addends))
     if "scale_a" in formats and "scale_b" in formats:
-        registers["scales"] = multiplied(
-            *(of_format(formats[name], count) for name in ("scale_a", "scale_b"))
-        )
+        sides = {name: of_format(formats[name], count) for name in ("scale_a", "scale_b")}
+        registers |= sides | {"scales": multiplied(*sides.values())}
     return registers
 
 
@@ -297,7 +300,7 @@ def result_of(operation: Operation, registers: Registers) -> Bounds:
 
 def follow(step: Step, registers: Registers) -> Registers:
     """The registers that a step writes. The answer is remembered: it is not to be changed."""
-    also = ("scales",) if isinstance(step, Scale) else ("c",)
+    also = (factor_of(step),) if isinstance(step, Scale) else ("c",)
     read = dict.fromkeys((*step.of, *also))
     return _follow(step, tuple((name, registers[name]) for name in read if name in registers))
 
@@ -310,11 +313,15 @@ def _follow(step: Step, read: tuple[tuple[str, Bounds], ...]) -> Registers:
             return {name: _flushed(registers[name]) for name in step.of}
         case HiddenBit():
             return {name: _with_hidden_bit(registers[name], step) for name in step.of}
+        case Part():
+            return {name: _in_part(registers[name], step) for name in step.of}
+        case Replace():
+            return {name: _with_exception(registers[name], step) for name in step.of}
         case Multiply():
             turned = {"c": _negated(registers["c"])} if step.negate in ("c", "both") else {}
             return {step.to: _products(step, registers), **turned}
         case Scale():
-            scales = registers["scales"]
+            scales = registers[factor_of(step)]
             return {
                 name: multiplied(registers[name], replace(scales, count=registers[name].count))
                 for name in step.of
@@ -450,10 +457,12 @@ def _normal(own: Bounds) -> Bounds:
     """Numbers with their leading one before the point: one of subnormal factors moves down as far as to its
     lowest bit, one in [2, 4) moves up."""
     bits = own.depth + own.above
+    high = max(min(own.high + own.above, own.size - 1), own.lsb)
+    empty = own.vanishes or own.cancels  # a number without bits keeps its exponent
     return replace(
         own,
-        low=own.lsb,
-        high=max(min(own.high + own.above, own.size - 1), own.lsb),
+        low=min(own.lsb, own.low) if empty else own.lsb,
+        high=max(high, own.high) if empty else high,
         fraction_bits=own.fraction_bits + own.above,
         depth=bits,
         significands=_ones(own, bits),
@@ -493,6 +502,58 @@ def _with_hidden_bit(own: Bounds, step: HiddenBit) -> Bounds:
         scattered=False,
         cancels=False,
         vanishes=False,
+    )
+
+
+def _in_part(own: Bounds, step: Part) -> Bounds:
+    """Some bits of a significand; all of them can be 0, unless the hidden bit is one of them."""
+    low, high, places = own.low - step.first, own.high - step.first, step.bits - 1
+    lsb = max(own.lsb, low - places)
+    depth = max(min(places, own.depth - step.first), 0)
+    most = 2 - power(-depth)
+    ends = [
+        (sign * most, sign * min(most * power(high), sign * value)) if sign * value > 0 else (_NONE, _NONE)
+        for sign, value in ((-1, own.least), (1, own.greatest))
+    ]
+    whole = step.first == 0 and not own.subnormal and own.above == 0
+    return replace(
+        own,
+        low=low,
+        high=high,
+        zeros=(own.zeros[0] - step.first, own.zeros[1] - step.first),
+        lsb=lsb,
+        last=min(low, own.zeros[0] - step.first) - places,
+        fraction_bits=places,
+        depth=depth,
+        significands=(ends[0][0], ends[1][0]),
+        least=ends[0][1],
+        greatest=ends[1][1],
+        subnormal=not whole,
+        scattered=not whole,
+        vanishes=not whole or own.vanishes,
+        sticky=None if own.sticky is None else low - places - 1,
+        shared=None,
+    )
+
+
+def _with_exception(own: Bounds, step: Replace) -> Bounds:
+    """The terms as they were, and what stands for one of them."""
+    one = step.by * power(-step.places)
+    ends = [one * power(exponent) for exponent in (own.low, own.high)]
+    (low, high), depth = own.significands, max(own.depth, step.places)
+    return replace(
+        own,
+        lsb=min(own.lsb, own.low - step.places),
+        last=min(own.last, own.low - step.places),
+        fraction_bits=max(own.fraction_bits, step.places),
+        depth=depth,
+        significands=(min(low, one), max(high, one)),
+        least=min(own.least, *ends),
+        greatest=max(own.greatest, *ends),
+        subnormal=True,
+        scattered=True,
+        vanishes=own.vanishes or step.by == 0,
+        exact=own.exact,
     )
 
 
@@ -558,13 +619,14 @@ def _aligned(step: Align, registers: Registers) -> Registers:
         deep = step.zeros == "sticky"  # the sticky bit of a zero: in the last place of all
         sticky = low - places - 1 if deep else max(finest, low - places - 1)
         zeros = (min(own.bottom, least), max(own.top, reach)) if step.zeros == "maximum" else own.zeros
+        empty = own.shared is None and (own.vanishes or own.cancels)  # it can lie where zeros do
         written[name] = replace(
             moved,
             low=low,
             high=high,
             zeros=zeros,
             lsb=low - bits if deep else max(finest, low - bits),
-            last=low - bits,
+            last=(min(low, least) if empty else low) - bits,
             fraction_bits=bits,
             depth=bits if deep else min(bits, max(high - finest, 0)),
             subnormal=True,
@@ -586,7 +648,7 @@ def _with_room(own: Bounds, places: int, least: int, reach: int, name: str, step
     least, reach: between which exponents a term of this register is aligned.
     """
     top, unit = power(reach), power(-places)
-    above = _most_above(step, name, own)
+    above, rounding = _most_above(step, name, own), rounding_of(step, name)
     ends = []
     for sign, significand, value in zip((-1, 1), own.significands, (own.least, own.greatest), strict=True):
         significand, value = sign * significand, sign * value
@@ -600,8 +662,8 @@ def _with_room(own: Bounds, places: int, least: int, reach: int, name: str, step
             if step.shift_limit is not None
             else max(places - own.depth + 1, least - own.high)
         )
-        cut = _cut(min(significand * power(-far), above), places, sign, step)
-        more = unit * (_rounds_away(step.rounding, sign) + Fraction(step.cut == "sticky_added", 2))
+        cut = _cut(min(significand * power(-far), above), places, sign, rounding, step.cut == "sticky_added")
+        more = unit * (_rounds_away(rounding, sign) + Fraction(step.cut == "sticky_added", 2))
         if value > 0:
             value = max(value, min(value + more * top, cut * top))
         if step.shift_limit is not None:
@@ -618,15 +680,14 @@ def _rounds_away(rounding: str, sign: int) -> bool:
     return ROUNDINGS[rounding].lengthens(int(sign < 0))
 
 
-def _cut(most: Fraction, places: int, sign: int, step: Align | Normalize) -> Fraction:
+def _cut(most: Fraction, places: int, sign: int, rounding: str, sticky: bool = False) -> Fraction:
     """The largest significand that is left of one up to `most` whose bits below this many places after the
-    point are cut."""
+    point are cut; with `sticky` it has one more bit."""
     ceiling = -int(-most * power(places) // 1)
-    if not _rounds_away(step.rounding, sign):
+    if not _rounds_away(rounding, sign):
         ceiling -= 1
-    elif not ROUNDINGS[step.rounding].carries(int(sign < 0)):
+    elif not ROUNDINGS[rounding].carries(int(sign < 0)):
         ceiling = ceiling - 1 | 1
-    sticky = isinstance(step, Align) and step.cut == "sticky_added"
     return max(ceiling + Fraction(sticky, 2), _NONE) * power(-places) if most > 0 else _NONE
 
 
@@ -655,7 +716,10 @@ def _normalized(register: Bounds, places: int, step: Normalize) -> Bounds:
         low=low,
         high=high,
         zeros=(own.bottom, own.top) if stays else own.zeros,
-        significands=(-_cut(-least, places, -1, step), _cut(greatest, places, 1, step))
+        significands=(
+            -_cut(-least, places, -1, step.rounding),
+            _cut(greatest, places, 1, step.rounding),
+        )
         if lost
         else (least, greatest),
         lsb=max(own.lsb, low - places),
@@ -805,6 +869,9 @@ def _summed(step: Sum, registers: Registers) -> Bounds:
             fraction_bits=max(places),
             sticky=min(found) if found and len(places) == 1 else own.sticky,
         )
+        # At one exponent a sum is no longer than its integer bits and its places, whatever the exponent is.
+        fits = exponent_of(own.significand) + 1 + own.fraction_bits <= KEPT_BITS
+        own = replace(own, exact=own.exact or (fits and all(term.exact for term in terms)))
     if step.complement != "none":
         own = _complemented(own, terms)
     if step.exponent is not None:
@@ -819,7 +886,7 @@ def _summed(step: Sum, registers: Registers) -> Bounds:
         )
     if step.width is not None:
         own = _held(own, step.width, step.overflow)
-    if step.cancelled == "zero":
+    if step.cancelled == "zero" and own.sticky is None:
         own = replace(own, zeros=(own.bottom, own.top), cancels=False, vanishes=False)
     return own
 

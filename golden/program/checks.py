@@ -27,6 +27,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -89,7 +91,9 @@ class StepChecks:
         self.registers = operands_of(frame, formats)
         self.missing = {"b"} if operands.b == ONE else set()
         self.missing |= {"c"} if frame.seed == NO_SEED else set()
-        self.scales = 0
+        self.scales: frozenset[str] = frozenset()
+        self.whole = True
+        """Whether no step has left out bits of a or b."""
         self.scale_block = operands.scale_block if operands.scales else None
         self.blocks: dict[str, tuple[frozenset[int], ...]] = {}
         """Of each number of a register: the blocks whose scales its products have."""
@@ -135,11 +139,12 @@ class StepChecks:
                     "products)"
                 )
         if isinstance(step, Scale):
-            self.scales += 1
-            if not self.scaled or self.scales > 1:
+            sides = {"a", "b"} if step.by == "both" else {step.by}
+            if not self.scaled or sides & self.scales:
                 raise body.error(
-                    "a 'scale' step needs the formats scale_a and scale_b, and there is at most one"
+                    "a 'scale' step needs the formats scale_a and scale_b, and there is at most one for each"
                 )
+            self.scales |= sides
             self._check_blocks(step, body)
         group = grouping(step)
         members = (
@@ -185,13 +190,13 @@ class StepChecks:
         match step:
             case Sum() | Additions() | Fma():
                 self._check_span(longest_sum(step, self.registers), body)
-            case Align() | Scale() | Normalize():
+            case Align() | Scale() | Normalize() | Replace():
                 width = max(written[name].width for name in step.of)
                 if width > MOST_BITS:
                     raise body.error(
                         f"step '{step.op}' needs numbers of {width} bits, the core holds {MOST_BITS}"
                     )
-            case Multiply() | Flush() | SpecialValues() | Round() | HiddenBit():
+            case Multiply() | Flush() | SpecialValues() | Round() | HiddenBit() | Part():
                 pass
             case _:
                 assert_never(step)
@@ -220,7 +225,7 @@ class StepChecks:
         Nothing that rounds once, two bits or more above that one, sees a difference.
         """
         match step:
-            case Scale():
+            case Scale() | Replace():
                 return True
             case Sum(width=width, complement=complement) if width is not None or complement != "none":
                 return True  # a register that wraps lets low bits lead, a complement counts in the last place
@@ -231,7 +236,7 @@ class StepChecks:
                 return most + own.integer_bits + step.sticky_gap + 3 > KEPT_BITS
             case Round():
                 return step.format.is_float and step.format.fraction_bits + step.sticky_gap + 3 > KEPT_BITS
-            case Normalize() | Multiply() | Fma() | Flush() | SpecialValues() | HiddenBit():
+            case Normalize() | Multiply() | Fma() | Flush() | SpecialValues() | HiddenBit() | Part():
                 return False
             case _:
                 assert_never(step)
@@ -269,6 +274,8 @@ class StepChecks:
         match step:
             case Multiply() if step.operation != "product":
                 self._check_bit_operands(step, body)
+            case Part():
+                self.whole = False
             case HiddenBit():
                 self._check_hidden_bits(step, body)
             case Fma() if step.nan_order:
@@ -305,9 +312,11 @@ class StepChecks:
     def _check_bit_operands(self, step: Multiply, body: Section) -> None:
         for name in "ab":
             fmt = self.formats[name]
+            what = f"key 'operation' is '{step.operation}', which combines the bits of unsigned integers"
             if fmt.is_float or fmt.signed or self.frame.operand_format is not None:
-                what = f"key 'operation' is '{step.operation}', which combines the bits of unsigned integers"
                 raise body.error(f"{what}; {name} is {fmt.name}", "operation")
+            if not self.whole:
+                raise body.error(f"{what} as they are, expected no step 'part' before", "operation")
 
     def _check_hidden_bits(self, step: HiddenBit, body: Section) -> None:
         for name in step.of:

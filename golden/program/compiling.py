@@ -4,6 +4,7 @@ checked."""
 from __future__ import annotations
 
 from collections.abc import Mapping as AnyMapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from golden.program.checks import StepChecks
 from golden.program.keys import FORMAT_NAME
 from golden.program.program import NO_SEED, NOTHING, OWN_STEPS, OperandFormats, Operation, Program
 from golden.program.reading import StepReader
-from golden.program.steps import MAX_K, STEPS, Step
+from golden.program.steps import MAX_K, STEPS, Part, Step
 from golden.values import WORD, Anything, Choice, Either, Integer, Key, Many, Mapping, Text
 from golden.yamlfile import Section
 
@@ -73,6 +74,13 @@ OPERATION = Mapping(
             instead="see right",
         ),
         Key(
+            "seed_format",
+            FORMAT_NAME,
+            "the format in which the seed's code is read, of the same width; default: the format in which it "
+            "was written",
+            None,
+        ),
+        Key(
             "addends",
             Many(Text(), 0, 4, alone=True),
             "earlier results that enter as the register `addends`",
@@ -120,13 +128,28 @@ def compile_program(items: list[Any], where: Section, operands: OperandFormats) 
         operations += _compile_operation(item, operands, operations, last=index == len(items) - 1)
     if not operations:
         raise where.error("'program' is empty", "program")
-    used = sorted(k for operation in operations for k in operation.k_index)
-    if used != list(range(operands.k)):
+    _check_products(operations, where, operands.k)
+    return Program(tuple(operations))
+
+
+def _check_products(operations: Sequence[Operation], where: Section, k: int) -> None:
+    """Every k is used, and by one operation; by several where each takes a part of a or b."""
+    used = [k for operation in operations for k in operation.k_index]
+    whole = [k for operation in operations if not _in_parts(operation) for k in operation.k_index]
+    twice = len(set(whole)) < len(whole) or any(k in whole and used.count(k) > 1 for k in set(used))
+    if len(set(used)) < k or twice:
         raise where.error(
-            f"the operations use {len(used)} of k = {operands.k} products, expected each exactly once",
+            f"the operations use {len(used)} of k = {k} products, expected each exactly once (several times "
+            "where every operation has a step 'part')"
+            if twice
+            else f"the operations use {len(set(used))} of k = {k} products, expected each exactly once",
             "program",
         )
-    return Program(tuple(operations))
+
+
+def _in_parts(operation: Operation) -> bool:
+    """Whether an operation multiplies parts of a or b alone."""
+    return any({"a", "b"} & {*step.of} for step in operation.steps_of(Part))
 
 
 def _compile_operation(
@@ -155,6 +178,14 @@ def _compile_operation(
         raise item.error(f"register '{to}' holds another result already", "to")
     if any({**results, "c": operands.c}.get(name, out) != out for name in addends):
         raise item.error("addends must have the operation's output format", "addends")
+    written = results.get(seed, out if seed in ("zero", NO_SEED) else operands.c)
+    seed_format = _named_format(item, "seed_format", operands) or written
+    if (seed_format.bits, seed_format.storage) != (written.bits, written.storage):
+        raise item.error(
+            f"key 'seed_format' is {seed_format.name} of {seed_format.bits} bits, expected a format of "
+            f"{written.bits} bits, as {written.name} has",
+            "seed_format",
+        )
     target = _named_format(item, "operands", operands)
     for source in (operands.a, operands.b) if k_index else ():
         if target is not None and not holds(target, source):
@@ -163,7 +194,7 @@ def _compile_operation(
                 "operands",
             )
     common: dict[str, Any] = {
-        "seed_format": results.get(seed, out if seed in ("zero", NO_SEED) else operands.c),
+        "seed_format": seed_format,
         "operand_format": _named_format(item, "operands", operands),
     }
     frame = Operation(OWN_STEPS, (), k_index, seed, addends, out_format=out, to=to, **common)

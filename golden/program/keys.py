@@ -50,6 +50,7 @@ CANCELLED = Vocabulary("cancelled", ("keeps_exponent", "zero"))
 ZERO_TIMES_INFINITY = Vocabulary("zero_times_infinity", ("nan", "infinity", "zero"))
 OPPOSITE = Vocabulary("opposite", ("nan", "first", "last", "positive", "negative"))
 ZERO_RULE = Vocabulary("zero", ("positive", "signed", "signed_underflow"))
+SIDE = Vocabulary("side", ("both", "a", "b"))
 CAUSE = Vocabulary(
     "cause",
     ("a", "b", "factor", "c", "invalid_product", "opposite_products", "opposite_infinities"),
@@ -144,6 +145,26 @@ class Choice(Key):
     def value(self) -> Value:
         """See Key."""
         return OneOf(self.words, what="a rounding" if self.words == MODES else "")
+
+    @property
+    def follows_a_mode(self) -> bool:
+        """See Key."""
+        return True
+
+
+Modes = str | tuple[tuple[str, str], ...]
+"""A rounding: one for all registers of a step, or one for each of them, which are not all the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roundings(Key):
+    """A rounding, or a mapping with one for each register of `of`."""
+
+    @property
+    def value(self) -> Value:
+        """See Key."""
+        each = OneOf(MODES, what="a rounding")
+        return Either(each, Table(each, OneOf(REGISTER.words)))
 
     @property
     def follows_a_mode(self) -> bool:
@@ -394,3 +415,14 @@ def applies(key: Key, values: dict[str, Any], defaults: dict[str, Any], flags: b
     other, *wanted = key.when
     value = values.get(other)
     return value in wanted if wanted else value != defaults.get(other)
+
+
+def one_or_each(modes: tuple[tuple[str, str], ...]) -> Modes:
+    """The rounding of all registers where it is the same, else that of each."""
+    first = modes[0][1]
+    return first if all(mode == first for _, mode in modes) else modes
+
+
+def modes_of(rounding: Modes, registers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """(register, rounding) for each register of a step."""
+    return tuple((name, rounding) for name in registers) if isinstance(rounding, str) else rounding

@@ -19,8 +19,10 @@ from golden.program.keys import (
     Grouping,
     Integer,
     Key,
+    Modes,
     Names,
     Registers,
+    Roundings,
     Rules,
     Target,
     Widths,
@@ -28,6 +30,7 @@ from golden.program.keys import (
     applies,
     declared,
     key_name,
+    one_or_each,
 )
 from golden.program.steps import (
     Additions,
@@ -37,6 +40,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -108,6 +113,8 @@ class StepReader:
                 return self._choice(name, key, default)
             case Widths():
                 return self._widths(name, key)
+            case Roundings():
+                return self._roundings(name, key)
             case Rules():
                 return self._rules(name, key)
             case Grouping():
@@ -139,7 +146,17 @@ class StepReader:
         found = self.section.take_value(key, rule.value, MISSING if rule.for_all else None)
         if not isinstance(found, dict):
             return tuple((name, found) for name in of) if found is not None else ()
-        missing = next((name for name in of if name not in found), None) if rule.for_all else None
+        return self._of_all(key, found) if rule.for_all else self._of_registers(key, found)
+
+    def _roundings(self, key: str, rule: Roundings) -> Modes:
+        found = self.section.take_value(key, rule.value)
+        if isinstance(found, str):
+            return found
+        return one_or_each(self._of_all(key, found))
+
+    def _of_all(self, key: str, found: dict[str, T]) -> tuple[tuple[str, T], ...]:
+        """The values of a mapping that has one for every register of the step."""
+        missing = next((name for name in self.values["of"] if name not in found), None)
         if missing is not None:
             raise self.section[key].error(f"key '{missing}' is missing{nearest(missing, found)}")
         return self._of_registers(key, found)
@@ -245,7 +262,10 @@ class StepReader:
                     )
             case Round():
                 self._check_round(step)
-            case Flush() | Scale() | SpecialValues() | Normalize() | Fma() | HiddenBit():
+            case Replace():
+                if step.value == 0:
+                    raise self.section.error("key 'value' is 0, expected another number", "value")
+            case Flush() | Scale() | SpecialValues() | Normalize() | Fma() | HiddenBit() | Part():
                 pass
             case _:
                 assert_never(step)

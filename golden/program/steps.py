@@ -28,19 +28,24 @@ from golden.program.keys import (
     FormatName,
     Grouping,
     Integer,
+    Modes,
     Names,
     Registers,
+    Roundings,
     Rules,
     Target,
     Vocabulary,
     Widths,
     Word,
     declare,
+    modes_of,
 )
 from golden.yamlfile import MISSING
 
 MAX_K = 4096
 MAX_FRACTION_BITS = 72
+MOST_UNITS = (1 << 31) - 1
+"""Bound of a value that a step replaces, in units of a last place: an int32_t of the core."""
 _ALL = keys.REGISTER.words
 
 
@@ -166,13 +171,19 @@ class Multiply:
 @hashed_once
 @dataclass(frozen=True)
 class Scale:
-    """Multiplies by the block scales of a and b."""
+    """Multiplies by the block scales of a and b, or of one of them."""
 
     op: ClassVar[Literal["scale"]] = "scale"
     to: ClassVar[str] = ""
     of: tuple[str, ...] = _of(
         "what is scaled: `products`, or `groups` whose size divides the scale block",
         never=("a", "b", "c", "scales", "addends"),
+    )
+    by: str = _choice(
+        keys.SIDE,
+        "whose scale is the factor: the product of `both`, or that of `a` or `b` alone. Where each side has "
+        "a step of its own, a `round` between them rounds after each factor",
+        "both",
     )
 
 
@@ -247,9 +258,11 @@ class Align:
             "c: 26}` sets it for each register",
         )
     )
-    rounding: str = _rounding(
-        "how the lower bits are rounded: `toward_zero` cuts the magnitude, `down` cuts the two's "
-        "complement number"
+    rounding: Modes = declare(
+        Roundings(
+            meaning="how the lower bits are rounded: `toward_zero` cuts the magnitude, `down` cuts the two's "
+            "complement number; `{groups: nearest_up, c: nearest_away}` sets it for each register"
+        )
     )
     shift_limit: int | None = declare(Integer(low=0, high=10000, meaning=_A_FAULT, fault=True), None)
     left_out: tuple[tuple[str, str], ...] = declare(
@@ -258,6 +271,9 @@ class Align:
     floor: int | None = _exponent("the least value of the maximum exponent")
     exponent: int | None = _exponent(
         "all terms are shifted to this exponent instead of the maximum: the register is a fixed-point number"
+    )
+    underflow_exponent: int | None = _exponent(
+        "if the maximum exponent is this or less, all terms become zero, and stay at that exponent"
     )
     maximum: tuple[Candidate, ...] = declare(
         Candidates(
@@ -474,8 +490,78 @@ class HiddenBit:
     zeros: str = _choice(keys.HIDDEN_ZEROS, "`set`: zeros get it too", "kept")
 
 
+MOST_PART = 56
+"""Bits of a part: those of a significand of f64 and three more. The core's product of two parts has 112."""
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Part:
+    """The operand is read in part: some neighbouring bits of its significand, at their own weight."""
+
+    op: ClassVar[Literal["part"]] = "part"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of("the operands of which a part is read", never=tuple(_ALL[2:]), most=2)
+    first: int = declare(
+        Integer(
+            low=-63,
+            high=MAX_FRACTION_BITS,
+            meaning="the highest place of the part. Place n is worth 2^-n: the hidden bit is place 0, the "
+            "highest fraction bit place 1; the lowest bit of an integer is place 0, that above it -1",
+        ),
+        0,
+    )
+    bits: int = declare(
+        Integer(
+            low=1,
+            high=MOST_PART,
+            meaning="how many bits the part has. It is a number of the exponent e - `first`, also where all "
+            "of its bits are 0",
+        )
+    )
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Replace:
+    """One value becomes another: an exception that no other step describes, such as a fault of a chip."""
+
+    op: ClassVar[Literal["replace"]] = "replace"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of(
+        "the registers whose numbers are looked at", never=("a", "b", "c", "scales", "addends", "d")
+    )
+    places: int = declare(
+        Integer(
+            low=0,
+            high=MAX_FRACTION_BITS,
+            meaning="the unit of `value` and `by`: 2^(e - `places`), where e is the number's exponent",
+        )
+    )
+    value: int = declare(
+        Integer(low=-MOST_UNITS, high=MOST_UNITS, meaning="the value that is replaced, in these units; not 0")
+    )
+    by: int = declare(
+        Integer(
+            low=-MOST_UNITS, high=MOST_UNITS, meaning="what it becomes, in the same units and with the same e"
+        )
+    )
+
+
 Step = (
-    Flush | Multiply | Scale | SpecialValues | Align | Sum | Additions | Normalize | Fma | Round | HiddenBit
+    Flush
+    | Multiply
+    | Scale
+    | SpecialValues
+    | Align
+    | Sum
+    | Additions
+    | Normalize
+    | Fma
+    | Round
+    | HiddenBit
+    | Part
+    | Replace
 )
 IeeeStep = Multiply | Additions | Fma
 """Steps that round every result by IEEE 754 (a multiply where it has a format)."""
@@ -503,6 +589,16 @@ def grouping(step: Step) -> tuple[str, int] | None:
     """How the step divides its terms, if it does."""
     found: tuple[str, int] | None = getattr(step, "group", None)
     return found
+
+
+def factor_of(step: Scale) -> str:
+    """The register of the scales that a step multiplies by; those of one side have no name in YAML."""
+    return "scales" if step.by == "both" else f"scale_{step.by}"
+
+
+def rounding_of(step: Align, register: str) -> str:
+    """How the step rounds the numbers of one of its registers."""
+    return dict(modes_of(step.rounding, step.of))[register]
 
 
 def format_of(step: Step) -> Format | None:

@@ -75,7 +75,7 @@ def operand_nodes(unit: Signature, operation: Operation) -> dict[str, Node]:
     formats = {name: operation.operand_format or unit.formats[name] for name in "ab"}
     formats |= {"c": operation.seed_format, "addends": operation.out_format}
     missing = {"b"} if "b" in unit.absent else set()
-    missing |= {"c"} if operation.seed == NO_SEED else set()
+    missing |= {"scale_a", "scale_b"} | ({"c"} if operation.seed == NO_SEED else set())
     nodes = {
         name: _of_format(name, formats[name], bounds.count) if name in formats else _node(name, bounds)
         for name, bounds in ({"addends": of_format(operation.out_format, 0)} | registers).items()

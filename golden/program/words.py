@@ -17,12 +17,15 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
     Step,
     Sum,
     overflow_of,
+    rounding_of,
 )
 
 _MODES = {name: rounding.words for name, rounding in ROUNDINGS.items()}
@@ -87,6 +90,10 @@ def step_text(step: Step, integer: bool = False) -> str:
             return _flush_text(step)
         case HiddenBit():
             return _hidden_bit_text(step)
+        case Part():
+            return _part_text(step)
+        case Replace():
+            return _replace_text(step)
         case Multiply():
             return _multiply_text(step)
         case Scale():
@@ -175,6 +182,19 @@ def _hidden_bit_text(step: HiddenBit) -> str:
     return f"Subnormal {_names(step.of)} get the hidden bit of normal numbers{zeros}."
 
 
+def _part_text(step: Part) -> str:
+    last = step.first + step.bits - 1
+    where = f"place {step.first}" if step.bits == 1 else f"places {step.first} to {last}"
+    return f"Of {_names(step.of)} read {where} of the significand alone (the hidden bit is place 0)."
+
+
+def _replace_text(step: Replace) -> str:
+    unit = f"2**(e - {step.places})"
+    return (
+        f"{_names(step.of)} of {step.value} times {unit} becomes {step.by} times {unit} (e is its exponent)."
+    )
+
+
 def _zero_times_infinity_text(step: Multiply | Fma) -> str:
     return "" if step.zero_times_infinity == "nan" else f"; zero times infinity is {step.zero_times_infinity}"
 
@@ -201,6 +221,8 @@ def _multiply_text(step: Multiply) -> str:
 
 
 def _scale_text(step: Scale) -> str:
+    if step.by != "both":
+        return f"Multiply {_names(step.of)} by the block scale of {step.by}, exact; its exponent is added."
     return (
         f"Multiply {_names(step.of)} by the product of the two block scales, exact; the scale exponents "
         "are added."
@@ -263,6 +285,13 @@ def _candidate_text(one: Candidate) -> str:
     return f"{what} of {_names(one.of)}{least}{plus}"
 
 
+def _roundings_text(step: Align) -> str:
+    """How bits below the last place are rounded, register by register where they differ."""
+    if isinstance(step.rounding, str):
+        return _MODES[step.rounding]
+    return ", ".join(f"{_MODES[rounding_of(step, name)]} for {name}" for name in step.of)
+
+
 def _align_text(step: Align) -> str:
     bits = dict(step.fraction_bits)
     widths = str(next(iter(bits.values())))
@@ -271,11 +300,13 @@ def _align_text(step: Align) -> str:
     floor = f", at least {step.floor}" if step.floor is not None else ""
     text = (
         f"Align {_names(step.of)}{_group_text(step)} to {_target_text(step, floor)}; "
-        f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
+        f"fraction bits kept: {widths}; bits below round {_roundings_text(step)}"
     )
     if step.cut != "dropped":
         gap = f" (the {step.sticky_gap} bits right below the kept ones are not seen)"
         text += f"; {_CUTS[step.cut]}{gap if step.sticky_gap else ''}"
+    if step.underflow_exponent is not None:
+        text += f"; if the exponent is {step.underflow_exponent} or less, all terms become zero"
     for name, window in step.window:
         text += f"; {name} more than {window} below the largest exponent counts as zero"
     for name, least in step.spared:

@@ -11,6 +11,7 @@ from golden.program.keys import (
     Causes,
     Grouping,
     Key,
+    Roundings,
     Rules,
     Widths,
     Word,
@@ -26,10 +27,19 @@ class Hex(int):
     """An integer that YAML shows in hex."""
 
 
-def operation_keys(operation: Operation, flags: bool = False, named: bool = False) -> dict[str, Any]:
-    """The keys of one operation of `program:`, its steps written out; `flags`: the unit has status flags;
-    `named`: an operation of an algorithm has its name and parameters instead of steps."""
+def operation_keys(
+    operation: Operation, flags: bool = False, named: bool = False, seed: Format | None = None
+) -> dict[str, Any]:
+    """The keys of one operation of `program:`, its steps written out.
+
+    Args:
+        flags: the unit has status flags.
+        named: an operation of an algorithm has its name and parameters instead of steps.
+        seed: the format in which its seed was written, where that is known.
+    """
     keys: dict[str, Any] = {"k": _k_text(operation.k_index), "seed": operation.seed}
+    if seed is not None and seed != operation.seed_format:
+        keys["seed_format"] = operation.seed_format.name
     if operation.addends:
         keys["addends"] = list(operation.addends)
     if operation.operand_format is not None:
@@ -66,6 +76,8 @@ def _written(key: Key, value: Any) -> Any:
             return {value[0]: value[1]}
         case Rules():
             return dict(value)
+        case Roundings():
+            return value if isinstance(value, str) else dict(value)
         case Widths(for_all=True) if len({bits for _, bits in value}) == 1:
             return value[0][1]
         case Widths():

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from golden.model.registers import bit_length
 from golden.number.formats import Format
+from golden.program.keys import modes_of
 from golden.program.steps import Align, Sum
 from golden.stimuli.codes import (
     Bits,
@@ -135,7 +136,9 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     digits = (above << below) + field(draw, np.minimum(below, bits))
     sign = draw.coins(size)
     kept = digits >> below
-    down = any(step.rounding == "down" for step in draw.steps_of(Align))
+    down = any(
+        mode == "down" for step in draw.steps_of(Align) for _, mode in modes_of(step.rounding, step.of)
+    )
     kept = np.where(sign == 1, -kept - (down & (digits > kept << below)), kept)
     lead, last = _length(digits) - 1, unit - below
     first, second = draw.split(lead + last, draw.a, draw.b)

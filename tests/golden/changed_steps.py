@@ -13,7 +13,7 @@ import golden
 from golden import stimuli
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, get_format
-from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
+from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES
 from golden.program.keys import (
     Candidate,
     Candidates,
@@ -26,6 +26,7 @@ from golden.program.keys import (
     Key,
     Names,
     Registers,
+    Roundings,
     Rules,
     Target,
     Widths,
@@ -81,8 +82,16 @@ INTEGERS: dict[str, tuple[int, ...]] = {
     "width": (2, 5, 9),
     "min_exponent": (-133, 0),
     "result_fraction_bits": (1, 6),
+    "underflow_exponent": (-127, -14, 0, 20),
+    "first": (0, 1, 4),
+    "bits": (1, 4, 6),
+    "places": (10, 22),
+    "value": (1, -2),
+    "by": (-1, 3),
 }
 """Values for each field that is an integer; one that is new has to join."""
+MIXED = (("nearest_up", "nearest_away"), ("toward_zero", "down"), ("nearest_odd", "toward_zero"))
+"""Roundings of two registers of one alignment."""
 GROUPS = (("contiguous", 2), ("interleaved", 2))
 
 
@@ -121,6 +130,9 @@ def _values(step: Step, name: str, key: Key, out: Format) -> Iterable[Any]:
             return ((), *(((register, n),) for register in step.of for n in (-140, 0)))
         case Widths():
             return ((), *(((register, n),) for register in step.of for n in (0, 8, 25, 40)))
+        case Roundings():
+            mixed = [tuple(zip(step.of, pair, strict=True)) for pair in MIXED if len(step.of) == 2]
+            return (*MODES, *mixed)
         case Rules(vocabulary=vocabulary):
             return tuple(((step.of[-1], word),) for word in vocabulary.words if len(step.of) > 1)
         case Grouping():

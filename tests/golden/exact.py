@@ -522,3 +522,126 @@ def binary_dot(operation: str) -> Callable[..., int]:
         return (integer("s32", c) + bits) % 2**32
 
     return run
+
+
+# Tensix (Tenstorrent) ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TensixOperand:
+    """What the Matrix Unit reads of a code: sign, significand 1.f (of at most ten fraction bits), biased
+    exponent. Zeros and subnormal numbers are zero; NaNs and infinities are numbers."""
+
+    negative: bool
+    significand: Fraction
+    exponent: int
+
+    @property
+    def zero(self) -> bool:
+        return self.exponent == 0
+
+
+def tensix_operand(fmt: str, code: int) -> TensixOperand:
+    exponent_bits, fraction_bits, _, _ = FLOATS[fmt]
+    code >>= 13 if fmt == "tf32" else 0
+    exponent = code >> fraction_bits & ((1 << exponent_bits) - 1)
+    fraction = Fraction(code & ((1 << fraction_bits) - 1), 1 << fraction_bits)
+    return TensixOperand(bool(code >> (exponent_bits + fraction_bits)), 1 + fraction, exponent)
+
+
+def tensix_high(x: Fraction, fraction_bits: int) -> Fraction:
+    return Fraction(floor(x * 2**fraction_bits), 2**fraction_bits)
+
+
+def tensix(
+    fa: str, fb: str, d: str, phases: Sequence[int], wormhole: bool, group: int = 8
+) -> Callable[..., int]:
+    """Dst += SrcA . SrcB, phase after phase, as the source of the vendor's simulator has it. Exponents are
+    biased as Dst's are: by 127, by 15 in a Dst of f16."""
+    bias = FLOATS[d][2]
+    own = FLOATS[fa][2]
+    narrow = d != "f32"
+
+    def grouped(a: Sequence[int], b: Sequence[int], phase: int) -> tuple[Fraction, int]:
+        """One sum of products, in units of 2**-bias, and its exponent."""
+        lowered = 5 * (phase & 1) + 7 * (phase >> 1)
+        adjust = bias - 2 * own - lowered
+        terms = []
+        for x, y in ((tensix_operand(fa, i), tensix_operand(fb, j)) for i, j in zip(a, b, strict=True)):
+            if x.zero or y.zero:
+                terms.append((Fraction(0), max(adjust, 0)))
+                continue
+            p, q = tensix_high(x.significand, 4), tensix_high(y.significand, 6)
+            p = tensix_high(x.significand, 9) - p if phase & 1 else p
+            q = y.significand - q if phase & 2 else q
+            sign = -1 if x.negative != y.negative else 1
+            e = x.exponent + y.exponent + adjust
+            terms.append((sign * p * q * two(e + lowered), e))
+        e_max = max(e for _, e in terms)
+        if e_max <= 0:
+            return Fraction(0), 0
+        unit = two(e_max - 10)
+        return sum((to_integer(x / unit, "nearest_away") * unit for x, _ in terms), Fraction(0)), e_max
+
+    def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
+        for phase in phases:
+            c = once(a, b, c, phase)
+        return c
+
+    def once(a: Sequence[int], b: Sequence[int], c: int, phase: int) -> int:
+        groups = [grouped(a[k : k + group], b[k : k + group], phase) for k in range(0, len(a), group)]
+        dst = tensix_operand(d, c)
+        value = Fraction(0) if dst.zero else dst.significand * two(dst.exponent) * (-1) ** dst.negative
+        e = max(dst.exponent, *(own for _, own in groups))
+        sums = [x for x, _ in groups]
+        for bits in (23, 10) if narrow else (23,):
+            unit = two(e - bits)
+            sums = [to_integer(x / unit, "nearest_up") * unit for x in sums]
+            value = to_integer(value / unit, "nearest_away") * unit
+        total = sum(sums, value)
+        if wormhole and not narrow and total == -two(e - 23):
+            total = -two(e + 4)
+        return tensix_result(d, total)
+
+    return run
+
+
+def tensix_result(d: str, total: Fraction) -> int:
+    """A total in units of 2**-bias as a code of Dst."""
+    exponent_bits, fraction_bits, _, _ = FLOATS[d]
+    if total == 0:
+        return 0
+    unit = two(log2_floor(total) - fraction_bits)
+    rounded = abs(to_integer(total / unit, "nearest_away")) * unit
+    exponent = log2_floor(rounded)
+    sign = int(total < 0) << (exponent_bits + fraction_bits)
+    if exponent <= 0:
+        return 0
+    most = (1 << exponent_bits) - (d != "f16")  # f16: all exponents are numbers
+    if exponent >= most:
+        return sign | (0x7FFF if d == "f16" else ((1 << exponent_bits) - 1) << fraction_bits)
+    return sign | exponent << fraction_bits | int((rounded / two(exponent) - 1) * 2**fraction_bits)
+
+
+def sign_and_magnitude(code: int, bits: int) -> int:
+    magnitude = code & ((1 << (bits - 1)) - 1)
+    return -magnitude if code >> (bits - 1) & 1 else magnitude
+
+
+def tensix_integers(phases: Sequence[int]) -> Callable[..., int]:
+    """The same of integers: bits 7 to 5 or 4 to 0 of SrcA's magnitude, 9 to 4 or 3 to 0 of SrcB's; the exact
+    sum saturates after each phase."""
+
+    def part(x: int, mask: int) -> int:
+        return -(-x & mask) if x < 0 else x & mask
+
+    def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
+        total = sign_and_magnitude(c, 32)
+        for phase in phases:
+            masks = 0x1F if phase & 1 else 0xE0, 0xF if phase & 2 else 0x3F0
+            for x, y in zip(a, b, strict=True):
+                total += part(sign_and_magnitude(x, 11), masks[0]) * part(sign_and_magnitude(y, 11), masks[1])
+            total = max(1 - 2**31, min(2**31 - 1, total))
+        return abs(total) | (total < 0) << 31
+
+    return run

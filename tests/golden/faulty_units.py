@@ -11,6 +11,7 @@ from random_units import random_unit
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.model.instruction import Instruction
+from golden.number.rounding import MODES
 from golden.program.keys import (
     Candidates,
     Causes,
@@ -19,6 +20,7 @@ from golden.program.keys import (
     Integer,
     Key,
     Names,
+    Roundings,
     Rules,
     Widths,
     declared,
@@ -98,6 +100,12 @@ INTEGERS: dict[str, tuple[int, ...]] = {
     "width": (1, 2, 5, 9, 40, 60),
     "min_exponent": (-133, -14, 0),
     "result_fraction_bits": (0, 1, 6),
+    "underflow_exponent": (-140, -126, -14, 0, 40),
+    "first": (-6, 0, 0, 1, 3, 7),
+    "bits": (1, 4, 5, 9, 24),
+    "places": (0, 8, 23, 26),
+    "value": (-1, 1, 3, -256),
+    "by": (-(1 << 27), 0, 1, 5),
 }
 
 
@@ -112,6 +120,8 @@ def value_for(rng: random.Random, name: str, key: Key, of: list[str]) -> Any:
             return rng.choice(INTEGERS[name])
         case Widths():
             return {rng.choice(of): rng.choice((0, 8, 25, 40) if name != "spared" else (-140, -126, -20, 0))}
+        case Roundings():
+            return {register: rng.choice(MODES) for register in of}
         case Rules(vocabulary=vocabulary):
             return {of[-1]: rng.choice(vocabulary.words)}
         case Names(allowed=allowed):
@@ -124,6 +134,22 @@ def value_for(rng: random.Random, name: str, key: Key, of: list[str]) -> Any:
             return [candidate(rng, of) for _ in range(rng.randint(1, most))]
         case _:
             return None
+
+
+def _integers(rng: random.Random, op: str) -> Keys:
+    """A value for each key of a step that has integers alone."""
+    (kind,) = variants(op)
+    return {name: rng.choice(INTEGERS[name]) for name, key, _ in declared(kind) if isinstance(key, Integer)}
+
+
+def _except(rng: random.Random, steps: list[Keys]) -> None:
+    """An exception for what an exact sum or an alignment writes."""
+    for at, step in enumerate(steps):
+        ((op, keys),) = step.items()
+        of = keys.get("of") if op == "align" else keys.get("to") if op == "sum" else None
+        if of not in (None, "d") and rng.random() < 0.5:
+            steps.insert(at + 1, {"replace": {"of": of} | _integers(rng, "replace")})
+            return
 
 
 def candidate(rng: random.Random, of: list[str]) -> Keys:
@@ -139,6 +165,11 @@ def any_unit(rng: random.Random) -> str:
     """A random unit whose steps have any of the keys that their classes declare."""
     unit: Keys = yaml_text.read(faulty_unit(rng) if rng.random() < 0.3 else random_unit(rng))
     for operation in unit["program"]:
+        if rng.random() < 0.3:
+            of = rng.sample("ab", rng.randint(1, 2))
+            operation["steps"].insert(0, {"part": {"of": of} | _integers(rng, "part")})
+        if rng.random() < 0.3:
+            _except(rng, operation["steps"])
         for step in operation["steps"]:
             ((op, keys),) = step.items()
             enrich(rng, op, keys)
@@ -151,7 +182,7 @@ def enrich(rng: random.Random, op: str, keys: Keys) -> None:
     of = keys.get("of", ["a", "b"])
     of = [of] if isinstance(of, str) else of
     for name, key, default in declared(kind):
-        if default is not MISSING and rng.random() < 0.2:
+        if (default is not MISSING or isinstance(key, Roundings)) and rng.random() < 0.2:
             value = value_for(rng, name, key, of)
             if value is not None:
                 keys[key_name(name, key)] = value

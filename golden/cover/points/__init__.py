@@ -52,6 +52,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -187,7 +189,7 @@ def _stage_points(ins: Instruction, operation: Operation, held: Held | None) -> 
                 yield sum_points(name, step, registers) + round_points(name, step, step.format, registers)
             case Round():
                 yield round_points(name, step, step.format, registers)
-            case Flush() | HiddenBit() | Normalize() | Scale() | SpecialValues():
+            case Flush() | HiddenBit() | Normalize() | Part() | Replace() | Scale() | SpecialValues():
                 yield []
             case _:
                 assert_never(step)
@@ -214,7 +216,7 @@ def _step_samples(ins: Instruction, seen: SeenStep) -> Iterator[Sample]:
         case Round():
             if inside is not None:
                 yield from round_samples(name, step, step.format, inside)
-        case Flush() | HiddenBit() | Normalize() | Scale() | SpecialValues():
+        case Flush() | HiddenBit() | Normalize() | Part() | Replace() | Scale() | SpecialValues():
             pass
         case _:
             assert_never(step)

@@ -18,7 +18,7 @@ from golden.number.formats import Kind
 from golden.number.rounding import BELOW, ROUNDINGS, TIE
 from golden.program.bounds import Bounds, group_sizes, groups_of, maximum_of, of_format
 from golden.program.program import Operation
-from golden.program.steps import Align, Fma, Multiply
+from golden.program.steps import Align, Fma, Multiply, rounding_of
 
 _ABOVE = "above the maximum"
 """The distance of a term that was left out of the maximum."""
@@ -118,11 +118,12 @@ def _cut_bins(step: Align, register: str, fraction: int, span: Bounds, most: int
     sticky, dropped = step.cut == "sticky_added", dict(step.left_out).get(register) == "dropped"
     spared = register in dict(step.spared)
     outside = most > dict(step.window).get(register, 1 << 40) or dropped
+    outside |= step.underflow_exponent is not None and span.low <= step.underflow_exponent
     if step.shift_limit is not None:
         most = min(most, step.shift_limit)
     lost = most + span.depth > fraction
     gone = most + (span.depth if span.subnormal else 0) > fraction
-    bins, up = {}, ROUNDINGS[step.rounding].up
+    bins, up = {}, ROUNDINGS[rounding_of(step, register)].up
     for loss in ("nothing", "part", "everything"):
         for sign, can in (("+", span.greatest > 0), ("-", span.least < 0)):
             # A term that is shifted out leaves one unit where it is rounded away from zero, and its sticky

@@ -26,6 +26,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -46,7 +48,8 @@ def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint
     unit = fmt.min_exponent - kept
     tiny = total.lsb < fmt.min_exponent and step.flush == "none"
     plus, minus = _infinities(ins, held, total)
-    infinite = plus or minus
+    # What the last rounding makes infinite is no NaN; the adders of a chain can meet their own infinities.
+    infinite = makes_infinity(ins, held) if isinstance(step, Round) else plus or minus
     no_number = infinite or takes(ins, held, "NaN") or _overflow_is_nan(step, total, fmt, kept)
     most = max(total.greatest, -total.least)
     # A lone product of narrow factors never has all digits of the largest number; a clamp gives it.
@@ -220,8 +223,10 @@ def _positive_zeros(operation: Operation, held: Held | None) -> set[str]:
                 found.add(step.to)
             case Multiply() | Sum() | Additions() | Fma() | Round():
                 found.discard(step.to)
-            case HiddenBit() | SpecialValues():
+            case HiddenBit() | Part() | SpecialValues():
                 pass
+            case Replace():
+                found.difference_update(step.of if step.by <= 0 else ())
             case _:
                 assert_never(step)
     return found

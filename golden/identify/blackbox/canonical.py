@@ -19,7 +19,7 @@ from golden.program.bounds import Bounds, Registers, either, follow, groups_of, 
 from golden.program.keys import Candidate as Largest
 from golden.program.program import Operation
 from golden.program.signature import Signature
-from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
+from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum, rounding_of
 
 _COVERED = {"factor": ("a", "b"), "opposite_infinities": ("opposite_products",)}
 """Causes that occur only together with another one."""
@@ -157,7 +157,8 @@ def _spared(step: Align, reach: tuple[int, int]) -> tuple[tuple[str, int], ...]:
 def _cut_anyway(step: Align, own: Bounds, name: str, window: int) -> bool:
     """Whether all that a window drops lies below the last kept bit, and is cut to zero there."""
     below = window + 1 - own.integer_bits - dict(step.fraction_bits)[name]  # at least this many places below
-    return (step.rounding == "toward_zero" and below >= 0) or (_nearest(step.rounding) and below >= 1)
+    rounding = rounding_of(step, name)
+    return (rounding == "toward_zero" and below >= 0) or (_nearest(rounding) and below >= 1)
 
 
 def _largest(step: Align, registers: Registers, uncut: int) -> tuple[Largest, ...]:

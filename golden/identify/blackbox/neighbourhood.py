@@ -29,7 +29,9 @@ from golden.program.keys import (
     Grouping,
     Integer,
     Key,
+    Modes,
     Names,
+    Roundings,
     Rules,
     Target,
     Widths,
@@ -763,6 +765,8 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
             return _integers(one, name, now, key, hints) + (list(_FLOORS) if whole else [])
         case Widths(for_all=True):
             return _widths(now, hints)
+        case Roundings():
+            return _roundings(step.of, now)
         case Widths():
             return _windows(one, step, now, name)
         case Rules(vocabulary=vocabulary):
@@ -784,6 +788,16 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
             return _maxima(step.of, now, most if hints.wide else 0)
         case _:
             return ()
+
+
+def _roundings(of: tuple[str, ...], now: Modes) -> Iterator[Modes]:
+    """Every rounding for all registers, and for each of several alone."""
+    yield from keys.ROUNDING.words
+    for only in of if len(of) > 1 else ():
+        for mode in keys.ROUNDING.words:
+            yield keys.one_or_each(
+                tuple((name, mode if name == only else was) for name, was in keys.modes_of(now, of))
+            )
 
 
 def _causes(

@@ -11,7 +11,7 @@ from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Probe, Shot, Unreachable
 from golden.kernels.sum_tree import C, Node, predicted
 from golden.model.instruction import Instruction
-from golden.program.steps import Align, Normalize
+from golden.program.steps import Align, Normalize, rounding_of
 
 _FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")
 _SUM_FIRST = ("fdrda", "gfdrda", "gps", "exact_dot_add")
@@ -280,8 +280,9 @@ def _cut_text(found: Mapping[str, str]) -> str:
 def declared_cut(known: Facts) -> str | None:
     """Reads the rounding of bits cut by alignment from the spec."""
     aligned = known.steps(Align)
-    modes = {name: step.rounding for step in aligned for name in step.of}
-    product = next(step.rounding for step in aligned if set(step.of) & {"products", "groups"})
+    modes = {name: rounding_of(step, name) for step in aligned for name in step.of}
+    inner = next(step for step in aligned if set(step.of) & {"products", "groups"})
+    product = next(rounding_of(inner, name) for name in inner.of if name in ("products", "groups"))
     found = {"c": MODE_NAMES[modes["c"]], "products": MODE_NAMES[product]}
     if "groups" in modes and known.algorithm == "gfdrda":
         found["even against odd k"] = MODE_NAMES[modes["groups"]]

@@ -98,6 +98,18 @@ def _shifters(
     )
 
 
+def _cut_note(step: Align) -> str:
+    """What happens to the bits below the last one kept."""
+    mode = (
+        MODES_SHORT[step.rounding]
+        if isinstance(step.rounding, str)
+        else ", ".join(f"{MODES_SHORT[mode]} ({name})" for name, mode in step.rounding)
+    )
+    if step.cut == "dropped":
+        return f"bits below are rounded {mode}"
+    return _STICKY[step.cut] + (f", rounded {mode}" if step.rounding != "toward_zero" else "")
+
+
 def _align_notes(step: Align, before: dict[str, Node]) -> list[str]:
     notes = []
     kept = dict(step.fraction_bits)
@@ -107,12 +119,7 @@ def _align_notes(step: Align, before: dict[str, Node]) -> list[str]:
         if same
         else ", ".join(f"{bits} of {name}" for name, bits in kept.items())
     )
-    cut = (
-        _STICKY[step.cut] if step.cut != "dropped" else f"bits below are rounded {MODES_SHORT[step.rounding]}"
-    )
-    if step.cut != "dropped" and step.rounding != "toward_zero":
-        cut += f", rounded {MODES_SHORT[step.rounding]}"
-    notes.append(f"{widths} fraction bits kept; {cut}")
+    notes.append(f"{widths} fraction bits kept; {_cut_note(step)}")
     if step.sticky_gap:
         notes.append(f"the {step.sticky_gap} bits right below the kept ones do not reach S")
     notes += [f"{name} more than {window} below the maximum counts as zero" for name, window in step.window]
@@ -120,6 +127,8 @@ def _align_notes(step: Align, before: dict[str, Node]) -> list[str]:
         f"{name} is left out of the maximum; where it lies above, it is {_LEFT_OUT[rule]}"
         for name, rule in step.left_out
     ]
+    if step.underflow_exponent is not None:
+        notes.append(f"a maximum of {signed(step.underflow_exponent)} or less makes all terms zero")
     if step.shift_limit is not None:
         notes.append(f"no shift is longer than {step.shift_limit}")
     if step.zeros == "maximum":

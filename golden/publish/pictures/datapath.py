@@ -19,6 +19,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -167,7 +169,7 @@ def _takes_packed(step: Step) -> bool | None:
             return True
         case Multiply():
             return step.format is not None
-        case Scale() | Align() | Sum() | Normalize() | Round():
+        case Scale() | Align() | Sum() | Normalize() | Round() | Part() | Replace():
             return False
         case Flush() | HiddenBit() | SpecialValues():
             return None

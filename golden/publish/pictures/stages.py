@@ -15,11 +15,14 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
     Step,
     Sum,
+    factor_of,
     overflow_of,
 )
 from golden.program.widths import Node
@@ -55,6 +58,10 @@ def _draw(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, 
             _flush(sheet, step, before)
         case HiddenBit():
             _hidden_bit(sheet, step, before)
+        case Part():
+            _part(sheet, step, written, before)
+        case Replace():
+            _replaced(sheet, step, written, before)
         case Multiply():
             _multiply(sheet, step, written, before)
         case Scale():
@@ -92,16 +99,32 @@ def _hidden_bit(sheet: Sheet, step: HiddenBit, before: dict[str, Node]) -> None:
     _unary(sheet, step, before, f"hidden bit of {names_of(step.of)}", notes)
 
 
+def _part(sheet: Sheet, step: Part, written: dict[str, Node], before: dict[str, Node]) -> None:
+    last = step.first + step.bits - 1
+    notes = [f"places {step.first} to {last} of the significand; the hidden bit is place 0"]
+    _unary(sheet, step, before, f"part of {names_of(step.of)}", notes, written)
+
+
+def _replaced(sheet: Sheet, step: Replace, written: dict[str, Node], before: dict[str, Node]) -> None:
+    notes = [f"{signed(step.value)} becomes {signed(step.by)}, in units of 2^(e {svg.MINUS} {step.places})"]
+    _unary(sheet, step, before, f"exception of {names_of(step.of)}", notes, written)
+
+
 def _unary(
-    sheet: Sheet, step: Flush | HiddenBit, before: dict[str, Node], title: str, notes: list[str]
+    sheet: Sheet,
+    step: Flush | HiddenBit | Part | Replace,
+    before: dict[str, Node],
+    title: str,
+    notes: list[str],
+    written: dict[str, Node] | None = None,
 ) -> None:
-    """A stage that rewrites registers without changing their widths."""
+    """A stage that rewrites registers. written: their nodes, if their widths change."""
     top, right = sheet.y, sheet.right(step.of)
     rails = {name: sheet.rails[name] for name in step.of if name in sheet.rails}
     sheet.enter(step.of, top)
     sheet.block(title, notes, right)
     for name, rail in rails.items():
-        sheet.rails[name] = replace(rail, y=sheet.y)
+        sheet.rails[name] = replace(rail, y=sheet.y, node=(written or {}).get(name, rail.node))
 
 
 def _multiply(sheet: Sheet, step: Multiply, written: dict[str, Node], before: dict[str, Node]) -> None:
@@ -154,17 +177,15 @@ def _scale(sheet: Sheet, step: Scale, written: dict[str, Node], before: dict[str
     top, formats = sheet.y, sheet.ins.formats
     right = sheet.right(step.of)
     sheet.enter(step.of, top)
-    notes = [
-        f"one code of each for {sheet.ins.scale_block} consecutive k; "
-        f"their product: {width_text(before['scales'])}, {exponent_text(before['scales'])}, exact"
-    ]
-    y = (
-        sheet.block(
-            f"block scales: {names_of(step.of)} {svg.TIMES} scale_a {svg.TIMES} scale_b", notes, right, 60
+    factors = ("scale_a", "scale_b") if step.by == "both" else (factor_of(step),)
+    notes = [f"one code of each for {sheet.ins.scale_block} consecutive k"]
+    if step.by == "both":
+        notes[0] += (
+            f"; their product: {width_text(before['scales'])}, {exponent_text(before['scales'])}, exact"
         )
-        + 40
-    )
-    for x, name in ((LEFT + 8, "scale_a"), (LEFT + 246, "scale_b")):
+    title = f" {svg.TIMES} ".join((names_of(step.of), *factors))
+    y = sheet.block(f"block scales: {title}", notes, right, 60) + 40
+    for x, name in zip((LEFT + 8, LEFT + 246), factors, strict=False):
         fmt = formats[name]
         sheet.parts.append(svg.text(x, y - 24, f"{name}: {fmt.name}", font_size=10.5))
         sheet.parts += bars.fields(x + 92, y - 36, 128, fmt)

@@ -22,6 +22,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -66,14 +68,17 @@ def summation_tree(ins: Instruction, name: str = "tree") -> str:
     short = abbreviated(tree)
     parts = drawing(short, 16, 34, WIDTH - 32)
     kinds = "wide nodes are fused sums, two-way nodes rounded additions"
-    bits = ins.program.bit_operation
+    bits, count = ins.program.bit_operation, sum(len(one.k_index) for one in ins.program.operations)
+    in_parts = " of parts" if ins.program.steps_of(Part) else ""
     products = (
-        f"products #k = a[k] {svg.TIMES} b[k]" if bits is None else f"bits #k = a[k] {bits.upper()} b[k]"
+        f"products #k = a[k] {svg.TIMES} b[k]{in_parts}"
+        if bits is None
+        else f"bits #k = a[k] {bits.upper()} b[k]"
     )
     if "b" in ins.absent:
         products = "elements #k = a[k]"
     seed = "" if "c" in ins.absent else "c and "
-    head = svg.text(16, 18, f"{tree.terms} terms: {seed}{ins.stored_k} {products}; {kinds}", "muted")
+    head = svg.text(16, 18, f"{tree.terms} terms: {seed}{count} {products}; {kinds}", "muted")
     return svg.document(WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
 
 
@@ -108,7 +113,9 @@ def _of_operation(operation: Operation, results: dict[str, Tree]) -> Tree:
                 )
             case Round():
                 registers[step.to] = registers[step.of[0]]
-            case Flush() | HiddenBit() | Scale() | SpecialValues() | Align() | Normalize():
+            case (
+                Flush() | HiddenBit() | Part() | Replace() | Scale() | SpecialValues() | Align() | Normalize()
+            ):
                 pass  # what is added stays what it is
             case _:
                 assert_never(step)

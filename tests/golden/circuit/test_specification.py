@@ -41,6 +41,9 @@ NAMES = (
     "rdna3:v_dot2_f32_f16",
     "rdna3:v_dot2_bf16_bf16",
     "rdna4:v_dot2_f32_f16",
+    "tensix_wormhole:mvmul.f32.bf16.bf16.phase3",
+    "tensix_blackhole:mvmul.bf16.bf16.bf16.hifi2",
+    "tensix_blackhole:mvmul.s32.s8.s8.phase2",
 )
 """Every algorithm and every step that a catalogued instruction has."""
 EXAMPLES = tuple(sorted(file.name for file in (spec_folder() / "examples").glob("*.yaml")))

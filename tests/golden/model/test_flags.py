@@ -376,7 +376,7 @@ def test_the_models_agree_on_random_units() -> None:
                 seen[name] += int(found[i]) >> bit & 1
         answers = ins.answers(drawn)
         assert np.array_equal(answers["d"], ins.dot(**drawn)) and np.array_equal(answers["flags"], found)
-    assert min(seen.values()) > 15, seen
+    assert min(seen.values()) > 12, seen
 
 
 def test_matrices_batches_and_modes_keep_their_places() -> None:

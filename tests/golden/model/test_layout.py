@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 from golden.model import layout
 from golden.program import keys
@@ -28,7 +29,9 @@ def test_values_stand_at_the_index_of_their_register() -> None:
     assert list(low.fraction_bits[:2]) == [24, 26] and list(low.window[:2]) == [layout.NOT_GIVEN, 9]
     assert list(low.left_out[:2]) == [0, 2] and (low.has_floor, low.floor) == (1, -126)
     assert (low.has_shift_limit, low.group, low.to) == (0, 0, 0)
-    assert low.rounding == keys.ROUNDING.words.index("down")
+    assert [*low.roundings[:2]] == [keys.ROUNDING.words.index("down")] * 2
+    mixed = layout.lower_step(replace(step, rounding=(("products", "up"), ("c", "down"))))
+    assert [*mixed.roundings[:2]] == [keys.ROUNDING.words.index(word) for word in ("up", "down")]
 
 
 def test_members_of_other_kinds_are_zero() -> None:

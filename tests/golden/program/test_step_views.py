@@ -22,7 +22,7 @@ from golden.errors import SpecError
 from golden.model.instruction import Instruction
 from golden.model.layout import lower_step
 from golden.number.formats import Kind, get_format
-from golden.program.steps import Fma, HiddenBit, Normalize, Sum, format_of
+from golden.program.steps import Fma, HiddenBit, Normalize, Round, Step, Sum, format_of, overflow_of
 from golden.program.widths import operation_nodes
 from golden.program.words import step_text
 
@@ -33,6 +33,11 @@ SAME_MEANING = {
     ),  # of an exact sum it only decides a zero's sign, and toward zero, up and to nearest decide alike
     ("multiply", "normalize"),  # a product that is rounded to a format is normalised in any case
 }
+
+
+def _same_overflow(step: Round, changed: Step) -> bool:
+    """Whether two rules come to one in a format without infinities."""
+    return isinstance(changed, Round) and overflow_of(changed) == overflow_of(step)
 
 
 @pytest.mark.parametrize("name", step_lists())
@@ -47,6 +52,8 @@ def test_the_words_of_a_step_change_with_each_of_its_fields(name: str) -> None:
                 changed = replace(step, **{field: value})
                 if (step.op, field, value) == ("round", "flush", "signed") and step.zero == "positive":
                     continue  # what is flushed is +0, as with `flush: positive`
+                if isinstance(step, Round) and field == "overflow" and _same_overflow(step, changed):
+                    continue
                 if changed != step and (step.op, field) not in same and field != "nan":
                     assert step_text(changed) != step_text(step), (field, value)
 

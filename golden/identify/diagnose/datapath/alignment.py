@@ -29,6 +29,8 @@ def aligned(terms: Numbers, owner: Array, step: Align, tapped: Tapped) -> Number
     # the barrel shifters, one for each term: here faults change amounts and what is left of far terms
     tapped(signals)
     outside |= _spared(terms, owner, maximum - bits, step)
+    if step.underflow_exponent is not None:
+        outside |= maximum <= step.underflow_exponent
     return _cut(signals, outside, step)
 
 
@@ -93,7 +95,7 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
         signals.unseen
     )
     # each shifter rounds its own term; the sticky bit, seen, shows whether any cut bit was one
-    kept = shifted(terms.sign, terms.significand, cut, step.rounding)
+    kept = _rounded(signals, cut, step)
     sign = terms.sign.copy()
     if signals.logical:
         kept, sign = _logically(kept, sign, signals, cut)
@@ -113,6 +115,18 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
     )
     found = _with_sticky_added(found, seen, finite & ~outside) if step.cut == "sticky_added" else found
     return _zeros(found, signals, step) if step.zeros != "ignored" else found
+
+
+def _rounded(signals: ShiftSignals, cut: Array, step: Align) -> Array:
+    """Significands without the bits that are cut; each register has its own rounding."""
+    terms = signals.terms
+    if isinstance(step.rounding, str):
+        return shifted(terms.sign, terms.significand, cut, step.rounding)
+    kept = terms.significand
+    for name, mode in step.rounding:
+        own = np.asarray(signals.owner) == name
+        kept = np.where(own, shifted(terms.sign, terms.significand, cut, mode), kept)
+    return kept
 
 
 def _with_sticky_added(numbers: Numbers, seen: Array, there: Array) -> Numbers:

@@ -40,11 +40,13 @@ from golden.identify.diagnose.datapath.terms import (
     facts_of,
     facts_of_one,
     groups,
+    in_part,
     joined,
     leading_of,
     picked_sign,
     product,
     register_lsb,
+    replaced,
     settled,
     special_sum,
     total_of,
@@ -66,11 +68,14 @@ from golden.program.steps import (
     IeeeStep,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
     Step,
     Sum,
+    factor_of,
 )
 
 _NAN_WORDS = ("nans", "first_nan", "nan_order")
@@ -219,7 +224,11 @@ class _Run:
         a, b = (decoded(read.formats[name], read.codes[name]) for name in ("scale_a", "scale_b"))
         signals = ScaleSignals(a, b, read.formats["scale_a"], read.formats["scale_b"], list(blocks))
         self.change("scales", signals)
-        found, invalid = product(signals.a[signals.blocks], signals.b[signals.blocks])
+        self.registers |= {
+            f"scale_{side}": one[signals.blocks]
+            for side, one in zip("ab", (signals.a, signals.b), strict=True)
+        }
+        found, invalid = product(self.registers["scale_a"], self.registers["scale_b"])
         return replace(found, kind=np.where(invalid, int(Kind.NAN), found.kind))
 
     def _execute(self, step: Step, operation: Operation) -> Array | None:
@@ -229,6 +238,12 @@ class _Run:
             case HiddenBit():
                 for name in step.of:
                     self.registers[name] = with_hidden_bit(self.registers[name], step.zeros)
+            case Part():
+                for name in step.of:
+                    self.registers[name] = in_part(self.registers[name], step)
+            case Replace():
+                for name in step.of:
+                    self.registers[name] = replaced(self.registers[name], step)
             case Multiply():
                 self.registers[step.to] = self._multiply(step)
             case Scale():
@@ -284,7 +299,8 @@ class _Run:
     def _finished(self, products: Numbers, step: Multiply) -> Numbers:
         """The products after the step."""
         if step.overflow_exponent is not None:
-            over = products.finite & (leading_of(products) >= step.overflow_exponent)
+            over = products.finite & (products.significand != 0)
+            over = over & (leading_of(products) >= step.overflow_exponent)
             products.kind = np.where(over, int(Kind.INFINITY), products.kind)
         if step.normalize:
             there = products.finite & (products.significand != 0)
@@ -293,7 +309,7 @@ class _Run:
 
     def _scale(self, step: Scale) -> None:
         for name in step.of:
-            terms, scales = self.registers[name], self.registers["scales"]
+            terms, scales = self.registers[name], self.registers[factor_of(step)]
             stride = max(scales.kind.shape[1] // max(terms.kind.shape[1], 1), 1)
             found, invalid = product(terms, scales[[i * stride for i in range(terms.kind.shape[1])]])
             self.registers[name] = replace(found, kind=np.where(invalid, int(Kind.NAN), found.kind))

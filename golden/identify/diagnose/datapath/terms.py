@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.arrays import Array, bit_length, is_short, shl
+from golden.identify.diagnose.datapath.arrays import Array, bit_length, is_short, low_bits, shl, shr
 from golden.identify.diagnose.datapath.signals import Numbers
 from golden.number.formats import Kind
+from golden.program.steps import Part, Replace
 
 HUGE = 1 << 40
 """An exponent above all others; its negative lies below them."""
@@ -62,6 +63,36 @@ def with_hidden_bit(numbers: Numbers, zeros: str) -> Numbers:
     hidden = shl(np.ones_like(numbers.significand), np.maximum(numbers.exponent - numbers.lsb, 0))
     significand = np.where(hit, numbers.significand | hidden, numbers.significand)
     return replace(numbers, kind=np.where(hit, int(Kind.FINITE), numbers.kind), significand=significand)
+
+
+def in_part(numbers: Numbers, step: Part) -> Numbers:
+    """Numbers of which some places alone are read: what is below is cut, what is above masked."""
+    last = numbers.exponent - (step.first + step.bits - 1)
+    below = last - numbers.lsb
+    moved = shl(shr(numbers.significand, np.maximum(below, 0)), np.minimum(np.maximum(-below, 0), step.bits))
+    part = low_bits(moved, np.full_like(below, step.bits))
+    there = numbers.finite | (numbers.kind == Kind.ZERO)
+    return replace(
+        numbers,
+        significand=np.where(there, part, numbers.significand),
+        exponent=np.where(there, numbers.exponent - step.first, numbers.exponent),
+        lsb=np.where(there, last, numbers.lsb),
+    )
+
+
+def replaced(numbers: Numbers, step: Replace) -> Numbers:
+    """Numbers of which those that are `value` units of the step became `by`."""
+    unit = numbers.exponent - step.places
+    finer = unit - numbers.lsb  # places that the number has below the unit
+    wanted = shl(np.full_like(numbers.significand, abs(step.value)), np.maximum(finer, 0))
+    given = shl(numbers.significand, np.maximum(-finer, 0))
+    equal = numbers.finite & ~numbers.sticky & (numbers.sign == (step.value < 0)) & (given == wanted)
+    return replace(
+        numbers,
+        significand=np.where(equal, abs(step.by), numbers.significand),
+        sign=np.where(equal, step.by < 0, numbers.sign),
+        lsb=np.where(equal, unit, numbers.lsb),
+    )
 
 
 # Sums -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ the shifters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES, sig
 from golden.identify.diagnose.policy import RANGES
 from golden.model.instruction import Instruction
 from golden.number.rounding import MODES
-from golden.program.keys import Candidate
+from golden.program.keys import Candidate, Modes, modes_of, one_or_each
 from golden.program.steps import (
     MAX_FRACTION_BITS,
     Additions,
@@ -97,16 +97,41 @@ def _roundings(ins: Instruction) -> Iterator[Mutation]:
     for mode in MODES:
         slug, name = mode.replace("_", "-"), MODE_NAMES[mode]
         if cuts:
-            text = f"alignment rounds the cut bits {name} instead of {MODE_NAMES[cuts[0].rounding]}"
+            text = f"alignment rounds the cut bits {name} instead of {_mode_names(cuts[0])}"
             yield change(f"align-{slug}", text, fields(Align, rounding=mode), 1.1)
         for number, cut in enumerate(cuts if len(cuts) > 1 else (), 1):
-            was = MODE_NAMES[cut.rounding]
+            was = _mode_names(cut)
             text = f"alignment {number} rounds the cut bits {name} instead of {was}"
             apply = fields(Align, when=partial(_same_terms, cut), rounding=mode)
             yield change(f"align-{number}-{slug}", text, apply, 1.2)
+        yield from _roundings_of_one(cuts, mode)
         if kinds_of(ins, Normalize):
             text = f"the normalised sum is rounded {name}"
             yield change(f"normalize-{slug}", text, fields(Normalize, rounding=mode), 1.2)
+
+
+def _roundings_of_one(cuts: Sequence[Align], mode: str) -> Iterator[Mutation]:
+    """One register of an alignment of several is rounded in another way."""
+    for number, cut in enumerate(cuts, 1):
+        for name in cut.of if len(cut.of) > 1 else ():
+            which = f"alignment {number}" if len(cuts) > 1 else "alignment"
+            text = f"{which} rounds the cut bits of {name} {MODE_NAMES[mode]}"
+            slug = f"align-{number}-{name}-{mode.replace('_', '-')}"
+            apply = fields(Align, when=partial(_same_terms, cut), rounding=partial(_with_mode, name, mode))
+            yield change(slug, text, apply, 1.3)
+
+
+def _with_mode(only: str, mode: str, step: Align) -> Modes:
+    return one_or_each(
+        tuple((name, mode if name == only else was) for name, was in modes_of(step.rounding, step.of))
+    )
+
+
+def _mode_names(step: Align) -> str:
+    """How an alignment rounds, register by register where they differ."""
+    if isinstance(step.rounding, str):
+        return MODE_NAMES[step.rounding]
+    return " and ".join(f"{MODE_NAMES[mode]} ({name})" for name, mode in step.rounding)
 
 
 def _same_terms(one: Align, other: Align) -> bool:

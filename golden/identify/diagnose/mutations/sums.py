@@ -37,6 +37,8 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
+    Replace,
     Round,
     Scale,
     SpecialValues,
@@ -119,7 +121,7 @@ def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step
             return replace(step, to="partial"), add
         case Sum() | Align() | Round() | Multiply() | Scale() | Additions() | Normalize() | Fma():
             return step  # c is not among its terms
-        case Flush() | HiddenBit() | SpecialValues():
+        case Flush() | HiddenBit() | Part() | Replace() | SpecialValues():
             return step  # c is flushed and looked at as before
         case _:
             assert_never(step)
