@@ -261,7 +261,7 @@ def list_command(
     as_json: Json = False,
 ) -> None:
     """Lists instructions; without filters, the architectures."""
-    from golden.catalog.lookup import search_hint
+    from golden.catalog.resolver import resolver
     from golden.cli import lists
 
     words = " ".join(text or ())
@@ -284,8 +284,9 @@ def list_command(
         _print_json([lists.row_dict(ins) for ins in found])
     elif found:
         lists.print_instructions(found, every)
+        lists.print_remarks(words)
     else:
-        lists.print_none(search_hint(words, arch))
+        lists.print_none(resolver().search_hint(words, arch))
 
 
 @app.command()

@@ -84,11 +84,11 @@ def _yaml(request: Request) -> None:
 
 
 def _c(request: Request) -> None:
-    from golden.catalog.architectures import meant
     from golden.catalog.lookup import instructions
+    from golden.catalog.resolver import resolver
     from golden.vectors import c_header
 
-    chip = meant(request.name) if request.arch is None else None
+    chip = resolver().meant(request.name) if request.arch is None else None
     if chip is not None:
         units, title, prefix = list(instructions(chip)), f"Instructions of {chip}", c_header.identifier(chip)
     else:
