@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as AnyMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -61,6 +61,12 @@ RELATIVE = Mapping(
         Key("families", Many(Text(), alone=True), "which families it has; without it all", None),
     )
 )
+LEFT_OUT = Mapping(
+    (
+        Key("names", Many(Text(), 1, alone=True), "their names"),
+        Key("why", Text(), "why they are not here"),
+    )
+)
 _SHARED = (
     Key("source", Text(), "where the facts come from"),
     Key(
@@ -81,6 +87,13 @@ _SHARED = (
         Many(UNKNOWN),
         "a family, which of its variants, and `why` nobody knows what they compute: they are listed, and "
         "every command refuses them",
+        (),
+    ),
+    Key(
+        "out_of_scope",
+        Many(LEFT_OUT),
+        "matrix and dot-product instructions that it has and that are not here, with `why`: they are listed "
+        "with the unknown ones",
         (),
     ),
 )
@@ -192,7 +205,7 @@ class Architecture:
 
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
     it, in addition to its name, title, targets and devices. `unknown`: instructions that it has, but whose
-    arithmetic is not public.
+    arithmetic is not public. `left_out`: instructions that it has and that are not here, each with why.
     """
 
     name: str
@@ -210,6 +223,7 @@ class Architecture:
     also_named: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     relatives: tuple[Relative, ...] = ()
+    left_out: AnyMapping[str, str] = field(default_factory=dict)
 
     @property
     def document(self) -> Section:
@@ -344,6 +358,7 @@ def get_architecture(name: str) -> Architecture:
             Relative(tuple(one["names"]), one["why"], one["families"] and tuple(one["families"]))
             for one in given["relatives"]
         ),
+        {name: one["why"] for part in read for one in part["out_of_scope"] for name in one["names"]},
     )
     known = built.unknown_names().keys() & {
         entry.family.template.format(**variables) for entry in built.entries for variables in entry.variants()

@@ -247,6 +247,11 @@ class Resolver:
         wanted, longer = key_of(name), (f"{stem}.", f"{stem}_w")
         if "*" in stem:
             return
+        for left_out, why in described.left_out.items():
+            if key_of(left_out) == wanted or stem.startswith(f"{left_out.lower()}."):
+                raise UnknownArithmeticError(
+                    f"{architecture} has the instruction '{name}', but not here: {why}"
+                )
         found = [full for full in unknown if key_of(full) == wanted or full.startswith(longer)]
         if found and not any(full.startswith(longer) for full in described.names()):
             several = f" (here {some(found)})" if found != [stem] else ""

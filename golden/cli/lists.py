@@ -78,16 +78,20 @@ def select(
 
 
 def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
-    """The instructions of unknown arithmetic whose name holds `text`, as plain values.
+    """The instructions of unknown arithmetic whose name holds `text`, then those that are out of scope, as
+    plain values.
 
     Raises:
         UnknownNameError: no such architecture.
     """
+    chosen = [resolver().called(arch)] if arch else architectures.architectures()
+    described = [architectures.get_architecture(name) for name in chosen]
     return [
-        {"architecture": name, "name": full, "why": why}
-        for name in ([resolver().called(arch)] if arch else architectures.architectures())
-        for full, why in architectures.get_architecture(name).unknown_names().items()
-        if resolver().in_name(name, text, full)
+        {"architecture": chip.name, "name": full, "status": status, "why": why}
+        for chip in described
+        for status, found in (("unknown", chip.unknown_names()), ("out of scope", chip.left_out))
+        for full, why in found.items()
+        if resolver().in_name(chip.name, text, full)
     ]
 
 
@@ -105,9 +109,9 @@ def print_remarks(text: str) -> None:
 
 def print_unknown(found: list[dict[str, str]]) -> None:
     """One row an instruction."""
-    rows = table("architecture", "instruction", "why its arithmetic is unknown")
+    rows = table("architecture", "instruction", "status", "why")
     for one in found:
-        rows.add_row(one["architecture"], one["name"], one["why"])
+        rows.add_row(one["architecture"], one["name"], one["status"], one["why"])
     HouseConsole().print(rows, highlight=False)
     HouseConsole().print(f"[dim]{counted(len(found), 'instruction')}[/]")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from exact import decode, ieee_add, ieee_fma, ieee_mul
 from real_units import Dot, lead, value
 
 from golden.number.formats import Kind, get_format
@@ -110,6 +111,26 @@ def fp8_dot_add(a_format: str, b_format: str, d: str) -> Dot:
         xs, ys = [read(a_format, x) for x in a], [read(b_format, y) for y in b]
         products = [product(x, y) for x, y in zip(xs, ys, strict=True)]
         return summed([read(d, c), *products], "even", d == "f16")
+
+    return dot
+
+
+def multiply_add(name: str, nan: int) -> Dot:
+    """FPMulAdd_ZA: one product and the addend, rounded once; every NaN is the default one."""
+
+    def dot(a: Sequence[int], b: Sequence[int], c: int) -> int:
+        return ieee_fma(name, decode(name, a[0]), decode(name, b[0]), decode(name, c), "nearest_even", nan)
+
+    return dot
+
+
+def rounded_pair(name: str, nan: int) -> Dot:
+    """FMMLA of single and double precision: two rounded products, their rounded sum, then the addend."""
+
+    def dot(a: Sequence[int], b: Sequence[int], c: int) -> int:
+        products = [ieee_mul(name, decode(name, x), decode(name, y), nan) for x, y in zip(a, b, strict=True)]
+        pair = ieee_add(name, *(decode(name, code) for code in products), nan)
+        return ieee_add(name, decode(name, c), decode(name, pair), nan)
 
     return dot
 

@@ -3,6 +3,7 @@ each is found, or refused with what is near."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -265,3 +266,37 @@ def test_every_instruction_is_found_with_its_qualifiers_in_any_order() -> None:
                 for word in rest
             ]  # fmt: skip
             assert golden.instruction(chip, ".".join([head, *mixed])) is ins, mixed
+
+
+# What is in no list -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chip", "name", "said"),
+    [
+        ("hopper", "dp4a.s32.s32", "no matrix unit"),
+        ("blackwell", "tcgen05.mma.sp.cta_group::1.kind::f16", "nobody has published words"),
+        ("volta", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32", "which differ"),
+        ("rdna3", "v_dot4_i32_iu8.s8.s8.clamp", "whether the clamp works once"),
+        ("cdna3", "v_dot2_f32_f16", "nobody has published words"),
+        ("arm", "BMOPA.S", "popcount"),
+        ("dmr", "vdpphps", "roundings was not at hand"),
+        ("riscv", "vfbdota.vv", "not at hand"),
+    ],
+)
+def test_every_other_matrix_instruction_says_why_it_is_not_here(chip: str, name: str, said: str) -> None:
+    assert re.search(said, refusal(chip, name))
+
+
+def test_they_are_listed_with_what_they_are() -> None:
+    done = CliRunner().invoke(app.app, ["list", "--unknown", "--json"])
+    found = json.loads(done.stdout)
+    assert {one["status"] for one in found} == {"unknown", "out of scope"} and all(
+        one["why"] for one in found
+    )
+    with_some = {one["architecture"] for one in found}
+    assert set(golden.architectures()) - with_some == set(), "an architecture without a word about the rest"
+    names = [(one["architecture"], one["name"]) for one in found]
+    assert len(names) == len(set(names))
+    for chip in golden.architectures():
+        assert not {ins.name for ins in golden.instructions(chip)} & {n for c, n in names if c == chip}

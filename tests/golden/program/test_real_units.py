@@ -9,7 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from long_run import long_after
-from published_units import bfdot_add, bulk_normalised, dot_add, fp8_dot_add, fused_products, rounded_products
+from published_units import (
+    bfdot_add,
+    bulk_normalised,
+    dot_add,
+    fp8_dot_add,
+    fused_products,
+    multiply_add,
+    rounded_pair,
+    rounded_products,
+)
 from real_units import (
     Dot,
     amx,
@@ -96,6 +105,15 @@ CATALOGUE = rdna_models() | {
     "armv9:fdot.8h.e5m2.e5m2": fp8_dot_add("e5m2", "e5m2", "f16"),
     "armv9:fmmla.4s.e5m2.e4m3": fp8_dot_add("e5m2", "e4m3", "f32"),
     "armv9:fmmla.8h.e4m3.e4m3": fp8_dot_add("e4m3", "e4m3", "f16"),
+    "armv9:bfmopa.s": bfdot_add,
+    "armv9:bfmopa.s.ebf": dot_add("bf16"),
+    "armv9:fmopa.s.f16": dot_add("f16"),
+    "armv9:fmopa.s.f32": multiply_add("f32", 0x7FC00000),
+    "armv9:fmopa.d.f64": multiply_add("f64", 0x7FF8000000000000),
+    "armv9:fmopa.h.f16": multiply_add("f16", 0x7E00),
+    "armv9:bfmopa.h": multiply_add("bf16", 0x7FC0),
+    "armv9:fmmla.s.f32": rounded_pair("f32", 0x7FC00000),
+    "armv9:fmmla.d.f64": rounded_pair("f64", 0x7FF8000000000000),
     "riscv:vfwdota.vv.n8": bulk_normalised(3),
     "riscv:vfwdota.vv.n32": bulk_normalised(5),
     "riscv:vfqwdota.vv.n16.e4m3.e5m2": bulk_normalised(4, "e4m3", "e5m2"),
@@ -163,6 +181,21 @@ def test_integers(name: str) -> None:
         assert int(got[i]) == wanted & 0xFFFFFFFF, (ins.name, i)
     assert wrapped > 3
     assert twice > 0 or not ins.name.endswith(".s8.clamp")
+
+
+@pytest.mark.parametrize("types", ["s8.s8", "u8.u8", "s8.u8", "u8.s8"])
+def test_tcgen05_clamps_the_exact_sum_once(types: str) -> None:
+    """Of the 32 products some take the sum beyond 2^31 and others back: one clamp shows none of it."""
+    name = f"tcgen05.mma.cta_group::1.kind::i8.m64n8k32.s32.{types}"
+    wraps, clamps = (golden.instruction("blackwell", name + end) for end in ("", ".satfinite"))
+    operands, (a, b, c) = integer_operands(wraps, np.random.default_rng(8), 300)
+    beyond, wrapped, clamped = 0, wraps.dot(**operands), clamps.dot(**operands)
+    for i, exact in enumerate(z + sum(map(int.__mul__, x, y)) for x, y, z in zip(a, b, c, strict=True)):
+        once = max(-(1 << 31), min(exact, (1 << 31) - 1))
+        beyond += exact != once
+        assert int(wrapped[i]) == exact & 0xFFFFFFFF
+        assert int(clamped[i]) == once & 0xFFFFFFFF
+    assert beyond > 30
 
 
 # By hand ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -29,6 +30,15 @@ WORDS = {
         "v_wmma_f16": 3584,
         "v_wmma_bf16": 3584,
     },
+    "blackwell": {
+        "tcgen05.mma.cta_group::1.kind::tf32": 9,
+        "tcgen05.mma.cta_group::1.kind::f16": 17,
+        "tcgen05.mma.cta_group::1.kind::f8f6f4": 20,
+        "tcgen05.mma.cta_group::1.kind::i8": 8,
+        "tcgen05.mma.cta_group::1.kind::mxf8f6f4": 2,
+        "tcgen05.mma.cta_group::1.kind::mxf4.": 1,
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4": 6,
+    },
 }
 
 
@@ -42,7 +52,7 @@ def test_recorded_words(architecture: str) -> None:
         for place in by_the_reference(vector):
             assert ins.reference_dot(**operands_of(vector, place)) == vector.d[place], (vector.name, place)
         counts[next(name for name in counts if vector.name.startswith(name))] += vector.d.size
-        assert "MIT" in vector.licence and "rocm-systems" in vector.source
+        assert "MIT" in vector.licence and re.search("rocm-systems|sf-tensor", vector.source)
     assert counts == WORDS[architecture]
 
 
@@ -122,7 +132,7 @@ def fnv1a(words: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("wave", [32, 64])
-@pytest.mark.parametrize("architecture", WORDS)
+@pytest.mark.parametrize("architecture", ["rdna3", "rdna4"])
 def test_recorded_encodings(architecture: str, wave: int) -> None:
     """NEG, NEG_HI, OPSEL, OPSEL_HI, CLAMP and inline constants: registers in, registers out."""
     encodings = list(published.encodings(architecture))
@@ -215,7 +225,7 @@ def damage(name: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.Mo
         ("4200 4800 |", "4200 |", "1 codes in a row, expected 2"),
         ("4200 4800 |", "4200 480 |", "code '480', expected 4 hexadecimal digits"),
         ("4200 4800 |", "4200 48g0 |", "no hexadecimal number"),
-        ("| 425c0001", "", "expected four fields: a | b | c | d"),
+        ("| 425c0001", "", "expected 4 fields: a | b | c | d"),
     ],
 )
 def test_a_damaged_file(
