@@ -19,6 +19,7 @@ from golden.catalog.families import Family, Variables, families
 from golden.catalog.vendors import VENDOR, Vendor, vendors
 from golden.errors import UnknownNameError, nearest
 from golden.paths import spec_folder, vector_file
+from golden.program.keys import STATUS
 from golden.registers import layouts
 from golden.values import WORD, Anything, Choice, Flag, Integer, Key, Line, Many, Mapping, Table, Text
 from golden.yamlfile import Section
@@ -44,6 +45,12 @@ ENTRY = Mapping(
             "how the arithmetic is known",
         ),
         Key("sass", Many(Text(), alone=True), "what it becomes in SASS", ()),
+        Key(
+            "flags",
+            Many(Choice(STATUS.words), 1, len(STATUS.words), different=True, alone=True),
+            "the status flags that it can raise, the lowest bit first: as of a [unit](spec-schema.md#flags)",
+            (),
+        ),
         Key("emulated", Flag(), "whether the compiler makes it of other instructions", False),
         Key(
             "layout",
@@ -160,6 +167,7 @@ class Entry:
     evidence: dict[str, str]
     section: Section
     layout: str | None
+    status: tuple[str, ...] = ()
 
     def variants(self) -> Iterator[Variables]:
         """Yields the variables of every variant that this entry covers."""
@@ -309,6 +317,7 @@ def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
         given["evidence"],
         item,
         None if layout == "none" else layout,
+        tuple(given["flags"]),
     )
 
 

@@ -40,6 +40,7 @@ def _build_uncached(
         formats["d"],
         stored_k,
         scales=scales,
+        flags=bool(entry.status),
         scale_block=None if scale_block is None else scale_block * stored_k // k,
     )
     return Instruction(
@@ -51,6 +52,7 @@ def _build_uncached(
         family.pattern,
         family.ordered(variables),
         scale_block,
+        status=entry.status,
         architecture=architecture,
         program=_program(entry, variables, operands),
         evidence=_evidence(architecture, name, entry),
@@ -69,7 +71,7 @@ def _program(entry: architectures.Entry, variables: dict[str, str], operands: Op
     """The compiled program; the thousands of instructions that differ in M and N alone share one."""
     items = fill(entry.program, variables)
     formats = (operands.a, operands.b, operands.c, operands.d, *operands.scales.items())
-    key = entry.section.file, repr(items), operands.k, operands.scale_block, formats
+    key = entry.section.file, repr(items), operands.k, operands.scale_block, operands.flags, formats
     if key not in _programs:
         _programs[key] = compile_program(items, entry.section, operands)
     return _programs[key]

@@ -70,11 +70,11 @@ def _program(request: Request) -> None:
 
 
 def _yaml(request: Request) -> None:
-    from golden.catalog.unit_text import unit_text
+    from golden.catalog.unit_text import short_text
     from golden.vectors.c_header import identifier
 
     ins = request.instruction()
-    text = unit_text(ins, request.prefix or identifier(ins.name))
+    text = short_text(ins, request.prefix or identifier(ins.name))
     if text is None:
         raise OperandError(
             f"{ins.architecture}:{ins.name} has no YAML of a unit: the schema has no sparse operands, and no "

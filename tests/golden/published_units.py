@@ -162,6 +162,36 @@ def bulk_normalised(guard: int, a_format: str = "bf16", b_format: str = "bf16") 
     return dot
 
 
+def vfwdota_flags(a: Sequence[int], b: Sequence[int], c: int, guard: int) -> set[str]:
+    """The flags that riscv-isa-sim raises: bulknormdot.h, then f32_add_odd of zvbdot.h."""
+
+    def signals(code: int, quiet: int, infinity: int) -> bool:
+        return (code & ~(1 << infinity.bit_length())) > infinity and not code & quiet
+
+    found = set()
+    products = [product(read("bf16", x), read("bf16", y)) for x, y in zip(a, b, strict=True)]
+    kinds = [{read("bf16", x).kind, read("bf16", y).kind} for x, y in zip(a, b, strict=True)]
+    signs = {x.sign for x in products if x.kind == Kind.INFINITY}
+    if (
+        any(signals(code, 0x40, 0x7F80) for code in (*a, *b))
+        or any(kind == {Kind.ZERO, Kind.INFINITY} for kind in kinds)
+        or len(signs) == 2
+    ):
+        found.add("invalid")
+    bulk = read("f32", bulk_normalised(guard)(a, b, SIGN))  # plus -0: the sum itself
+    total = read("f32", bulk_normalised(guard)(a, b, c))
+    addend = read("f32", c)
+    if bulk.kind == Kind.INFINITY and not signs:
+        found.add("overflow")
+    if signals(c, 0x400000, INFINITY) or (
+        {bulk.kind, addend.kind} == {Kind.INFINITY} and bulk.sign != addend.sign
+    ):
+        found.add("invalid")
+    if total.kind == Kind.INFINITY and Kind.INFINITY not in (bulk.kind, addend.kind):
+        found.add("overflow")
+    return found
+
+
 def rounded_products(a: Sequence[int], b: Sequence[int], c: int) -> int:
     """vfmmacc.vv with G = 1, psm = 0 and rnd = frm: each product rounded, then added."""
     for x, y in zip(a, b, strict=True):

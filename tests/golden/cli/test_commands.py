@@ -672,7 +672,7 @@ def test_list_unknown() -> None:
     assert [(one["architecture"], one["name"]) for one in found] == [("rdna4", name)]
     assert "published" in found[0]["why"]
     assert name in call("list", "--unknown", "--arch", "rdna4").stdout.replace("\n", "")
-    assert call("list", "--unknown", "--arch", "hopper").stdout == ""
+    assert call("list", "wgmma", "--unknown", "--arch", "hopper").stdout == ""
     assert not [one for one in data("list", "--arch", "rdna4") if one["name"] == name]
     for asked in (
         ("show", f"rdna4:{name}"),

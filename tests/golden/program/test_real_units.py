@@ -18,6 +18,7 @@ from published_units import (
     multiply_add,
     rounded_pair,
     rounded_products,
+    vfwdota_flags,
 )
 from real_units import (
     Dot,
@@ -196,6 +197,57 @@ def test_tcgen05_clamps_the_exact_sum_once(types: str) -> None:
         assert int(wrapped[i]) == exact & 0xFFFFFFFF
         assert int(clamped[i]) == once & 0xFFFFFFFF
     assert beyond > 30
+
+
+VFWDOTA = [(8, 3), (16, 4), (32, 5)]
+
+
+@pytest.mark.parametrize(("n", "guard"), VFWDOTA)
+def test_flags_of_vfwdota(n: int, guard: int) -> None:
+    """As riscv-isa-sim has them (bulknormdot.h, f32_add_odd): overflow of the sum and of the addition,
+    invalid of a signaling NaN, of zero times infinity, of infinities of both signs, even next to a NaN."""
+    ins = golden.instruction("riscv", f"vfwdota.vv.n{n}")
+    rng, seen = random.Random(n), set()
+    drawn = [draw(ins, rng) for _ in range(400 // n)] + [rare(ins.k, rng) for _ in range(1600 // n)]
+    arrays = {name: np.array([one[name] for one in drawn], ins.formats[name].dtype) for name in "abc"}
+    flags, d = ins.flags(**arrays), ins.dot(**arrays)
+    for i, one in enumerate(drawn):
+        wanted = vfwdota_flags(one["a"], one["b"], one["c"], guard)
+        names = {name for bit, name in enumerate(ins.status) if int(flags[i]) >> bit & 1}
+        assert names == wanted, (one, names, wanted)
+        assert int(d[i]) == bulk_normalised(guard)(one["a"], one["b"], one["c"])
+        given = {name: codes[i] for name, codes in arrays.items()}
+        assert ins.trace(**given).flags == int(flags[i])
+        seen.add(tuple(sorted(wanted)))
+    assert seen >= {(), ("invalid",), ("overflow",)}
+
+
+def rare(k: int, rng: random.Random) -> dict[str, list[int] | int]:
+    """One or two products of huge, infinite or NaN operands among zeros."""
+    special = [0x7F80, 0xFF80, 0x7FC0, 0x7F81, 0x0000, 0x8000, 0x3F80, 0x7F7F, 0xFF7F, 0x5F80]
+    places = rng.sample(range(k), 2)
+    a, b = [0] * k, [0] * k
+    for place in places[: rng.randint(1, 2)]:
+        a[place], b[place] = rng.choice(special), rng.choice(special)
+    return {"a": a, "b": b, "c": rng.choice([0, 0x7F800000, 0xFF800000, 0x7FA00000, 0x7F7FFFFF, 0xFF7FFFFF])}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "d", "raised"),
+    [
+        ([], [], 0x7FA00000, 0x7FC00000, {"invalid"}),
+        ([0x7F80, 0x7F80], [0x3F80, 0xBF80], 0, 0x7FC00000, {"invalid"}),
+        ([0x7F80], [0], 0, 0x7FC00000, {"invalid"}),
+        ([0x7FC0, 0x3F80], [0xFF80, 0x7F80], 0, 0x7FC00000, set()),
+        ([0x7F7F, 0x7F7F], [0x7F7F, 0x7F7F], 0, 0x7F800000, {"overflow"}),
+    ],
+)
+def test_flags_by_hand(a: list[int], b: list[int], c: int, d: int, raised: set[str]) -> None:
+    ins = golden.instruction("riscv", "vfwdota.vv.n8")
+    rows = [np.array(row + [0] * (8 - len(row)), np.uint16) for row in (a, b)]
+    assert int(ins.dot(*rows, np.uint32(c))) == d
+    code = int(ins.flags(*rows, np.uint32(c)))
+    assert {name for bit, name in enumerate(ins.status) if code >> bit & 1} == raised
 
 
 # By hand ----------------------------------------------------------------------------------------------------
