@@ -26,6 +26,7 @@ from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.export import export
 from golden.cli.gemm import add_commands as add_gemm
+from golden.cli.layout import layout
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
@@ -166,7 +167,15 @@ app.add_typer(docs_app, name="docs")
 DOORS = {
     "I have RTL": ("rtl", "doctor"),
     "I need vectors and a testbench": ("vectors", "export"),
-    "I want the specification as a document": ("list", "show", "formats", "algorithms", "spec", "docs"),
+    "I want the specification as a document": (
+        "list",
+        "show",
+        "layout",
+        "formats",
+        "algorithms",
+        "spec",
+        "docs",
+    ),
     "I want to know why my numbers differ": ("run", "explain", "compare", "gemm", "dissect", "study"),
 }
 """What a user comes for, and the commands for it, in the order of the help."""
@@ -486,6 +495,7 @@ app.command("vectors")(vectors)
 app.command("export")(export)
 app.command("study")(study)
 app.command("dissect")(dissect)
+app.command("layout")(layout)
 add_docs(docs_app)
 add_gemm(gemm_app)
 _absent = plugins.add_commands(app)
