@@ -135,6 +135,52 @@ def rounded_pair(name: str, nan: int) -> Dot:
     return dot
 
 
+def rounded_pair_flags(name: str, nan: int) -> Dot:
+    """The cumulative bits that FMMLA sets, as a set of words: each multiplication and addition alone."""
+    largest, least = {"f32": (128, -126), "f64": (1024, -1022)}[name]
+    fraction = {"f32": 23, "f64": 52}[name]
+    limit = (2 - Fraction(1, 2 ** (fraction + 1))) * Fraction(2) ** (largest - 1)
+
+    def of(exact: Fraction, code: int) -> set[str]:
+        found = decode(name, code)
+        if found.what == "number" and found.x == exact:
+            return set()
+        if abs(exact) >= limit:
+            return {"overflow", "inexact"}
+        return {"underflow", "inexact"} if abs(exact) < Fraction(2) ** least else {"inexact"}
+
+    def multiplied(x: int, y: int) -> tuple[int, set[str]]:
+        p, q = decode(name, x), decode(name, y)
+        code = ieee_mul(name, p, q, nan)
+        kinds = {p.what, q.what}
+        if "nan" in kinds:
+            return code, set()
+        if "inf" in kinds:
+            return code, {"invalid"} if p.is_zero or q.is_zero else set()
+        return code, of(p.x * q.x, code)
+
+    def added(x: int, y: int) -> tuple[int, set[str]]:
+        p, q = decode(name, x), decode(name, y)
+        code = ieee_add(name, p, q, nan)
+        kinds = [p.what, q.what]
+        if "nan" in kinds:
+            return code, set()
+        if "inf" in kinds:
+            return code, {"invalid"} if kinds == ["inf", "inf"] and p.negative != q.negative else set()
+        return code, of(p.x + q.x, code)
+
+    def flags(a: Sequence[int], b: Sequence[int], c: int) -> set[str]:
+        quiet = 1 << fraction - 1
+        found = set()
+        if any(decode(name, code).what == "nan" and not code & quiet for code in (*a, *b, c)):
+            found.add("invalid")
+        (first, one), (second, two) = (multiplied(x, y) for x, y in zip(a, b, strict=True))
+        pair, three = added(first, second)
+        return found | one | two | three | added(c, pair)[1]
+
+    return flags
+
+
 def bulk_normalised(guard: int, a_format: str = "bf16", b_format: str = "bf16") -> Dot:
     """RVBNA: products jammed on a grid of 23 + guard bits below the largest exponent, their sum
     rounded to odd, then one addition, rounded to odd, too (zvdota.adoc)."""

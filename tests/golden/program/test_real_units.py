@@ -17,6 +17,7 @@ from published_units import (
     fused_products,
     multiply_add,
     rounded_pair,
+    rounded_pair_flags,
     rounded_products,
     vfwdota_flags,
 )
@@ -220,6 +221,25 @@ def test_flags_of_vfwdota(n: int, guard: int) -> None:
         assert ins.trace(**given).flags == int(flags[i])
         seen.add(tuple(sorted(wanted)))
     assert seen >= {(), ("invalid",), ("overflow",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "fmt", "nan"), [("fmmla.s.f32", "f32", 0x7FC00000), ("fmmla.d.f64", "f64", 0x7FF8000000000000)]
+)
+def test_flags_of_fmmla(name: str, fmt: str, nan: int) -> None:
+    """IOC, OFC, UFC and IXC of FPSR; tiny is what lies below the least normal number before it is rounded."""
+    ins, model, seen = golden.instruction("armv9", name), rounded_pair_flags(fmt, nan), set()
+    rng = random.Random(fmt)
+    drawn = [draw(ins, rng) for _ in range(1500)]
+    arrays = {one: np.array([row[one] for row in drawn], ins.formats[one].dtype) for one in "abc"}
+    flags = ins.flags(**arrays)
+    for i, row in enumerate(drawn):
+        wanted = model(row["a"], row["b"], row["c"])
+        assert {word for bit, word in enumerate(ins.status) if int(flags[i]) >> bit & 1} == wanted, row
+        if i % 20 == 0:
+            assert ins.trace(**{one: codes[i] for one, codes in arrays.items()}).flags == int(flags[i])
+        seen |= wanted
+    assert seen == set(ins.status)
 
 
 def rare(k: int, rng: random.Random) -> dict[str, list[int] | int]:
