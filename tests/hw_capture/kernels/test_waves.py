@@ -21,7 +21,7 @@ TARGETS = {
     "rdna4": ["gfx1200", "gfx1201"],
 }
 WITHOUT = {"cdna1": 5, "cdna2": 5, "cdna3": 5, "cdna4": 7, "rdna3": 10, "rdna4": 10}
-"""Instructions without a kernel: integer dot products of a lane, and CDNA4's two whose layout nobody states."""
+"""Without a kernel: integer dot products of a lane, and the two of CDNA4 whose layout nobody states."""
 CLAMP = "v_wmma_i32_16x16x16_iu8_w32.s8.u8.clamp"
 
 
