@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -143,7 +144,9 @@ def test_it_is_refused_with_what_is_meant(chip: str, written: str, said: str) ->
     assert re.search(said, refusal(chip, written))
 
 
-@pytest.mark.parametrize("chip", ["hopper", "rtx_blackwell", "blackwell", "cdna2", "rdna4", "turing"])
+@pytest.mark.parametrize(
+    "chip", long_after(3, ["hopper", "cdna2", "turing", "rtx_blackwell", "blackwell", "rdna4"])
+)
 def test_a_suggestion_never_changes_a_type_in_silence(chip: str) -> None:
     """Names with one wrong qualifier: where the types of a suggestion are others, it says which."""
     draw = random.Random(5)
